@@ -1,0 +1,98 @@
+"""Which levels an environment may play: a range, a list, or the whole distribution.
+
+A level is the seed its generator starts from. Text forms, used by flags, files and `make_env` alike:
+`200` (levels 0 to 199), `1000:500` (500 levels from 1000), `3,7,9` (just those) and `all`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from expgen.errors import InputError
+
+SEED_LIMIT = 2**31 - 1  # levels are drawn from [0, SEED_LIMIT), as ProcGen does
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """A set of level seeds; `seeds` None means every level there is, less `excluded`."""
+
+    seeds: range | tuple[int, ...] | None
+    excluded: range | tuple[int, ...] = ()
+
+    @staticmethod
+    def parse(levels: "LevelSet | str | int | Iterable[int]", field: str = "levels") -> "LevelSet":
+        """A LevelSet from any of its spellings."""
+        if isinstance(levels, LevelSet):
+            return levels
+        if isinstance(levels, range) and levels.step == 1:
+            return _checked(levels, field)
+        if not isinstance(levels, (str, int)):
+            return _checked(tuple(int(level) for level in levels), field)
+        text = str(levels).strip()
+        if text == "all":
+            return LevelSet(None)
+        try:
+            if ":" in text:
+                start, count = (int(part) for part in text.split(":"))
+                return _checked(range(start, start + count), field)
+            if "," in text:
+                return _checked(tuple(int(part) for part in text.split(",")), field)
+            return _checked(range(int(text)), field)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{field} is {text!r}; accepted: COUNT, START:COUNT, a list A,B,C, or all") from None
+
+    def __str__(self) -> str:
+        if self.seeds is None:
+            return "all"
+        if isinstance(self.seeds, range):
+            return f"{self.seeds.start}:{len(self.seeds)}"
+        return ",".join(str(seed) for seed in self.seeds) + ("," if len(self.seeds) == 1 else "")
+
+    def __len__(self) -> int:
+        return SEED_LIMIT - len(self.excluded) if self.seeds is None else len(self.seeds)
+
+    def __contains__(self, level: int) -> bool:
+        return level not in self.excluded if self.seeds is None else level in self.seeds
+
+    def without(self, other: "LevelSet") -> "LevelSet":
+        """This set with `other` taken out: only needed of the whole distribution."""
+        if self.seeds is not None or other.seeds is None:
+            raise ValueError("only 'all' less a finite set is a level set")
+        return LevelSet(None, excluded=other.seeds)
+
+    def overlaps(self, other: "LevelSet") -> bool:
+        """Whether any level is in both."""
+        if self.seeds is None or other.seeds is None:
+            return True if self.seeds is None and other.seeds is None else self._whole_overlaps(other)
+        if isinstance(self.seeds, range) and isinstance(other.seeds, range):
+            return max(self.seeds.start, other.seeds.start) < min(self.seeds.stop, other.seeds.stop)
+        few, many = sorted((self.seeds, other.seeds), key=len)
+        return any(level in many for level in few)
+
+    def _whole_overlaps(self, other: "LevelSet") -> bool:
+        whole, finite = (self, other) if self.seeds is None else (other, self)
+        assert finite.seeds is not None
+        return any(level in whole for level in finite.seeds)
+
+    def draw(self, num: int, rng: np.random.Generator) -> np.ndarray:
+        """`num` levels, each as often as any other up to one, in random order. `[num]` int64."""
+        if self.seeds is None:
+            drawn = rng.integers(SEED_LIMIT, size=num)
+            while (leaked := np.isin(drawn, np.asarray(self.excluded, dtype=np.int64))).any():
+                drawn[leaked] = rng.integers(SEED_LIMIT, size=int(leaked.sum()))
+            return drawn
+        size = len(self.seeds)
+        index = np.concatenate([np.tile(np.arange(size), num // size), rng.permutation(size)[: num % size]])
+        return np.asarray(self.seeds, dtype=np.int64)[rng.permutation(index)]
+
+
+def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:
+    if not seeds or min(seeds) < 0 or max(seeds) >= SEED_LIMIT:
+        raise InputError(f"{field} names {len(seeds)} levels; accepted: at least one, each in 0..{SEED_LIMIT - 1}")
+    if not isinstance(seeds, range) and len(set(seeds)) < len(seeds):
+        raise InputError(f"{field} names a level twice; accepted: distinct levels")
+    return LevelSet(seeds)

@@ -1,0 +1,56 @@
+"""make_env: an environment from its name."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import VecEnv
+from expgen.errors import InputError
+
+FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
+
+
+def make_env(
+    name: str,
+    levels: LevelSet | str | int | Iterable[int] = "all",
+    num_envs: int = 64,
+    seed: int = 0,
+    threads: int = 1,
+    full_view: bool = False,
+    **options: Any,
+) -> VecEnv:
+    """`num_envs` games of `name` (one of FAMILIES) on the given levels, drawn in an order that `seed` fixes.
+
+    `threads` is how many the environment may step with; `full_view` asks for the uncentred view the intrinsic reward
+    needs (a second environment where the game centres its agent); `options` are fields of the environment's config.
+    """
+    if num_envs < 1:
+        raise InputError(f"num_envs is {num_envs}; accepted: 1 or more")
+    family, _, game = name.partition(":")
+    level_set = LevelSet.parse(levels)
+    if family == "minimaze" and not game:
+        from expgen.envs.minimaze import Minimaze, MinimazeConfig
+
+        return Minimaze(level_set, num_envs, seed, _config(MinimazeConfig, options))
+    if family == "procgen" and game:
+        from expgen.envs.procgen import ProcgenConfig, make_procgen
+
+        config = _config(ProcgenConfig, {"game": game, **options})
+        return make_procgen(config, level_set, num_envs, seed, threads, full_view)
+    if family == "gymnasium" and game:
+        from expgen.envs.gymnasium_env import GymnasiumEnv
+
+        return GymnasiumEnv(game, level_set, num_envs, seed, options)
+    if family == "envpool" and game:
+        from expgen.envs.envpool_env import EnvpoolEnv
+
+        return EnvpoolEnv(game, level_set, num_envs, seed, threads, options)
+    raise InputError(f"env is {name!r}; accepted: {', '.join(FAMILIES)}")
+
+
+def _config(kind: type, options: dict[str, Any]) -> Any:
+    known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    for option in options:
+        if option not in known:
+            raise InputError(f"option {option!r} is unknown; accepted: {', '.join(known)}")
+    return kind(**options)

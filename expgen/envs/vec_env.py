@@ -1,0 +1,73 @@
+"""The seam every environment sits behind: start a step now, collect it later.
+
+Axes: N environments. Arrays handed out are views into buffers the environment owns and overwrites at the next
+step; nothing is allocated per step. The convention is `first`, never `done`: an observation with `first` set opens
+an episode, and the reward that came with it belongs to the step that ended the one before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from numpy import ndarray
+
+
+class Observation(NamedTuple):
+    """What one vector step brings; numpy views, overwritten by the next step."""
+
+    obs: ndarray  # [N, *obs_shape] uint8 pixels (height, width, channel) or float32 vectors: what the policy sees
+    full: ndarray  # [N, *full_shape] what the intrinsic reward measures; `obs` itself unless the game centres its agent
+    reward: ndarray  # [N] float32, paid on the way into this observation
+    first: ndarray  # [N] bool, this observation opens an episode
+    level: ndarray  # [N] int32, seed of the level now being played
+    solved: ndarray  # [N] bool, the episode that just ended was completed; False where none ended
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What a network must know of an environment."""
+
+    name: str  # as make_env takes it: "procgen:maze", "minimaze", "gymnasium:CartPole-v1"
+    obs_shape: tuple[int, ...]
+    obs_dtype: str  # "uint8" or "float32"
+    num_actions: int
+
+
+class VecEnv(Protocol):
+    """N games stepped together."""
+
+    spec: EnvSpec
+    num_envs: int
+
+    def act(self, action: ndarray) -> None:
+        """Start the step: `action` is [N] int32; returns at once."""
+
+    def observe(self) -> Observation:
+        """Wait for the step under way (or the initial reset); calling it again changes nothing."""
+
+    def close(self) -> None:
+        """Release threads and memory; safe to call twice."""
+
+
+@runtime_checkable
+class LevelControl(Protocol):
+    """What level replay and evaluation ask of an environment, beyond VecEnv."""
+
+    def play(self, env: int, level: int) -> None:
+        """Put one game at the start of one level; call between `observe` and `act`.
+
+        Rewrites that environment's `obs`, `full`, `level` and `first` in place; `reward` and `solved` go on saying
+        how the last episode ended. The level need not be in the environment's level set. At the end of that
+        episode the environment draws from its own level set again.
+        """
+
+
+@runtime_checkable
+class Snapshots(Protocol):
+    """What exact resuming asks of an environment, beyond VecEnv."""
+
+    def save(self) -> dict[str, ndarray]:
+        """Everything the future depends on, as plain arrays; call between `observe` and `act`."""
+
+    def restore(self, state: Mapping[str, ndarray]) -> None:
+        """Continue exactly where `save` was called, in an environment made with the same arguments."""
