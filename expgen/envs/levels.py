@@ -38,7 +38,7 @@ class LevelSet:
                 start, count = (int(part) for part in text.split(":"))
                 return _checked(range(start, start + count), field)
             if "," in text:
-                return _checked(tuple(int(part) for part in text.split(",")), field)
+                return _checked(tuple(int(part) for part in text.removesuffix(",").split(",")), field)
             return _checked(range(int(text)), field)
         except ValueError as error:
             if isinstance(error, InputError):
@@ -91,7 +91,8 @@ class LevelSet:
 
 
 def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:
-    if not seeds or min(seeds) < 0 or max(seeds) >= SEED_LIMIT:
+    ends = (seeds[0], seeds[-1]) if seeds and isinstance(seeds, range) else seeds  # a range may be two billion long
+    if not seeds or min(ends) < 0 or max(ends) >= SEED_LIMIT:
         raise InputError(f"{field} names {len(seeds)} levels; accepted: at least one, each in 0..{SEED_LIMIT - 1}")
     if not isinstance(seeds, range) and len(set(seeds)) < len(seeds):
         raise InputError(f"{field} names a level twice; accepted: distinct levels")

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from numpy import ndarray
 
+from expgen.envs.levels import LevelSet
+
 
 class Observation(NamedTuple):
     """What one vector step brings; numpy views, overwritten by the next step."""
@@ -37,6 +39,7 @@ class VecEnv(Protocol):
     """N games stepped together."""
 
     spec: EnvSpec
+    levels: LevelSet
     num_envs: int
 
     def act(self, action: ndarray) -> None:

@@ -1,0 +1,37 @@
+# A fresh machine needs Linux, Python 3.11 or later and nothing else: no GPU, no root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.expgen-setup
+
+.PHONY: setup demo test lint bench clean
+
+setup: $(STAMP)
+
+# --no-build-isolation: the build tool is pinned in constraints.txt like the rest
+$(STAMP): pyproject.toml constraints.txt scripts/setup-procgen
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "PYTHON is $(PYTHON), older than 3.11 or missing; accepted: Python 3.11 or later, as in make PYTHON=python3.11" >&2; exit 2; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) \
+		|| { echo "$(PYTHON) cannot make a virtual environment (Debian: the python3-venv package)" >&2; exit 2; }
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(BIN)/python scripts/setup-procgen
+	@touch $@
+
+demo: setup
+	scripts/demo
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not gpu"
+
+bench: setup
+	$(BIN)/expgen bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info demo .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,57 @@
+"""Agents: what plays at test time. No optimiser, no rollout, no reset(): `first` says when to forget."""
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy import ndarray
+
+from expgen.agents.noise import EpisodeClock, gumbel_noise, uniform_noise
+from expgen.networks.actor_critic import Policy
+
+
+class Agent(Protocol):
+    """Chooses one action per environment."""
+
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        """`obs` `[N, …]`, `first` `[N]` → actions `[N]` int32.
+
+        `episode` `[N]` names the episode each environment plays: the agent's randomness depends on it and on the
+        step within it, not on the batch. Without it the agent numbers episodes itself.
+        """
+
+
+class PolicyAgent:
+    """A policy that samples its actions; remembers what the policy's memory asks for."""
+
+    def __init__(self, policy: Policy, seed: int = 0) -> None:
+        self.policy, self.seed = policy, seed
+        self.device = next(policy.parameters()).device
+        self.clock = EpisodeClock()
+        self.state = torch.zeros(0, policy.state_size, device=self.device)
+
+    @torch.no_grad()
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        self.clock.tick(first, episode)
+        if len(self.state) != len(first):
+            self.state = torch.zeros(len(first), self.policy.state_size, device=self.device)
+        pixels = torch.from_numpy(obs).to(self.device).unsqueeze(0)  # [1, N, …]
+        begins = torch.from_numpy(np.asarray(first, dtype=bool)).to(self.device).unsqueeze(0)  # [1, N]
+        output = self.policy(pixels, begins, self.state)
+        self.state = output.state
+        logits = output.logits[0].cpu().numpy()  # [N, A]
+        noise = gumbel_noise(self.seed, self.clock.episode, self.clock.step, logits.shape[1])
+        return (logits + noise).argmax(1).astype(np.int32)
+
+
+class UniformAgent:
+    """Every action equally likely: the yardstick below which nothing was learnt."""
+
+    def __init__(self, num_actions: int, seed: int = 0) -> None:
+        self.num_actions, self.seed = num_actions, seed
+        self.clock = EpisodeClock()
+
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        self.clock.tick(first, episode)
+        number = uniform_noise(self.seed, self.clock.episode, self.clock.step, 1)[:, 0]
+        return (number * self.num_actions).astype(np.int32)

@@ -1,0 +1,48 @@
+"""Randomness that belongs to an episode, not to a batch.
+
+A number depends on (seed, episode, step, draw) alone, so an episode goes the same way whoever plays beside it, in
+however many environments. The hash is splitmix64's finaliser, applied once per coordinate.
+"""
+
+import numpy as np
+from numpy import ndarray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
+    """`episode` and `step` `[N]` → numbers in (0, 1), `[N, draws]` float64."""
+    with np.errstate(over="ignore"):
+        key = _mix(np.full(len(episode), seed, dtype=np.uint64) + _GOLDEN)
+        key = _mix(key ^ (episode.astype(np.uint64) + _GOLDEN))
+        key = _mix(key ^ (step.astype(np.uint64) + _GOLDEN))  # [N]
+        bits = _mix(key[:, None] + _GOLDEN * np.arange(1, draws + 1, dtype=np.uint64))  # [N, draws]
+    return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
+    """Standard Gumbel noise `[N, draws]`, float32."""
+    return -np.log(-np.log(uniform_noise(seed, episode, step, draws))).astype(np.float32)
+
+
+def _mix(x: ndarray) -> ndarray:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+class EpisodeClock:
+    """Which episode each environment plays and how far it is; counts for itself where nobody says."""
+
+    def __init__(self) -> None:
+        self.episode = np.zeros(0, dtype=np.int64)
+        self.step = np.zeros(0, dtype=np.int64)
+
+    def tick(self, first: ndarray, episode: ndarray | None) -> None:
+        """Advance to the next observation; an unnamed episode is numbered by environment and count."""
+        num_envs = len(first)
+        if len(self.step) != num_envs:  # a new batch of environments: everything starts afresh
+            self.step = np.zeros(num_envs, dtype=np.int64)
+            self.episode = np.arange(num_envs, dtype=np.int64) - num_envs * np.asarray(first, dtype=np.int64)
+        self.step = np.where(first, 0, self.step + 1)
+        self.episode = self.episode + num_envs * np.asarray(first, dtype=np.int64) if episode is None else episode

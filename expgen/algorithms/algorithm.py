@@ -1,0 +1,71 @@
+"""What the trainer knows of an algorithm, and what each `--algo` name stands for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError, check_choice
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
+from expgen.rollout.rollout import Rollout
+
+
+class Algorithm(Protocol):
+    """Owns its networks and optimisers, nothing else. Its config says `gamma` and `gae_lambda`."""
+
+    policy: Policy
+    config: Any
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """Learn from one rollout; one item per minibatch."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights under `policy.…`, then whatever else a resumed run needs."""
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An algorithm's name spelled out: which network learns how from which reward."""
+
+    summary: str
+    build: Callable[[Policy, Any], Algorithm]
+    config: Any
+    network: NetworkConfig
+    reward: Any
+    build_reward: Callable[[Any, int], RewardSource]
+    needs_full_view: bool = False
+
+
+RECIPES = {
+    "ppo": Recipe(
+        "PPO without memory: the member of the paper's ensemble",
+        PPO, PPOConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+    ),
+    "ppo-gru": Recipe(
+        "PPO with a GRU",
+        PPO, PPOConfig(), NetworkConfig(memory="gru"), GameRewardConfig(), GameReward,
+    ),
+}  # fmt: skip
+
+
+def recipe_of(algo: str) -> Recipe:
+    """The recipe that `--algo` names."""
+    return RECIPES[check_choice("--algo", algo, RECIPES)]
+
+
+def build_algorithm(
+    recipe: Recipe, spec: EnvSpec, network: NetworkConfig, config: Any, seed: int, device: torch.device
+) -> Algorithm:
+    """A learner's networks and optimisers, fresh from `seed`."""
+    if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
+        raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
+    policy = make_policy(spec, network, torch.Generator().manual_seed(seed), device)
+    return recipe.build(policy, config)

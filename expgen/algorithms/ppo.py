@@ -1,0 +1,89 @@
+"""PPO with a clipped objective (Schulman et al. 2017), with or without memory, as ExpGen's members use it.
+
+Advantages are normalised once per rollout. One Adam over all parameters, constant learning rate, no KL stop.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
+from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+Metrics = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code."""
+
+    gamma: float = setting(0.999, "discount γ", low=0, high=1)
+    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
+    epochs: int = setting(3, "passes over each rollout", low=1)
+    minibatches: int = setting(8, "optimiser steps a pass", low=1)
+    minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
+    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
+    adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
+    clip: float = setting(0.2, "clip range of the policy ratio and of the value", low=0)
+    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    value_coef: float = setting(0.5, "weight of the value loss", low=0)
+    max_grad_norm: float = setting(0.5, "global norm at which gradients are clipped", low=0)
+    advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
+
+
+def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple[Tensor, Metrics]:
+    """L = L_π + c_V L_V − c_H H, and its named parts."""
+    log_prob = log_prob_of(output.logits, batch.action)
+    parts = {
+        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
+        "value_loss": clipped_value_loss(output.value, batch.value, batch.value_target, config.clip),
+        "entropy": entropy(output.logits),
+    }
+    loss = parts["policy_loss"] + config.value_coef * parts["value_loss"] - config.entropy_coef * parts["entropy"]
+    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
+    return loss, {name: part.detach() for name, part in parts.items()}
+
+
+class PPO:
+    """Owns the policy and its optimiser."""
+
+    def __init__(self, policy: Policy, config: PPOConfig) -> None:
+        self.policy, self.config = policy, config
+        self.optimizer = torch.optim.Adam(
+            policy.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
+        )
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E epochs of minibatches; yields the metrics of each, as 0-d tensors on the device."""
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+
+    def step(self, batch: Minibatch) -> Metrics:
+        """One gradient step."""
+        output = self.policy(batch.obs, batch.first, batch.state)
+        loss, parts = ppo_loss(output, batch, self.config)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return {"loss": loss.detach(), **parts, "grad_norm": norm}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights and optimiser."""
+        weights, moments = self.policy.state_dict(), optimizer_state(self.optimizer)
+        return {**with_prefix("policy", weights), **with_prefix("adam", moments)}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        load_optimizer(self.optimizer, under_prefix("adam", state))

@@ -1,0 +1,71 @@
+"""Configs ↔ flags: every field of a config is a flag, its help line the field's; there is no second list."""
+
+import argparse
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+
+from expgen.errors import InputError
+from expgen.settings import flag_of
+
+
+class Parser(argparse.ArgumentParser):
+    """Bad input is one line, raised like every other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+
+
+def whole_number(text: str) -> int:
+    """`25000000`, `25_000_000`, `25e6` or `25M`."""
+    scale = {"k": 10**3, "M": 10**6}.get(text[-1:], 1)
+    digits = text[:-1] if scale > 1 else text
+    value = float(digits) * scale
+    if not value.is_integer():
+        raise ValueError(text)
+    return int(digits.replace("_", "")) * scale if digits.replace("_", "").lstrip("-").isdigit() else int(value)
+
+
+whole_number.__name__ = "whole number"  # argparse names it in its errors
+
+
+def add_config_flags(parser: argparse.ArgumentParser, config: Any, title: str, leave_out: Iterable[str] = ()) -> None:
+    """A flag for each field of `config`; a flag that is not given leaves no trace in the namespace."""
+    hints = get_type_hints(type(config))
+    group = parser.add_argument_group(title)
+    for field in dataclasses.fields(config):
+        value, hint = getattr(config, field.name), hints[field.name]
+        if field.name in leave_out or dataclasses.is_dataclass(value):
+            continue
+        keywords: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+        keywords["help"] = f"{field.metadata['help']} (default {value})".replace("%", "%%")
+        if hint is bool:
+            keywords["action"] = argparse.BooleanOptionalAction
+        elif get_origin(hint) is Literal:
+            keywords["choices"] = get_args(hint)
+        else:
+            keywords["type"] = {int: whole_number, float: float}.get(hint, str)
+            keywords["metavar"] = {int: "N", float: "X"}.get(hint, "TEXT")
+        group.add_argument(flag_of(field.name), **keywords)
+
+
+def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """`["texture=0", "distribution_mode=hard"]` → typed values: true, false, numbers, else text."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--option is {pair!r}; accepted: NAME=VALUE")
+        options[name.replace("-", "_")] = _typed(text)
+    return options
+
+
+def _typed(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

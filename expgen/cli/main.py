@@ -1,0 +1,58 @@
+"""expgen: the command line. One verb, one file; this one finds the verb and turns errors into exit statuses."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from expgen.errors import InputError
+
+VERBS = {
+    "train": "train a policy, or several side by side, on a set of levels",
+    "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
+    "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
+}
+DONE, FAILED, BAD_INPUT = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a verb; 0 done, 1 a failure while running, 2 bad input with one line that says what would be accepted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help"):
+        print(_usage())
+        return DONE
+    if words[0] == "--version":
+        from expgen.provenance import version
+
+        print(f"expgen {version()}")
+        return DONE
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        if words[0] not in VERBS:
+            raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
+        return int(importlib.import_module(f"expgen.cli.{words[0]}").main(words[1:]))
+    except InputError as error:
+        if debug:
+            raise
+        print(f"expgen: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("expgen: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return FAILED
+    except Exception as error:
+        if debug:
+            raise
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"expgen: failed: {line} (--debug shows where)", file=sys.stderr)
+        return FAILED
+
+
+def _usage() -> str:
+    verbs = "\n".join(f"  expgen {verb:<9} {summary}" for verb, summary in VERBS.items())
+    return f"Agents that play levels they have never seen.\n\n{verbs}\n\nexpgen VERB --help documents every flag."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""expgen train [GAME] --algo A: train, show progress, stop cleanly when told to."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from expgen.algorithms.algorithm import RECIPES, recipe_of
+from expgen.cli.environment import env_name
+from expgen.cli.flags import Parser, add_config_flags, parse_options
+from expgen.cli.progress import Progress
+from expgen.experiments.config import default_config
+from expgen.experiments.presets import PRESETS
+from expgen.experiments.run import RunResult, train
+from expgen.experiments.run_folder import RunFolder
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, train, say where it is and how to go on."""
+    arguments = vars(_parser(_algo_of(argv)).parse_args(argv))
+    options = parse_options(arguments.pop("option"))
+    if options:
+        arguments["options"] = options
+    arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
+    with _StopSignals() as signals:
+        watch = _Watch()
+        try:
+            result = train(**arguments, on_row=watch.row, on_start=watch.start, should_stop=signals.arrived)
+        finally:
+            watch.close()
+    return _conclude(result, signals.number)
+
+
+def _conclude(result: RunResult, signal_number: int | None) -> int:
+    where = result.folder.path
+    if result.diverged:
+        print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
+        return 1
+    if not result.is_complete:
+        print(f"expgen: stopped; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        return 128 + (signal_number or signal.SIGINT)
+    print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
+    return 0
+
+
+def _algo_of(argv: Sequence[str]) -> str:
+    """Which algorithm's settings the flags are: named, or that of the run to resume."""
+    first = Parser(add_help=False, allow_abbrev=False)
+    first.add_argument("--algo")
+    first.add_argument("--run")
+    first.add_argument("--resume", action="store_true")
+    known, _ = first.parse_known_args(argv)
+    if known.algo is None and known.resume and known.run and RunFolder(known.run).exists():
+        return RunFolder(known.run).read_config()[0].algo
+    recipe_of(known.algo or "ppo")
+    return known.algo or "ppo"
+
+
+def _parser(algo: str) -> Parser:
+    config = default_config(algo)
+    parser = Parser(
+        prog="expgen train",
+        allow_abbrev=False,
+        description="Train on a set of levels. Algorithms: "
+        + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
+        epilog="Defaults shown are the paper's; --preset changes some of them.",
+    )
+    parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
+    parser.add_argument("--algo", default=None, help="what learns (default ppo)")
+    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
+    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
+    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
+    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
+    for part in ("network", "algorithm", "reward"):
+        add_config_flags(parser, getattr(config, part), part)
+    return parser
+
+
+class _Watch:
+    """Progress, once the run says how long it is."""
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+
+    def start(self, total_steps: int) -> None:
+        self.progress = Progress(total_steps)
+
+    def row(self, learner: str, row: dict[str, float]) -> None:
+        assert self.progress is not None
+        self.progress.row(learner, row)
+
+    def close(self) -> None:
+        if self.progress:
+            self.progress.close()
+
+
+class _StopSignals:
+    """Ctrl-C and SIGTERM ask for a stop at the next checkpoint; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.before: dict[int, Any] = {}
+
+    def arrived(self) -> bool:
+        return self.number is not None
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.number is not None:
+            raise KeyboardInterrupt
+        self.number = number
+        print("expgen: stopping after the rollout under way; again to stop at once", file=sys.stderr)
+
+    def __enter__(self) -> "_StopSignals":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,106 @@
+"""Any Gymnasium environment with discrete actions, behind VecEnv: `gymnasium:CartPole-v1`.
+
+A level is the seed of `reset(seed=level)`, so an environment that draws its layout from its own generator gets
+explicit level sets for nothing. N single environments are stepped one after the other in Python, which is as fast as
+their own Python is; whoever needs speed vectorises inside the environment. There is no Snapshots here: Gymnasium cannot
+save a game, so a resumed run starts new episodes.
+
+Where Gymnasium leaves a choice open:
+- `act` keeps the actions and `observe` steps: nothing runs in between, and `act` returns at once as promised.
+- A truncated episode is an ordinary end, as in ProcGen.
+- `solved`: what the last step's info says under `success` or `is_success`; where it says nothing, an episode that
+  terminated (not truncated) with a positive last reward. CartPole pays for the step it falls on, so read its
+  returns, not its `solved`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.envs.level_stream import LevelStream
+from expgen.envs.levels import LevelSet
+from expgen.envs.spaces import action_range, obs_layout
+from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.errors import InputError
+
+
+class GymnasiumEnv:
+    """`num_envs` copies of one Gymnasium environment; `options` go to `gymnasium.make`."""
+
+    def __init__(self, env_id: str, levels: LevelSet, num_envs: int, seed: int, options: Mapping[str, Any]):
+        name = f"gymnasium:{env_id}"
+        self._envs = [_make(name, env_id, options) for _ in range(num_envs)]
+        self._layout = obs_layout(name, self._envs[0].observation_space)
+        actions = action_range(name, self._envs[0].action_space)
+        self._first_action = actions.start
+        self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
+        self.levels = levels
+        self.num_envs = num_envs
+        obs = np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype)
+        self._seen = Observation(
+            obs=obs,
+            full=obs,
+            reward=np.zeros(num_envs, dtype=np.float32),
+            first=np.ones(num_envs, dtype=bool),
+            level=np.zeros(num_envs, dtype=np.int32),
+            solved=np.zeros(num_envs, dtype=bool),
+        )
+        self._action = np.zeros(num_envs, dtype=np.int64)  # [N] in the environment's own numbering
+        self._is_stepping = False
+        self._next_level = LevelStream(levels, num_envs, seed)
+        for env in range(num_envs):
+            self._restart(env)
+
+    def act(self, action: ndarray) -> None:
+        np.add(action, self._first_action, out=self._action)
+        self._is_stepping = True
+
+    def observe(self) -> Observation:
+        if self._is_stepping:
+            self._is_stepping = False
+            for env, action in enumerate(self._action.tolist()):  # each is a Python object: there is no other way
+                self._step(env, action)
+        return self._seen
+
+    def play(self, env: int, level: int) -> None:
+        obs, _ = self._envs[env].reset(seed=level)
+        self._layout.fill(self._seen.obs, env, obs)
+        self._seen.level[env] = level
+        self._seen.first[env] = True
+
+    def close(self) -> None:
+        while self._envs:
+            self._envs.pop().close()
+
+    def _step(self, env: int, action: int) -> None:
+        obs, reward, terminated, truncated, info = self._envs[env].step(action)
+        has_ended = bool(terminated or truncated)
+        self._seen.reward[env] = reward
+        self._seen.first[env] = has_ended
+        self._seen.solved[env] = has_ended and _is_solved(bool(terminated), float(reward), info)
+        if has_ended:
+            self._restart(env)
+        else:
+            self._layout.fill(self._seen.obs, env, obs)
+
+    def _restart(self, env: int) -> None:
+        self.play(env, int(self._next_level.next(np.array([env]))[0]))
+
+
+def _is_solved(terminated: bool, reward: float, info: Mapping[str, Any]) -> bool:
+    success = info.get("success", info.get("is_success"))
+    return terminated and reward > 0 if success is None else bool(success)
+
+
+def _make(name: str, env_id: str, options: Mapping[str, Any]) -> Any:
+    try:
+        import gymnasium
+    except ImportError:
+        raise InputError(f"env is {name!r}, but Gymnasium is missing: pip install 'expgen[gymnasium]'") from None
+    try:
+        return gymnasium.make(env_id, disable_env_checker=True, **options)
+    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"env is {name!r}; accepted: the ID of a Gymnasium environment ({reason})") from None

@@ -1,0 +1,71 @@
+"""Which level each environment plays next: a counter and a hash per environment, so that the future is one number.
+
+Environment i's k-th level depends on the seed, i and k alone: not on how many environments run beside it, nor on the
+NumPy version, whose generators may change between releases.
+"""
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.envs.levels import SEED_LIMIT, LevelSet
+
+_MASK = 2**64 - 1
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def counter_hash(key: ndarray, index: ndarray | np.uint64) -> ndarray:
+    """Output number `index` of a SplitMix64 generator seeded with `key`; both uint64, broadcast together."""
+    with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is the point
+        word = key + (index + np.uint64(1)) * _GOLDEN
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return word ^ (word >> np.uint64(31))
+
+
+def below(word: ndarray, limit: ndarray | int) -> ndarray:
+    """Hashed words as integers in 0..limit-1, where `limit` is under 2**32; int64."""
+    scaled = (word >> np.uint64(32)) * np.asarray(limit, dtype=np.uint64)
+    return (scaled >> np.uint64(32)).astype(np.int64)
+
+
+class LevelStream:
+    """Levels drawn from a LevelSet with replacement, one independent sequence per environment."""
+
+    def __init__(self, levels: LevelSet, num_envs: int, seed: int):
+        seed_word = np.array([seed & _MASK], dtype=np.uint64)
+        self._key = counter_hash(counter_hash(seed_word, np.uint64(0)), np.arange(num_envs, dtype=np.uint64))  # [N]
+        self._seeds = np.array(levels.seeds) if isinstance(levels.seeds, tuple) else levels.seeds
+        self._excluded = np.sort(np.array(levels.excluded, dtype=np.int64))
+        self.drawn = np.zeros(num_envs, dtype=np.uint64)  # [N] the whole state: how far each sequence has been read
+
+    def next(self, env: ndarray) -> ndarray:
+        """The next level of each environment in `env` (distinct indices), int64."""
+        drawn = self.drawn[env]
+        level = self._read(self._key[env], drawn)
+        self.drawn[env] = drawn
+        return level
+
+    def ahead(self, count: int) -> ndarray:
+        """The next `count` levels of every environment, `[count * N]` int64; nothing is drawn."""
+        drawn = self.drawn.copy()
+        return np.concatenate([self._read(self._key, drawn) for _ in range(count)])
+
+    def _read(self, key: ndarray, drawn: ndarray) -> ndarray:
+        level = self._level(counter_hash(key, drawn))
+        drawn += np.uint64(1)
+        while self._excluded.size and (leaked := self._is_excluded(level)).any():
+            level[leaked] = self._level(counter_hash(key[leaked], drawn[leaked]))
+            drawn[leaked] += np.uint64(1)
+        return level
+
+    def _level(self, word: ndarray) -> ndarray:
+        if self._seeds is None:
+            return below(word, SEED_LIMIT)
+        index = below(word, len(self._seeds))
+        if isinstance(self._seeds, range):
+            return self._seeds.start + index * self._seeds.step
+        return self._seeds[index]
+
+    def _is_excluded(self, level: ndarray) -> ndarray:
+        at = np.searchsorted(self._excluded, level)
+        return self._excluded.take(at, mode="clip") == level

@@ -1,0 +1,99 @@
+"""What a ProcGen environment shows, changed: the uncentred twin for r_I, and the Hidden Maze mask (Appendix A)."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.envs.vec_env import LevelControl, Observation, Snapshots, VecEnv
+
+WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
+AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
+
+
+class _ControlledEnv(VecEnv, LevelControl, Snapshots, Protocol):
+    """An environment whose games can be saved and sent to a chosen level."""
+
+
+class UncentredTwin:
+    """A game played twice in lock-step: the policy sees the centred view, `full` is the uncentred one.
+
+    r_I measures how far the agent has moved. Where the view follows the agent the whole picture moves instead, so it
+    has to be measured on a second environment, equal in all but the view (the paper's code does the same). Levels,
+    rewards and ends are those of the main environment; the twin's are equal.
+    """
+
+    def __init__(self, main: _ControlledEnv, twin: _ControlledEnv) -> None:
+        self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
+        self._main, self._twin = main, twin
+        self._seen = main.observe()._replace(full=twin.observe().obs)
+
+    def act(self, action: ndarray) -> None:
+        """Start the same step in both."""
+        self._main.act(action)
+        self._twin.act(action)
+
+    def observe(self) -> Observation:
+        """Wait for both."""
+        self._main.observe()
+        self._twin.observe()
+        return self._seen
+
+    def play(self, env: int, level: int) -> None:
+        """Send both to the level."""
+        self._main.play(env, level)
+        self._twin.play(env, level)
+
+    def save(self) -> dict[str, ndarray]:
+        """Both states, under prefixed names."""
+        parts = {"main": self._main.save(), "twin": self._twin.save()}
+        return {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
+
+    def restore(self, state: Mapping[str, ndarray]) -> None:
+        """Restore both."""
+        for part, env in (("main.", self._main), ("twin.", self._twin)):
+            env.restore({name.removeprefix(part): array for name, array in state.items() if name.startswith(part)})
+
+    def close(self) -> None:
+        """Close both."""
+        self._main.close()
+        self._twin.close()
+
+
+class HiddenMaze:
+    """Maze with everything but the agent painted over in the colour of its walls.
+
+    A pixel survives if its green is exactly 255; `full` is the same masked picture. The maze's assets are generated, so
+    its games can neither be saved nor sent to a level: this is a VecEnv and no more.
+    """
+
+    def __init__(self, env: VecEnv) -> None:
+        self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
+        self._env = env
+        bare = env.observe()
+        obs = np.empty_like(bare.obs)  # [N, 64, 64, 3]
+        obs[:] = WALL
+        self._seen = bare._replace(obs=obs, full=obs)
+        self._bare, self._masked = bare.obs.reshape(-1, 3), obs.reshape(-1, 3)  # [N * 64 * 64, 3], views
+        self._shown = np.empty(0, np.intp)  # pixels now shown
+        self._is_stale = True
+
+    def act(self, action: ndarray) -> None:
+        """Start the step."""
+        self._env.act(action)
+        self._is_stale = True
+
+    def observe(self) -> Observation:
+        """Wait for the step, then mask what it shows."""
+        self._env.observe()
+        if self._is_stale:
+            self._masked[self._shown] = WALL  # few pixels change: cheaper than painting all of them again
+            self._shown = np.flatnonzero(self._bare[:, 1] == AGENT_GREEN)
+            self._masked[self._shown] = self._bare[self._shown]
+            self._is_stale = False
+        return self._seen
+
+    def close(self) -> None:
+        """Close the maze."""
+        self._env.close()

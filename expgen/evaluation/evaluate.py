@@ -1,0 +1,110 @@
+"""Playing a fixed list of episodes, each to its end: short episodes are not over-counted.
+
+The levels are drawn from the environment's level set before anything is played, each as often as any other; a free
+environment takes the next on the list. Environments without level control play a fixed quota each instead.
+"""
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from expgen.agents.agent import Agent
+from expgen.envs.vec_env import LevelControl, VecEnv
+from expgen.errors import InputError
+from expgen.evaluation.statistics import mean_interval
+
+
+class Episode(NamedTuple):
+    """One finished episode."""
+
+    level: int
+    episode_return: float
+    length: int
+    solved: bool
+
+
+class Evaluation(NamedTuple):
+    """What an agent did on a list of episodes; the interval is 95 %, bootstrapped over levels."""
+
+    mean_return: float
+    std_return: float
+    solved_rate: float
+    ci_low: float
+    ci_high: float
+    episodes: list[Episode]
+
+
+def evaluate(agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0) -> Evaluation:
+    """Play `episodes` episodes on the environment's levels and sum them up."""
+    play = play_episodes(agent, env, episodes, seed)
+    while True:
+        try:
+            next(play)
+        except StopIteration as finished:
+            return summarize(finished.value)
+
+
+def play_episodes(agent: Agent, env: VecEnv, episodes: int, seed: int = 0) -> Generator[None, None, list[Episode]]:
+    """The episodes in the order of the list; gives way once a step."""
+    if episodes < 1:
+        raise InputError(f"--episodes is {episodes}; accepted: 1 or more")
+    N = env.num_envs
+    queue = _Assignment(env, episodes, seed)
+    observation = env.observe()
+    playing = np.full(N, -1)  # the episode each environment plays, −1 for none that counts
+    for i in range(N):
+        playing[i] = queue.take(i, is_free=bool(observation.first[i]))
+    observation = env.observe()
+    level = observation.level.copy()
+    total, length = np.zeros(N), np.zeros(N, dtype=np.int64)
+    finished: dict[int, Episode] = {}
+    while len(finished) < episodes:
+        env.act(agent.act(observation.obs, observation.first, playing))
+        yield
+        observation = env.observe()
+        total += observation.reward
+        length += 1
+        for i in np.flatnonzero(observation.first).tolist():
+            if playing[i] >= 0:
+                episode = Episode(int(level[i]), float(total[i]), int(length[i]), bool(observation.solved[i]))
+                finished[int(playing[i])] = episode
+            playing[i] = queue.take(i, is_free=True)
+            total[i], length[i], level[i] = 0.0, 0, observation.level[i]
+    return [finished[number] for number in range(episodes)]
+
+
+class _Assignment:
+    """Who plays which episode of the list next."""
+
+    def __init__(self, env: VecEnv, episodes: int, seed: int) -> None:
+        self.env, self.episodes = env, episodes
+        self.control = env if isinstance(env, LevelControl) else None
+        self.levels = env.levels.draw(episodes, np.random.default_rng(seed)) if self.control else None
+        self.started = 0
+        self.next_of = np.arange(env.num_envs)
+
+    def take(self, i: int, is_free: bool) -> int:
+        """The number of the episode that environment `i` plays from now on, −1 for none.
+
+        `is_free`: it shows the first frame of an episode; only level control can start one in the middle of another.
+        """
+        if self.control is not None and self.levels is not None:
+            if self.started == self.episodes:
+                return -1
+            self.control.play(int(i), int(self.levels[self.started]))
+            self.started += 1
+            return self.started - 1
+        if not is_free or self.next_of[i] >= self.episodes:
+            return -1
+        self.next_of[i] += self.env.num_envs
+        return int(self.next_of[i]) - self.env.num_envs
+
+
+def summarize(episodes: list[Episode]) -> Evaluation:
+    """Mean, spread and interval of a list of episodes."""
+    returns = np.array([episode.episode_return for episode in episodes])
+    low, high = mean_interval(returns, np.array([episode.level for episode in episodes]))
+    std = float(returns.std(ddof=1)) if len(returns) > 1 else 0.0
+    solved = float(np.mean([episode.solved for episode in episodes]))
+    return Evaluation(float(returns.mean()), std, solved, low, high, episodes)

@@ -1,0 +1,74 @@
+"""scores.csv: one row per agent, split and evaluation. Reports read these rows and nothing else."""
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_type_hints
+
+from expgen.errors import InputError
+
+Split = Literal["train", "test"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row; the columns of `scores.csv` in their order."""
+
+    algorithm: str
+    game: str
+    env: str
+    seed: int
+    split: Split
+    levels: str
+    env_steps: int
+    episodes: int
+    mean_return: float
+    std_return: float
+    solved_rate: float
+    ci_low: float
+    ci_high: float
+    agent: str
+    commit: str
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Score))
+
+
+def append_scores(path: Path, scores: Iterable[Score]) -> None:
+    """Add rows to `path`, with the header where the file is new; all rows or none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.stat().st_size == 0:
+            writer.writerow(COLUMNS)
+        for score in scores:
+            row = dataclasses.astuple(score)
+            writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in row)
+        with open(path, "a", newline="") as file:
+            file.write(text.getvalue())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; accepted: a file in a writable folder") from None
+
+
+def read_scores(path: Path) -> Sequence[Score]:
+    """The rows of a score file; an InputError names the line that is none."""
+    types = get_type_hints(Score)
+    try:
+        with open(path, newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise InputError(f"{path} has columns {reader.fieldnames}; accepted: {','.join(COLUMNS)}")
+            rows = []
+            for row in reader:
+                try:
+                    cast = {name: types[name] if types[name] in (int, float) else str for name in COLUMNS}
+                    rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
+                except (TypeError, ValueError, KeyError):
+                    raise InputError(f"{path} line {reader.line_num} is not a score row: {row}") from None
+            return rows
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None

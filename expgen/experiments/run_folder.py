@@ -1,0 +1,65 @@
+"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.experiments.config import TrainConfig
+from expgen.training.checkpoint import Checkpoint, latest_checkpoint, write_whole
+
+
+class RunFolder:
+    """Knows where a run keeps what; reads and writes its config."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.config_file = self.path / "config.json"
+        self.metrics_file = self.path / "metrics.csv"
+        self.scores_file = self.path / "scores.csv"
+        self.events_folder = self.path / "tensorboard"
+
+    def exists(self) -> bool:
+        """Whether a run was ever started here."""
+        return self.config_file.exists()
+
+    def checkpoints_of(self, learner: str) -> Path:
+        """The folder of one learner's checkpoints."""
+        return self.path / "checkpoints" / learner
+
+    def learners(self) -> list[str]:
+        """Names of the learners that have a checkpoint."""
+        folders = (self.path / "checkpoints").glob("*")
+        return sorted(folder.name for folder in folders if any(folder.glob("*.safetensors")))
+
+    def write_config(self, config: TrainConfig, spec: EnvSpec) -> None:
+        """Freeze what this run is."""
+        data = {"train": config.to_json(), "spec": dataclasses.asdict(spec)}
+        write_whole(self.config_file, (json.dumps(data, indent=2) + "\n").encode())
+
+    def read_config(self) -> tuple[TrainConfig, EnvSpec]:
+        """The frozen config and the environment's spec."""
+        data = self._json()
+        try:
+            spec = EnvSpec(**{**data["spec"], "obs_shape": tuple(data["spec"]["obs_shape"])})
+            return TrainConfig.from_json(data["train"]), spec
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
+
+    def checkpoint(self, learner: str) -> Checkpoint:
+        """The newest good checkpoint of `learner`."""
+        found = latest_checkpoint(self.checkpoints_of(learner))
+        if found is None:
+            trained = ", ".join(self.learners()) or "none yet"
+            raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
+        return found
+
+    def _json(self) -> Any:
+        try:
+            return json.loads(self.config_file.read_text())
+        except OSError as error:
+            raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
+        except ValueError:
+            raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None

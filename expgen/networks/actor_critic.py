@@ -1,0 +1,93 @@
+"""Policy: one encoder, optional memory, a policy head and a value head on the same features."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.memory import Memory
+from expgen.networks.small import SmallEncoder
+from expgen.settings import setting
+
+IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The shape of a policy network."""
+
+    encoder: Literal["auto", "impala", "small"] = setting(
+        "auto", "pixel encoder; auto takes impala from 32 pixels a side on, else small"
+    )
+    features: int = setting(256, "width of the encoder's output and of the memory", low=1)
+    memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
+
+
+class PolicyOutput(NamedTuple):
+    """What a policy says of each step; networks with more heads return a longer tuple that starts like this."""
+
+    logits: Tensor  # [T, N, A]
+    value: Tensor  # [T, N]
+    state: Tensor  # [N, S] memory after the last step; S = 0 without memory
+
+
+class Policy(nn.Module):
+    """Memory goes in and comes out; nothing is remembered between calls."""
+
+    def __init__(self, spec: EnvSpec, config: NetworkConfig) -> None:
+        super().__init__()
+        self.encoder = make_encoder(spec, config)
+        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # training.accelerate may put a faster one here
+        self.memory = Memory(config.features, config.features) if config.memory == "gru" else None
+        self.policy_head = nn.Linear(config.features, spec.num_actions)
+        self.value_head = nn.Linear(config.features, 1)
+
+    @property
+    def state_size(self) -> int:
+        """S: how many numbers the policy remembers per environment."""
+        return self.memory.size if self.memory is not None else 0
+
+    def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
+        """`obs` `[T, N, …]`, `first` `[T, N]`, `state` `[N, S]` before the first step."""
+        num_steps, num_envs = first.shape
+        features = self.encode(obs.flatten(0, 1)).view(num_steps, num_envs, -1)  # [T, N, F]
+        if self.memory is not None:
+            features, state = self.memory(features, first, state)
+        return PolicyOutput(self.policy_head(features), self.value_head(features).squeeze(-1), state)
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Fresh weights from `generator` alone: heads orthogonal, gain 0.01 (policy) and 1 (value)."""
+        self.encoder.initialise(generator)
+        if self.memory is not None:
+            self.memory.initialise(generator)
+        for head, gain in ((self.policy_head, 0.01), (self.value_head, 1.0)):
+            nn.init.orthogonal_(head.weight, gain=gain, generator=generator)
+            nn.init.zeros_(head.bias)
+
+
+def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | SmallEncoder:
+    """The encoder that `config` names for observations of `spec`."""
+    is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
+    choice = config.encoder
+    if choice == "auto":
+        choice = "impala" if is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE else "small"
+    if choice == "impala":
+        if not is_image:
+            raise InputError(f"--encoder is impala but {spec.name} has observations {spec.obs_shape}; accepted: small")
+        return ImpalaEncoder(spec.obs_shape, config.features)
+    return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
+
+
+def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
+    """A policy with fresh weights; built on the meta device, so no global random numbers are drawn."""
+    with torch.device("meta"):
+        policy = Policy(spec, config)
+    policy = policy.to_empty(device="cpu")
+    policy.initialise(generator)
+    return policy.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]

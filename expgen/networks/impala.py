@@ -1,0 +1,70 @@
+"""The IMPALA convolutional encoder: uint8 pixels in, features out (reproduction: clean-skip residual blocks).
+
+Three stages of conv 3×3 → max-pool 3×3 stride 2 → two residual blocks, then ReLU, linear, ReLU.
+Pixels arrive as the environment writes them, height × width × channel; seen as channels first that is exactly
+PyTorch's channels-last layout, so nothing is copied and the convolutions run in the layout they are fastest in.
+"""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+STAGE_CHANNELS = (16, 32, 32)
+
+
+class ResidualBlock(nn.Module):
+    """y = x + conv₂(relu(conv₁(relu(x)))): pre-activation, skip taken before the ReLU."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.conv2(F.relu(self.conv1(F.relu(x))))
+
+
+class Stage(nn.Module):
+    """Conv, max-pool to half the size, two residual blocks."""
+
+    def __init__(self, channels_in: int, channels_out: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels_in, channels_out, 3, padding=1)
+        self.block1 = ResidualBlock(channels_out)
+        self.block2 = ResidualBlock(channels_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.max_pool2d(self.conv(x), 3, stride=2, padding=1)
+        return self.block2(self.block1(x))
+
+
+class ImpalaEncoder(nn.Module):
+    """`[B, H, W, C]` uint8 → `[B, features]` float32."""
+
+    def __init__(self, obs_shape: tuple[int, ...], features: int) -> None:
+        super().__init__()
+        height, width, channels = obs_shape
+        sizes = (channels, *STAGE_CHANNELS)
+        self.stages = nn.ModuleList(Stage(*pair) for pair in pairwise(sizes))
+        for _ in STAGE_CHANNELS:
+            height, width = (height + 1) // 2, (width + 1) // 2
+        self.linear = nn.Linear(STAGE_CHANNELS[-1] * height * width, features)
+        self.is_bfloat16 = False  # set by training.accelerate where the device gains from it
+
+    def forward(self, obs: Tensor) -> Tensor:
+        with torch.autocast(obs.device.type, torch.bfloat16, self.is_bfloat16, cache_enabled=False):
+            x = obs.permute(0, 3, 1, 2)  # [B, C, H, W], channels last in memory
+            x = x.to(torch.bfloat16 if self.is_bfloat16 else torch.float32) / 255
+            for stage in self.stages:
+                x = stage(x)
+            return F.relu(self.linear(F.relu(x).flatten(1))).float()  # [B, F]
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Xavier uniform with gain 1 everywhere, biases 0."""
+        for module in self.modules():
+            if isinstance(module, (nn.Conv2d, nn.Linear)):
+                nn.init.xavier_uniform_(module.weight, generator=generator)
+                module.bias.zero_()  # type: ignore[union-attr]

@@ -1,0 +1,30 @@
+"""A small encoder for small observations: two dense layers over the flattened pixels or the vector."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class SmallEncoder(nn.Module):
+    """`[B, *obs_shape]` uint8 pixels or float32 numbers → `[B, features]`."""
+
+    def __init__(self, obs_shape: tuple[int, ...], features: int, is_pixels: bool) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(math.prod(obs_shape), features)
+        self.linear2 = nn.Linear(features, features)
+        self.scale = 1 / 255 if is_pixels else 1.0
+
+    def forward(self, obs: Tensor) -> Tensor:
+        x = obs.flatten(1).float()
+        if self.scale != 1:
+            x = x * self.scale
+        return F.relu(self.linear2(F.relu(self.linear1(x))))  # [B, F]
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Orthogonal with gain √2, biases 0."""
+        for module in (self.linear1, self.linear2):
+            nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
+            nn.init.zeros_(module.bias)

@@ -1,0 +1,49 @@
+"""Networks and optimisers as flat dictionaries of tensors, the form checkpoints keep them in."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from expgen.errors import InputError
+
+
+def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors under `prefix.name`."""
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The inverse of `with_prefix`: the tensors that stand under `prefix`."""
+    return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(prefix + ".")}
+
+
+def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
+    """Weights into `module`; an InputError if they belong to another network."""
+    own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if own != given:
+        name = next(iter(sorted(set(own.items()) ^ set(given.items()))))[0]
+        raise InputError(
+            f"{what} holds another network: {name} is {given.get(name, 'absent')}; accepted: {own.get(name, 'absent')}"
+        )
+    module.load_state_dict(tensors)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Every tensor of the optimiser, by position of its parameter."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """The inverse of `optimizer_state`."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        index, _, entry = name.partition(".")
+        parameter = parameters[int(index)]
+        if value.shape == parameter.shape:  # fused optimisers want the parameter's own memory layout
+            value = torch.empty_like(parameter).copy_(value)
+        state.setdefault(int(index), {})[entry] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

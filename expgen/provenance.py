@@ -1,0 +1,30 @@
+"""Which code made a number."""
+
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+
+@cache
+def commit() -> str:
+    """The commit of the checkout this package runs from, `+` where it was changed; the version where it is none."""
+    here = Path(__file__).parent
+    try:
+        head = _git("rev-parse", "--short=12", "HEAD", cwd=here)
+        return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", cwd=here) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return version()
+
+
+def version() -> str:
+    """The installed version, or `unknown` where the package runs uninstalled."""
+    try:
+        return "v" + metadata.version("expgen")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _git(*words: str, cwd: Path) -> str:
+    done = subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True, text=True)
+    return done.stdout.strip()

@@ -1,0 +1,66 @@
+"""Divide rewards by the running standard deviation of the discounted return (baselines' VecNormalize).
+
+Per environment G ← ρ G + r at every step, ρ = 0.99 (not the γ of the advantages); the moments of all G seen so far
+are updated with the N new values; then r' = clip(r / √(var + 1e-8), ±10), and G ← 0 where the step ended an episode.
+The mean is not subtracted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import ndarray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Running mean and (biased) variance; the pseudo-count is what baselines starts from."""
+
+    mean: float = 0.0
+    var: float = 1.0
+    count: float = 1e-4
+
+
+class ReturnScaler:
+    """Owns the running return of each environment and the moments of all of them."""
+
+    DECAY = 0.99
+    CLIP = 10.0
+    EPSILON = 1e-8
+
+    def __init__(self, num_envs: int) -> None:
+        self.running_return = np.zeros(num_envs)  # G, [N]
+        self.moments = Moments()
+
+    def __call__(self, reward: ndarray, ended: ndarray) -> ndarray:
+        """`reward` and `ended` `[T, N]`, in the order they were paid → scaled rewards, float32.
+
+        Same numbers as updating the moments step by step: after step t they are those of the starting pseudo-count
+        and of every G up to t, so cumulative sums give all T of them at once.
+        """
+        running = np.empty(reward.shape)  # [T, N]
+        value = self.running_return
+        goes_on = ~ended
+        for t in range(len(reward)):
+            running[t] = value = self.DECAY * value + reward[t]
+            value = value * goes_on[t]
+        self.running_return = value
+
+        m = self.moments
+        count = m.count + reward.shape[1] * np.arange(1, len(reward) + 1)  # [T]
+        mean = (m.mean * m.count + running.sum(1).cumsum()) / count
+        second = ((m.var + m.mean**2) * m.count + (running**2).sum(1).cumsum()) / count
+        var = np.maximum(second - mean**2, 0)
+        self.moments = Moments(float(mean[-1]), float(var[-1]), float(count[-1]))
+        scaled = reward / np.sqrt(var + self.EPSILON)[:, None]
+        return np.clip(scaled, -self.CLIP, self.CLIP).astype(np.float32)
+
+    def state(self) -> dict[str, ndarray]:
+        """Everything a resumed run needs."""
+        m = self.moments
+        return {"running_return": self.running_return, "moments": np.array([m.mean, m.var, m.count])}
+
+    def load_state(self, state: Mapping[str, ndarray]) -> None:
+        """Continue from `state`."""
+        self.running_return = np.array(state["running_return"])
+        self.moments = Moments(*(float(number) for number in state["moments"]))

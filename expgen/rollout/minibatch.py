@@ -1,0 +1,44 @@
+"""Minibatches: random transitions, or whole environment columns (always so when the policy has memory)."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from expgen.rollout.rollout import Rollout
+
+Order = Literal["columns", "shuffled"]
+
+
+class Minibatch(NamedTuple):
+    """Some of a rollout as `[T, B]` sequences; shuffled transitions come as `[1, B]`."""
+
+    obs: Tensor
+    first: Tensor
+    state: Tensor  # [B, S] memory before the first of the T steps
+    action: Tensor
+    log_prob: Tensor
+    value: Tensor
+    advantage: Tensor
+    value_target: Tensor
+
+
+def minibatches(
+    rollout: Rollout, advantage: Tensor, num_minibatches: int, order: Order, generator: torch.Generator
+) -> Iterator[Minibatch]:
+    """One epoch over the rollout, each transition once; `advantage` `[T, N]` is the (normalised) one to learn from."""
+    T, N = rollout.num_steps, rollout.num_envs
+    per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
+    if order == "columns":
+        permutation = torch.randperm(N, generator=generator, device=rollout.device)
+        for env in permutation.chunk(num_minibatches):
+            obs, first, *rest = (x[:T].index_select(1, env) for x in (rollout.obs, rollout.first, *per_step))
+            yield Minibatch(obs, first, rollout.state[0].index_select(0, env), *rest)
+        return
+    permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
+    for row in permutation.chunk(num_minibatches):
+        obs, first, *rest = (
+            x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
+        )
+        yield Minibatch(obs, first, rollout.state[0].new_zeros(len(row), rollout.state.shape[-1]), *rest)

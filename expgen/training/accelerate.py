@@ -1,0 +1,164 @@
+"""bf16, compilation, CUDA graphs and streams: the only file that knows of them.
+
+A `Lane` is where one learner's work runs. On the CPU it is plain function calls. On a GPU acting runs on a
+high-priority stream as a captured graph and updates on an ordinary one, so that one learner's actions slip in between
+another's minibatches; the launches never wait for the host.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor
+
+from expgen.envs.vec_env import Observation
+from expgen.networks.actor_critic import Policy
+from expgen.networks.impala import ImpalaEncoder
+from expgen.rollout.rollout import Rollout
+from expgen.rollout.sampling import act_in_slot
+
+MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the GPU in one learner's update
+
+
+class Lane(Protocol):
+    """An Actor, and the place where updates run."""
+
+    def start(self, t: int, observation: Observation) -> None: ...
+
+    def wait(self) -> ndarray: ...
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Work inside runs after the rollout and before the next one; never yield inside."""
+
+    def backlog(self) -> int:
+        """How many of the `updating` blocks handed over are still unfinished."""
+
+
+def make_lane(policy: Policy, rollout: Rollout) -> Lane:
+    """The fastest lane for the device the policy is on."""
+    if rollout.device.type == "cuda":
+        return CudaLane(policy, rollout)
+    return PlainLane(policy, rollout)
+
+
+class PlainLane:
+    """Everything at once, in the order it is asked for."""
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        self.policy, self.rollout = policy, rollout
+        self.slots = torch.arange(rollout.num_steps + 1).split(1)
+        self.action = np.zeros(rollout.num_envs, dtype=np.int32)
+        self.decided = rollout.action.numpy()
+
+    def start(self, t: int, observation: Observation) -> None:
+        self.rollout.record(t, observation)
+        act_in_slot(self.policy, self.rollout, self.slots[t])
+        self.action[:] = self.decided[t]
+
+    def wait(self) -> ndarray:
+        return self.action
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        yield
+
+    def backlog(self) -> int:
+        return 0
+
+
+class CudaLane:
+    """Graph capture for acting, two streams, and a bf16 compiled encoder for updates."""
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        self.policy, self.rollout = policy, rollout
+        accelerate_encoder(policy)
+        self.acting = torch.cuda.Stream(rollout.device, priority=-1)
+        self.update = torch.cuda.Stream(rollout.device)
+        self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
+        self.action = torch.zeros(rollout.num_envs, dtype=torch.int32, pin_memory=True)
+        self.action_view = self.action.numpy()
+        self.decided = torch.cuda.Event()
+        self.handed_over: deque[torch.cuda.Event] = deque()
+        self.pinned: set[int] = set()
+        self.graph = self._capture()
+
+    def start(self, t: int, observation: Observation) -> None:
+        self._pin(observation.obs)
+        self._pin(observation.full)
+        with torch.cuda.stream(self.acting):
+            if t == 0:
+                self.acting.wait_stream(self.update)
+                self.slot.zero_()
+            self.rollout.record(t, observation)
+            self.graph.replay()
+            self.action.copy_(self.device_action, non_blocking=True)
+            self.decided.record(self.acting)
+
+    def wait(self) -> ndarray:
+        self.decided.synchronize()  # the CPU waits for the GPU here
+        return self.action_view
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        with torch.cuda.stream(self.update):
+            self.update.wait_stream(self.acting)
+            yield
+            event = torch.cuda.Event()
+            event.record(self.update)
+            self.handed_over.append(event)
+
+    def backlog(self) -> int:
+        while self.handed_over and self.handed_over[0].query():
+            self.handed_over.popleft()
+        return len(self.handed_over)
+
+    def _step(self) -> None:
+        act_in_slot(self.policy, self.rollout, self.slot)
+        self.device_action.copy_(self.rollout.action.index_select(0, self.slot)[0])
+        self.slot.add_(1)
+
+    def _capture(self) -> torch.cuda.CUDAGraph:
+        self.device_action = torch.zeros_like(self.action, device=self.rollout.device, pin_memory=False)
+        state = self.rollout.state[1].clone()  # warming up plays slot 0 and must leave no trace in the memory
+        self.acting.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.acting):
+            for _ in range(3):
+                self.slot.zero_()
+                self._step()
+            self.slot.zero_()
+        self.acting.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self.acting):
+            self._step()
+        self.acting.synchronize()
+        self.rollout.state[1].copy_(state)
+        torch.cuda.synchronize()
+        return graph
+
+    def _pin(self, array: ndarray) -> None:
+        """Page-lock the environment's own buffer, so that copies from it run beside the host."""
+        address = array.__array_interface__["data"][0]
+        if address not in self.pinned:
+            self.pinned.add(address)
+            torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)
+
+
+def accelerate_encoder(policy: Policy) -> None:
+    """bf16 and compilation for the convolutions; log-probabilities, losses and optimiser state stay float32."""
+    encoder = policy.encoder
+    if isinstance(encoder, ImpalaEncoder):
+        encoder.is_bfloat16 = True
+        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+        policy.encode = torch.compile(encoder.forward, dynamic=False)
+
+
+def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
+    """Each metric's mean over the minibatches; one transfer for all of them."""
+    names = list(metrics[0])
+    table = torch.stack([torch.stack([row[name].float() for name in names]) for row in metrics])
+    return dict(zip(names, table.mean(0).tolist(), strict=True))

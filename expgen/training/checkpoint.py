@@ -1,0 +1,109 @@
+"""Checkpoints: one safetensors file each, written whole or not at all, carrying its own checksum.
+
+A file holds tensors and a few words of text, never objects, so loading one cannot run code. The newest two of a
+learner are kept; a damaged newest one is passed over for the one before it.
+"""
+
+import hashlib
+import json
+import os
+import struct
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_bytes
+from safetensors.torch import save as save_bytes
+from torch import Tensor
+
+from expgen.errors import InputError
+
+KEPT = 2
+FORMAT = "expgen-checkpoint-1"
+
+
+class DamagedCheckpoint(InputError):
+    """The file is not a checkpoint of ours, or not all of it is there."""
+
+
+class Checkpoint(NamedTuple):
+    """Tensors by name, and facts about them."""
+
+    tensors: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part."""
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(dict(facts), sort_keys=True)
+    metadata = {"format": FORMAT, "facts": text, "sha256": _digest(contiguous, text)}
+    write_whole(path, save_bytes(contiguous, metadata))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """`content` at `path`, or an InputError and whatever was there before."""
+    beside = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space") from None
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint at `path`; DamagedCheckpoint unless its checksum holds."""
+    try:
+        content = path.read_bytes()
+        (size,) = struct.unpack("<Q", content[:8])
+        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        tensors = load_bytes(content)
+        if metadata["format"] != FORMAT or metadata["sha256"] != _digest(tensors, metadata["facts"]):
+            raise DamagedCheckpoint(f"{path} is damaged: its checksum does not match; accepted: a file expgen wrote")
+        return Checkpoint(tensors, json.loads(metadata["facts"]))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (SafetensorError, struct.error, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise DamagedCheckpoint(f"{path} is not a whole expgen checkpoint; accepted: a file expgen wrote") from None
+
+
+def latest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The newest good checkpoint in `folder`; None if there is none at all, an error if all are damaged."""
+    damaged: DamagedCheckpoint | None = None
+    for path in sorted(folder.glob("*.safetensors"), reverse=True):
+        try:
+            return read_checkpoint(path)
+        except DamagedCheckpoint as error:
+            print(f"expgen: {error}; trying the one before", file=sys.stderr)
+            damaged = error
+    if damaged:
+        raise damaged
+    return None
+
+
+def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
+    """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT."""
+    path = folder / f"{env_steps:012d}.safetensors"
+    write_checkpoint(path, tensors, facts)
+    for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
+        old.unlink()
+    return path
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,45 @@
+"""Many learners side by side on one device, in one thread: no locks, no queues.
+
+Learners are generators; each turn resumes one of them until it has started some work. While one learner's
+minibatches occupy the device, the C threads step the others' games. They share the device, never data, and each is
+strictly on-policy, so a learner's weights do not depend on who runs beside it. One learner updates at a time.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from expgen.training.learner import Diverged, Phase
+
+
+class Turn(NamedTuple):
+    """A learner in the pipeline: its life, and what it does next."""
+
+    name: str
+    life: Iterator[Phase]
+
+
+def run_side_by_side(turns: Sequence[Turn]) -> list[str]:
+    """Take turns until every learner's life has ended; the names of those that diverged."""
+    waiting = dict.fromkeys(turns, Phase.COLLECT)
+    diverged: list[str] = []
+    updating: Turn | None = None
+    while waiting:
+        for turn in list(waiting):
+            if waiting[turn] is Phase.READY and updating not in (None, turn):
+                continue
+            try:
+                phase = next(turn.life)
+            except (StopIteration, Diverged) as end:
+                if isinstance(end, Diverged):
+                    print(f"expgen: {end}", file=sys.stderr)
+                    diverged.append(turn.name)
+                del waiting[turn]
+                updating = None if updating is turn else updating
+                continue
+            if waiting[turn] is Phase.READY:
+                updating = turn
+            elif phase is Phase.COLLECT and updating is turn:
+                updating = None
+            waiting[turn] = phase
+    return diverged

@@ -1,0 +1,42 @@
+"""Cores → threads: what one process may use, split between games and arithmetic."""
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from expgen.errors import InputError
+
+
+@dataclass(frozen=True)
+class Resources:
+    """How many threads do what."""
+
+    device: torch.device
+    torch_threads: int
+    env_threads: int  # per environment handle
+
+
+def plan_resources(device: str, num_learners: int) -> Resources:
+    """Fit learners to the cores there are, two included.
+
+    On a GPU the cores are for the games: every handle gets its share, at least one, at most eight. On the CPU games
+    and arithmetic take turns within a learner, so both may have all cores.
+    """
+    cores = len(os.sched_getaffinity(0))
+    chosen = resolve_device(device)
+    if chosen.type == "cuda":
+        return Resources(chosen, torch_threads=1, env_threads=min(8, max(1, 2 * cores // num_learners)))
+    return Resources(chosen, torch_threads=cores, env_threads=cores)
+
+
+def resolve_device(device: str) -> torch.device:
+    """`auto`, `cpu`, `cuda` or `cuda:N`; an InputError where there is no such GPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, index = device.partition(":")
+    if kind not in ("cpu", "cuda") or (index and not index.isdigit()):
+        raise InputError(f"--device is {device!r}; accepted: auto, cpu, cuda, cuda:N")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise InputError(f"--device is {device!r} but this machine has {torch.cuda.device_count()} GPUs; accepted: cpu")
+    return torch.device(device)

@@ -1,0 +1,65 @@
+"""LevelStream: each environment's own sequence of levels, from a hash we can name."""
+
+import numpy as np
+
+from expgen.envs.level_stream import LevelStream, below, counter_hash
+from expgen.envs.levels import SEED_LIMIT, LevelSet
+
+
+def draw(stream: LevelStream, num_envs: int, count: int) -> np.ndarray:
+    everyone = np.arange(num_envs)
+    return np.stack([stream.next(everyone) for _ in range(count)])
+
+
+def test_counter_hash_is_splitmix64() -> None:
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # seed 1234567
+    assert counter_hash(np.array([1234567], np.uint64), np.arange(3, dtype=np.uint64)).tolist() == published
+
+
+def test_below_reaches_both_ends() -> None:
+    assert below(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10).tolist() == [0, 5, 9]
+
+
+def test_environment_i_does_not_depend_on_how_many_run_beside() -> None:
+    levels = LevelSet.parse("all")
+    assert (draw(LevelStream(levels, 3, seed=5), 3, 20) == draw(LevelStream(levels, 8, seed=5), 8, 20)[:, :3]).all()
+
+
+def test_seeds_and_environments_differ() -> None:
+    levels = LevelSet.parse("all")
+    drawn = np.stack([draw(LevelStream(levels, 8, seed=seed), 8, 20) for seed in range(3)])
+    assert len(np.unique(drawn)) == drawn.size
+
+
+def test_level_sets_are_respected_and_drawn_evenly() -> None:
+    for text in ("50", "1000:7", "3,7,900"):
+        levels = LevelSet.parse(text)
+        assert levels.seeds is not None
+        drawn = draw(LevelStream(levels, 50, seed=1), 50, 400)
+        found, count = np.unique(drawn, return_counts=True)
+        assert found.tolist() == list(levels.seeds)
+        expected = drawn.size / len(levels)
+        assert np.abs(count - expected).max() < 5 * expected**0.5
+
+
+def test_all_spans_the_distribution() -> None:
+    drawn = draw(LevelStream(LevelSet.parse("all"), 100, seed=1), 100, 100)
+    assert 0 <= drawn.min() < 0.01 * SEED_LIMIT and 0.99 * SEED_LIMIT < drawn.max() < SEED_LIMIT
+    assert abs(drawn.mean() / SEED_LIMIT - 0.5) < 0.02
+
+
+def test_excluded_levels_never_come() -> None:
+    everyone = np.arange(64)
+    free = LevelStream(LevelSet.parse("all"), 64, seed=2)
+    plain = np.stack([free.next(everyone) for _ in range(4)])
+    banned = LevelSet.parse(plain[[0, 2]].ravel().tolist())  # levels that would have come
+    stream = LevelStream(LevelSet.parse("all").without(banned), 64, seed=2)
+    assert (stream.next(everyone) == plain[1]).all()  # the next word takes the place of a refused one
+    assert (stream.next(everyone) == plain[3]).all()
+
+
+def test_ahead_tells_what_next_will_say() -> None:
+    for levels in (LevelSet.parse("30"), LevelSet(None, excluded=range(0, SEED_LIMIT, 2**12))):
+        stream = LevelStream(levels, 5, seed=3)
+        foretold = stream.ahead(6).reshape(6, 5)
+        assert (draw(stream, 5, 6) == foretold).all()

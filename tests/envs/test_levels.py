@@ -1,0 +1,126 @@
+"""LevelSet: its spellings, its arithmetic and its draws."""
+
+import time
+
+import numpy as np
+import pytest
+
+from expgen.envs.levels import SEED_LIMIT, LevelSet
+from expgen.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "spelling, seeds",
+    [
+        ("200", range(200)),
+        (200, range(200)),
+        (" 1000:500 ", range(1000, 1500)),
+        ("3,7,9", (3, 7, 9)),
+        ("3, 7, 9", (3, 7, 9)),
+        ("5,", (5,)),
+        (range(4, 8), range(4, 8)),
+        (range(0, 10, 5), (0, 5)),
+        ([9, 2], (9, 2)),
+        (np.array([1, 2]), (1, 2)),
+        ("all", None),
+        (LevelSet((1, 2)), (1, 2)),
+    ],
+)
+def test_parse(spelling: object, seeds: object) -> None:
+    assert LevelSet.parse(spelling).seeds == seeds  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "spelling, words",
+    [
+        ("many", "accepted: COUNT, START:COUNT, a list A,B,C, or all"),
+        ("1:2:3", "accepted: COUNT"),
+        ("1,,2", "accepted: COUNT"),
+        (",", "accepted: COUNT"),
+        ("1.5", "accepted: COUNT"),
+        ("", "accepted: COUNT"),
+        ("0", "names 0 levels"),
+        ("-3", "names 0 levels"),
+        ("10:0", "names 0 levels"),
+        ("-1:5", "each in 0.."),
+        ("3,-4", "each in 0.."),
+        (str(SEED_LIMIT + 1), "each in 0.."),
+        ([], "names 0 levels"),
+        ("3,7,3", "names a level twice"),
+    ],
+)
+def test_bad_levels_are_named(spelling: str, words: str) -> None:
+    with pytest.raises(InputError, match="test_levels") as caught:
+        LevelSet.parse(spelling, "test_levels")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("spelling", ["200", "1000:500", "3,7,9", "5,", "0:1", "all"])
+def test_text_form_reads_back(spelling: str) -> None:
+    levels = LevelSet.parse(spelling)
+    assert LevelSet.parse(str(levels)) == levels
+
+
+def test_the_longest_range_is_cheap() -> None:
+    started = time.perf_counter()
+    assert len(LevelSet.parse(SEED_LIMIT)) == SEED_LIMIT
+    assert time.perf_counter() - started < 0.5
+
+
+def test_length_and_membership() -> None:
+    train, rest = LevelSet.parse("10:5"), LevelSet.parse("all").without(LevelSet.parse("10:5"))
+    assert len(train) == 5 and 10 in train and 15 not in train
+    assert len(rest) == SEED_LIMIT - 5 and 10 not in rest and 15 in rest
+    with pytest.raises(ValueError, match="less a finite set"):
+        train.without(rest)
+
+
+@pytest.mark.parametrize(
+    "one, other, expected",
+    [
+        ("200", "200:50", False),
+        ("200", "199:50", True),
+        ("200", "500,199", True),
+        ("200", "500,200", False),
+        ("1,2,3", "3,4", True),
+        ("1,2", "3,4,5", False),
+        ("all", "7,", True),
+        ("all", "all", True),
+    ],
+)
+def test_overlap_goes_both_ways(one: str, other: str, expected: bool) -> None:
+    first, second = LevelSet.parse(one), LevelSet.parse(other)
+    assert first.overlaps(second) == second.overlaps(first) == expected
+
+
+def test_all_without_the_training_levels_does_not_overlap_them() -> None:
+    train = LevelSet.parse("200")
+    rest = LevelSet.parse("all").without(train)
+    assert not rest.overlaps(train) and not train.overlaps(rest)
+    assert rest.overlaps(LevelSet.parse("199:2"))
+
+
+@pytest.mark.parametrize("levels", ["7", "100:7", "1,5,8,9,20,21,22"])
+@pytest.mark.parametrize("num", [3, 7, 24])
+def test_draw_is_balanced(levels: str, num: int) -> None:
+    level_set = LevelSet.parse(levels)
+    drawn = level_set.draw(num, np.random.default_rng(0))
+    assert drawn.shape == (num,) and drawn.dtype == np.int64
+    assert level_set.seeds is not None and set(drawn.tolist()) <= set(level_set.seeds)
+    count = [int((drawn == seed).sum()) for seed in level_set.seeds]
+    assert sum(count) == num and max(count) - min(count) <= 1
+
+
+def test_draw_varies_with_its_generator_alone() -> None:
+    levels = LevelSet.parse("50")
+    one, again, other = (levels.draw(80, np.random.default_rng(seed)).tolist() for seed in (0, 0, 1))
+    assert one == again != other
+    assert one != sorted(one)
+
+
+def test_draw_from_all_never_yields_an_excluded_level() -> None:
+    would_come = LevelSet.parse("all").draw(100, np.random.default_rng(3))
+    rest = LevelSet.parse("all").without(LevelSet.parse(would_come[::2].tolist()))
+    drawn = rest.draw(100, np.random.default_rng(3))
+    assert not set(drawn.tolist()) & set(would_come[::2].tolist())
+    assert drawn[1::2].tolist() == would_come[1::2].tolist()

@@ -1,0 +1,154 @@
+"""The C library: finding it, what is said when it is missing, and what must never reach it."""
+
+import gc
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import expgen
+from expgen.envs.libenv import LibEnv, load
+from expgen.envs.library import find_library, is_installed, load_error
+from expgen.envs.procgen import ProcgenConfig
+from expgen.errors import InputError
+
+ROOT = Path(expgen.__file__).parents[1]
+LEVELS = {"start_level": 0, "num_levels": 200, "rand_seed": 0}
+
+
+def with_procgen(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks one test; the others in this file need no library."""
+    return pytest.mark.procgen(pytest.mark.skipif(not is_installed(), reason="no ProcGen library")(test))
+
+
+def games(game: str, num_envs: int = 2, threads: int = 0, **options: Any) -> LibEnv:
+    config = ProcgenConfig(game).options()
+    return LibEnv(num_envs, {**config, **LEVELS, "num_threads": threads, **options})
+
+
+@pytest.mark.parametrize(
+    ("missing", "package"),
+    [("libGL.so.1", "libgl1"), ("libglib-2.0.so.0", "libglib2.0-0"), ("libgthread-2.0.so.0", "libglib2.0-0")],
+)
+def test_a_missing_system_library_is_named_with_its_debian_package(missing: str, package: str) -> None:
+    error = load_error(Path("libenv.so"), f"{missing}: cannot open shared object file: No such file or directory")
+    assert missing in str(error) and error.args[0].endswith(f"Debian package {package}")
+
+
+def test_an_unknown_system_library_and_other_complaints_are_passed_on() -> None:
+    assert "brings libodd.so.3" in str(load_error(Path("a"), "libodd.so.3: cannot open shared object file: no"))
+    assert "invalid ELF header" in str(load_error(Path("a"), "a: invalid ELF header"))
+
+
+def test_a_folder_without_library_or_assets_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPGEN_PROCGEN", str(tmp_path))
+    with pytest.raises(InputError, match=r"^EXPGEN_PROCGEN has no libenv\.so"):
+        find_library()
+    (tmp_path / "libenv.so").touch()
+    with pytest.raises(InputError, match="EXPGEN_PROCGEN has no assets"):
+        find_library()
+    (tmp_path / "assets").mkdir()
+    assert find_library() == (tmp_path / "libenv.so", tmp_path / "assets")
+    with pytest.raises(InputError, match="does not load"):
+        load(tmp_path / "libenv.so")
+
+
+def test_the_search_goes_from_prefix_to_package_to_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXPGEN_PROCGEN", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert not is_installed()
+    with pytest.raises(InputError, match="pip install --no-deps procgen-mirror, or EXPGEN_PROCGEN"):
+        find_library()
+    shared = tmp_path / "share" / "expgen" / "procgen"
+    (shared / "assets").mkdir(parents=True)
+    (shared / "libenv.so").touch()
+    assert find_library().code == shared / "libenv.so"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
+def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path) -> None:
+    absent, library = tmp_path / "libabsent.so", tmp_path / "libenv.so"
+    empty = ["gcc", "-shared", "-x", "c", os.devnull, "-x", "none", "-Wl,--no-as-needed"]
+    subprocess.run([*empty, "-o", absent, "-Wl,-soname,libglib-2.0.so.999"], check=True)
+    subprocess.run([*empty, "-o", library, absent], check=True)
+    absent.unlink()
+    with pytest.raises(InputError, match=r"needs libglib-2\.0\.so\.999, .* Debian package libglib2\.0-0$"):
+        load(library)
+
+
+@with_procgen
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [({"use_wings": True}, "use_wings"), ({"num_levels": True}, "type int"), ({"center_agent": 1}, "type bool")],
+)
+def test_options_that_would_abort_the_process_are_refused(option: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        games("maze", **option)
+
+
+@with_procgen
+def test_tensors_have_the_library_s_names_and_shapes() -> None:
+    env = games("maze", num_envs=3)
+    assert {name: tensor.shape for name, tensor in env.obs.items()} == {"rgb": (3, 64, 64, 3)}
+    assert set(env.info) == {"level_seed", "prev_level_seed", "prev_level_complete"}
+    assert env.action["action"].dtype == np.int32 and env.reward.dtype == np.float32
+
+
+@with_procgen
+def test_human_rendering_adds_a_large_picture() -> None:
+    env = games("maze", render_human=True)
+    env.observe()
+    assert env.info["rgb"].shape == (2, 512, 512, 3) and env.info["rgb"].any()
+
+
+@with_procgen
+def test_bad_indices_and_foreign_games_never_reach_the_library() -> None:
+    maze, heist = games("maze"), games("heist")
+    with pytest.raises(IndexError):
+        maze.get_state(2)
+    for state in (heist.get_state(0), maze.get_state(0)[:-4], b""):
+        with pytest.raises(InputError, match="not a saved maze game"):
+            maze.set_state(0, state)
+    with pytest.raises(InputError, match="use_generated_assets"):
+        games("maze", use_generated_assets=True).get_state(0)
+
+
+def num_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+@with_procgen
+def test_threads_end_at_close_and_at_collection_also_mid_step() -> None:
+    before = num_threads()
+    closed, dropped = games("coinrun", threads=2), games("coinrun", threads=2)
+    assert num_threads() == before + 4
+    for env in (closed, dropped):
+        env.observe()
+        env.act()
+    obs = dropped.obs["rgb"]
+    closed.close()
+    closed.close()
+    del env, dropped
+    gc.collect()
+    assert num_threads() == before and obs.any()
+    with pytest.raises(ValueError, match="closed"):
+        closed.act()
+
+
+@with_procgen
+def test_neither_gym_nor_procgen_s_own_package_is_imported() -> None:
+    code = (
+        "import sys, numpy as np; from expgen.envs.make import make_env\n"
+        "env = make_env('procgen:maze', num_envs=2); env.act(np.zeros(2, np.int32)); env.observe()\n"
+        "print([name for name in sys.modules if name.split('.')[0] in ('gym', 'gym3', 'gymnasium', 'procgen')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,287 @@
+"""ProcGen behind our protocol: the reference frames and levels, chosen levels, exact saving."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import expgen
+from expgen.envs.levels import LevelSet
+from expgen.envs.library import is_installed
+from expgen.envs.make import make_env
+from expgen.envs.procgen import EXPLORATION_LEVELS, GAMES, MODES, ProcgenConfig
+from expgen.envs.procgen_env import library_range
+from expgen.envs.vec_env import LevelControl, Snapshots, VecEnv
+from expgen.errors import InputError
+
+pytestmark = [pytest.mark.procgen, pytest.mark.skipif(not is_installed(), reason="no ProcGen library")]
+
+ROOT = Path(expgen.__file__).parents[1]
+OFFLINE = ROOT / ".offline"  # the other build, where someone has made it
+FORCE_RESET = -1
+FINGERPRINTS = {  # SHA-1 of the first frame, easy mode; equal in both builds of 0.10.7
+    ("maze", 0): "1ce0653fa4f2",
+    ("maze", 201): "658ecb3b87d4",
+    ("heist", 0): "e1b7dc8ab629",
+    ("heist", 201): "0323a5792e7c",
+    ("jumper", 0): "730d8d464fb1",
+    ("jumper", 201): "ee49dc222547",
+    ("miner", 0): "2d61992698ba",
+    ("miner", 201): "88aabc932573",
+}
+
+
+def make(
+    game: str, levels: Any = 200, num_envs: int = 4, seed: int = 0, threads: int = 0, **options: Any
+) -> Any:  # the tests use more of it than a VecEnv promises
+    return make_env(f"procgen:{game}", levels, num_envs, seed, threads, **options)
+
+
+def walk(env: VecEnv, num_steps: int, seed: int = 0) -> list[np.ndarray]:
+    """Everything `num_steps` random steps show, the observation before them included; arrays [1 + T, N, ...]."""
+    rng = np.random.default_rng(seed)
+    seen = [[array.copy() for array in env.observe()]]
+    for _ in range(num_steps):
+        env.act(rng.integers(15, size=env.num_envs))
+        seen.append([array.copy() for array in env.observe()])
+    return [np.stack(arrays) for arrays in zip(*seen)]
+
+
+def same(walk_a: Iterable[np.ndarray], walk_b: Iterable[np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(walk_a, walk_b))
+
+
+def level_draws(env: VecEnv, num_draws: int) -> np.ndarray:
+    """Levels each env plays when every episode is cut short at once; [N, num_draws]."""
+    levels = [env.observe().level.copy()]
+    for _ in range(num_draws - 1):
+        env.act(np.full(env.num_envs, FORCE_RESET))
+        levels.append(env.observe().level.copy())
+    return np.stack(levels, 1)
+
+
+def fingerprint(game: str, level: int) -> str:
+    obs = make(game, range(level, level + 1), num_envs=1).observe().obs
+    return hashlib.sha1(obs.tobytes()).hexdigest()[:12]
+
+
+@pytest.mark.parametrize(("game", "level"), FINGERPRINTS)
+def test_first_frames_are_the_reference_s(game: str, level: int) -> None:
+    assert fingerprint(game, level) == FINGERPRINTS[game, level]
+
+
+@pytest.mark.skipif(not OFFLINE.exists(), reason="no .offline folder")
+def test_the_offline_build_passes_the_same_checks() -> None:
+    env = {**os.environ, "EXPGEN_PROCGEN": str(OFFLINE), "LD_LIBRARY_PATH": str(OFFLINE / "lib")}
+    chosen = "first_frames or level_draws or no_later_draw or (fruitbot and (goes_on or plays_as_if))"
+    command = [sys.executable, "-m", "pytest", "-q", __file__, "-k", chosen]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout
+
+
+def test_level_draws_are_the_reference_s() -> None:
+    first = [[71, 165, 125, 72, 126], [106, 10, 4, 13, 169], [137, 73, 37, 19, 115], [26, 83, 117, 110, 37]]
+    assert level_draws(make("maze"), 5).tolist() == first
+    second = [[380, 220, 256], [368, 229, 296], [277, 305, 245], [387, 204, 389]]
+    assert level_draws(make("maze", "201:200", seed=3), 3).tolist() == second
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_steps_and_its_seed_fixes_it_whatever_the_threads(game: str) -> None:
+    alone, threaded = walk(make(game), 30), walk(make(game, threads=2), 30)
+    obs, full, _, first, _, solved = alone
+    assert same(alone, threaded) and np.array_equal(obs, full)
+    assert first[0].all() and not solved[~first].any()
+    assert not np.array_equal(obs[0], obs[-1])
+
+
+def test_observations_are_views_of_one_set_of_buffers() -> None:
+    env = make("maze", threads=1)
+    seen = env.observe()
+    env.act(np.full(4, 7, np.int64))
+    assert env.observe() is seen and seen.full is seen.obs and env.observe() is seen
+    assert seen.obs.dtype == env.spec.obs_dtype and seen.obs.shape == (4, *env.spec.obs_shape) == (4, 64, 64, 3)
+    assert [array.dtype for array in seen[2:]] == [np.float32, bool, np.int32, bool]
+
+
+def test_actions_of_another_shape_or_kind_are_refused() -> None:
+    env = make("maze")
+    with pytest.raises(ValueError, match="accepted"):
+        env.act(np.zeros(1, np.int32))
+    with pytest.raises(TypeError):
+        env.act(np.zeros(4))
+
+
+def test_acting_twice_loses_no_step() -> None:
+    once, twice = make("coinrun", threads=2), make("coinrun", threads=2)
+    for action in (7, 8, 5):
+        once.act(np.full(4, action))
+        once.observe()
+        twice.act(np.full(4, action))
+    assert same(once.observe(), twice.observe())
+
+
+def test_level_sets_are_respected() -> None:
+    assert set(level_draws(make("maze", "1000:3"), 20).flat) == {1000, 1001, 1002}
+    assert set(level_draws(make("maze", [3, 7, 2000]), 20).flat) == {3, 7, 2000}
+    assert level_draws(make("maze", "all"), 5).max() > 10**6
+
+
+def test_replaced_levels_are_fixed_by_the_seed_and_equally_likely() -> None:
+    levels = LevelSet((0, 1, 5))
+    draws = level_draws(make("maze", levels, num_envs=8), 50)
+    assert np.array_equal(draws[:, :5], level_draws(make("maze", levels, num_envs=8), 5))
+    assert not np.array_equal(draws[:, :5], level_draws(make("maze", levels, num_envs=8, seed=1), 5))
+    counts = np.array([(draws == level).sum() for level in levels.seeds])
+    assert (abs(counts / draws.size - 1 / 3) < 4 * np.sqrt(2 / 9 / draws.size)).all()
+
+
+def test_excluded_levels_are_never_played() -> None:
+    free = level_draws(make("maze", "all"), 4)
+    excluded = tuple(free[:2, 1:3].ravel().tolist())
+    draws = level_draws(make("maze", LevelSet(None, excluded)), 4)
+    assert not np.isin(draws, excluded).any()
+    assert np.array_equal(draws != free, np.isin(free, excluded))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_restored_game_goes_on_exactly(game: str) -> None:
+    env = make(game, [*range(50), 60])
+    walk(env, 20)
+    state = env.save()
+    future = walk(env, 50, seed=1)
+    env.restore(state)
+    assert same(future, walk(env, 50, seed=1))
+    other = make(game, [*range(50), 60], threads=2)
+    other.restore(state)
+    assert same(future, walk(other, 50, seed=1))
+
+
+def test_states_are_arrays_of_a_few_kilobytes_and_checked() -> None:
+    env = make("maze")
+    state = env.save()
+    assert isinstance(env, LevelControl) and isinstance(env, Snapshots)
+    assert all(array.dtype in (np.uint8, np.int64) for array in state.values())
+    assert state["length"].max() < 40_000
+    with pytest.raises(InputError, match="accepted: 3"):
+        make("maze", num_envs=3).restore(state)
+    with pytest.raises(InputError, match="not a saved heist game"):
+        make("heist").restore(state)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_chosen_level_plays_as_if_it_were_the_only_one(game: str) -> None:
+    env = make(game, num_envs=2)
+    walk(env, 15)
+    for level in (3, 10**9):
+        alone = make(game, range(level, level + 1), num_envs=2)
+        env.play(0, level)
+        env.play(1, level)
+        seen, lone = walk(env, 40, seed=level), walk(alone, 40, seed=level)
+        for column in range(2):
+            obs, _, reward, first, _, solved = (array[:, column] for array in seen)
+            end = 1 + next(iter(np.flatnonzero(first[1:])), 40)  # from here on each draws its own levels
+            assert np.array_equal(obs[:end], lone[0][:end, column])
+            assert np.array_equal(reward[1 : end + 1], lone[2][1 : end + 1, column])
+            assert np.array_equal(first[: end + 1], lone[3][: end + 1, column])
+            assert np.array_equal(solved[1 : end + 1], lone[5][1 : end + 1, column])
+
+
+def test_a_chosen_level_changes_no_later_draw() -> None:
+    free, env = level_draws(make("maze"), 6), make("maze")
+    seen = env.observe()
+    env.play(2, 9999)
+    assert seen.level.tolist() == [*free[:2, 0], 9999, free[3, 0]] and seen.first.all()
+    assert np.array_equal(level_draws(env, 6)[:, 1:], free[:, 1:])
+
+
+def test_a_chosen_level_leaves_reward_and_solved_of_the_last_episode() -> None:
+    env, rng = make("maze", num_envs=16), np.random.default_rng(0)
+    while not env.observe().solved.any():
+        env.act(rng.integers(15, size=16))
+    seen = env.observe()
+    solver = int(seen.solved.argmax())
+    before = [array.copy() for array in seen]
+    env.play(solver, 5)
+    other = 0 if solver else 1
+    env.play(other, 5)  # in the middle of an episode
+    assert seen.reward[solver] == 10 and seen.level[solver] == 5 and seen.first[other]
+    assert np.array_equal(seen.reward, before[2]) and np.array_equal(seen.solved, before[5])
+    state = env.save()
+    env.act(np.zeros(16, np.int32))
+    env.observe()
+    env.restore(state)
+    assert np.array_equal(seen.reward, before[2]) and np.array_equal(seen.solved, before[5])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_starts_in_each_game_that_has_it(mode: str) -> None:
+    for game in MODES[mode][1]:
+        levels = "all" if mode == "exploration" else 20
+        env = make(game, levels, num_envs=1, distribution_mode=mode)
+        env.act(np.zeros(1, np.int32))
+        assert env.observe().obs.any()
+        assert mode != "exploration" or env.observe().level[0] == EXPLORATION_LEVELS[game]
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "message"),
+    [
+        ("pong", {}, "game is 'pong'; accepted: bigfish"),
+        ("maze", {"distribution_mode": "brutal"}, "distribution_mode is 'brutal'; accepted: easy, hard"),
+        ("maze", {"distribution_mode": "extreme"}, "accepted: chaser, dodgeball, leaper, starpilot"),
+        ("maze", {"distribution_mode": "exploration"}, "levels is 0:200 in exploration mode"),
+        ("maze", {"use_backgrounds": "no"}, "use_backgrounds is 'no'; accepted: a value of type bool"),
+        ("maze", {"seed": -1}, "seed is -1"),
+        ("maze", {"threads": -1}, "threads is -1"),
+        ("heist", {"hidden": True}, "accepted: True for maze alone"),
+        ("maze", {"levels": [1, 5], "use_generated_assets": True}, "levels has gaps"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_one_line(game: str, options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make(game, **options)
+
+
+def test_generated_assets_allow_no_saving_and_no_choosing() -> None:
+    env = make("maze", use_generated_assets=True)
+    for call in (env.save, lambda: env.play(0, 1)):
+        with pytest.raises(InputError, match="use_generated_assets"):
+            call()
+    with pytest.raises(InputError, match="level is -1"):
+        make("maze").play(0, -1)
+
+
+def test_generated_assets_exclude_the_first_levels_by_the_library_s_range() -> None:
+    assert library_range(LevelSet(None, range(128)), can_replace=False) == (
+        {"start_level": 128, "num_levels": 2**31 - 1 - 128},
+        False,
+    )
+    draws = level_draws(make("maze", LevelSet(None, range(128)), use_generated_assets=True), 3)
+    assert draws.min() >= 128
+
+
+@pytest.mark.parametrize(
+    "option", ["use_monochrome_assets", "restrict_themes", "use_generated_assets", "paint_vel_info", "use_backgrounds"]
+)
+def test_options_change_the_picture(option: str) -> None:
+    value = not getattr(ProcgenConfig("coinrun"), option)
+    plain, changed = (make("coinrun", num_envs=8, **options).observe().obs for options in ({}, {option: value}))
+    assert not np.array_equal(plain, changed)
+
+
+def test_sequential_levels_go_on_without_an_end() -> None:
+    env, rng = make("maze", 200, num_envs=16, use_sequential_levels=True), np.random.default_rng(0)
+    start = env.observe().level.copy()
+    while not (env.observe().level > 200).any():
+        env.act(rng.integers(15, size=16))
+    seen = env.observe()
+    winner = int(seen.level.argmax())
+    assert seen.level[winner] == start[winner] + 997 and seen.reward[winner] == 10
+    assert not seen.first[winner] and not seen.solved[winner]
