@@ -1,10 +1,37 @@
 """expgen: agents that play levels they have never seen (Explore to Generalize in Zero-Shot RL, NeurIPS 2023)."""
 
-from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
-from expgen.errors import InputError
-from expgen.evaluation.evaluate import Evaluation, evaluate
-from expgen.experiments.load import load_agent
-from expgen.experiments.run import RunResult, train
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from expgen.envs.levels import LevelSet
+    from expgen.envs.make import make_env
+    from expgen.errors import InputError
+    from expgen.evaluation.evaluate import Evaluation, evaluate
+    from expgen.experiments.load import load_agent
+    from expgen.experiments.run import RunResult, train
 
 __all__ = ["Evaluation", "InputError", "LevelSet", "RunResult", "evaluate", "load_agent", "make_env", "train"]
+
+_HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
+    "Evaluation": "expgen.evaluation.evaluate",
+    "InputError": "expgen.errors",
+    "LevelSet": "expgen.envs.levels",
+    "RunResult": "expgen.experiments.run",
+    "evaluate": "expgen.evaluation.evaluate",
+    "load_agent": "expgen.experiments.load",
+    "make_env": "expgen.envs.make",
+    "train": "expgen.experiments.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,6 +11,7 @@ def commit() -> str:
     """The commit of the checkout this package runs from, `+` where it was changed; the version where it is none."""
     here = Path(__file__).parent
     try:
+        _git("ls-files", "--error-unmatch", Path(__file__).name, cwd=here)  # some other project's checkout will not do
         head = _git("rev-parse", "--short=12", "HEAD", cwd=here)
         return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", cwd=here) else "")
     except (OSError, subprocess.CalledProcessError):

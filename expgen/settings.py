@@ -4,6 +4,7 @@ The command line, the run folder and the Python API all read the same fields.
 """
 
 import dataclasses
+import math
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError, check_choice
@@ -19,6 +20,13 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def is_of_type(value: Any, expected: Any) -> bool:
+    """Whether a plain field may hold `value`: exactly its type, or a whole number where a float is asked for."""
+    if expected not in (str, int, float, bool):
+        return True
+    return type(value) is expected or (expected is float and type(value) is int)
+
+
 def check_config(config: Any) -> None:
     """Raise InputError where a field of the config or of a config inside it is out of range."""
     hints = get_type_hints(type(config))
@@ -28,9 +36,13 @@ def check_config(config: Any) -> None:
             check_config(value)
         elif get_origin(hints[field.name]) is Literal:
             check_choice(flag_of(field.name), value, get_args(hints[field.name]))
+        elif not is_of_type(value, hints[field.name]):
+            accepted = f"a value of type {hints[field.name].__name__}"
+            raise InputError(f"{flag_of(field.name)} is {value!r}; accepted: {accepted}")
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise InputError(f"{flag_of(field.name)} is {value}; accepted: a finite number")
             low, high = field.metadata.get("low"), field.metadata.get("high")
-            # written so that a NaN fails
-            if (low is not None and not value >= low) or (high is not None and not value <= high):
+            if (low is not None and value < low) or (high is not None and value > high):
                 accepted = f"{low} to {high}" if high is not None else f"{low} or more"
                 raise InputError(f"{flag_of(field.name)} is {value}; accepted: {accepted}")

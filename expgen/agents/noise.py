@@ -17,7 +17,7 @@ def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> nda
         key = _mix(key ^ (episode.astype(np.uint64) + _GOLDEN))
         key = _mix(key ^ (step.astype(np.uint64) + _GOLDEN))  # [N]
         bits = _mix(key[:, None] + _GOLDEN * np.arange(1, draws + 1, dtype=np.uint64))  # [N, draws]
-    return ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # 53 bits and a half would round up to 1
 
 
 def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:

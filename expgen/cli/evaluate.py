@@ -37,8 +37,8 @@ def main(argv: Sequence[str]) -> int:
     )
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
     for row in rows:
+        print(_describe(row), flush=True)
         append_scores(arguments.scores or folder.scores_file, [row])
-        print(_describe(row))
     return 0
 
 

@@ -16,7 +16,9 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb; 0 done, 1 a failure while running, 2 bad input with one line that says what would be accepted."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    words = [word for word in given if word != "--debug"]
+    debug = words != given
     if not words or words[0] in ("-h", "--help"):
         print(_usage())
         return DONE
@@ -25,8 +27,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"expgen {version()}")
         return DONE
-    debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]
     try:
         if words[0] not in VERBS:
             raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")

@@ -47,7 +47,7 @@ def _conclude(result: RunResult, signal_number: int | None) -> int:
 
 def _algo_of(argv: Sequence[str]) -> str:
     """Which algorithm's settings the flags are: named, or that of the run to resume."""
-    first = Parser(add_help=False, allow_abbrev=False)
+    first = Parser(prog="expgen train", add_help=False, allow_abbrev=False)
     first.add_argument("--algo")
     first.add_argument("--run")
     first.add_argument("--resume", action="store_true")

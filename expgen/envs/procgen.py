@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.procgen_env import ProcgenEnv
+from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.views import HiddenMaze, UncentredTwin
+from expgen.envs.views import ControlledTwin, HiddenMaze, UncentredTwin
 from expgen.errors import InputError, check_choice
 
 GAMES = (
@@ -89,12 +89,16 @@ def make_procgen(
         raise InputError(f"threads is {threads}; accepted: 0 or more")
     if config.distribution_mode == "exploration":
         levels = _exploration_level(config.game, levels)
+    options = config.options()
+    is_controlled = not options["use_generated_assets"]
     if full_view and config.center_agent and config.game in CENTRED:
         half = (threads + 1) // 2
         uncentred = replace(config, center_agent=False).options()
-        main = ProcgenEnv(config.options(), levels, num_envs, seed, half)
-        return UncentredTwin(main, ProcgenEnv(uncentred, levels, num_envs, seed, half))
-    env = ProcgenEnv(config.options(), levels, num_envs, seed, threads)
+        rest = (levels, num_envs, seed, half)
+        if is_controlled:
+            return ControlledTwin(ControlledProcgenEnv(options, *rest), ControlledProcgenEnv(uncentred, *rest))
+        return UncentredTwin(ProcgenEnv(options, *rest), ProcgenEnv(uncentred, *rest))
+    env = (ControlledProcgenEnv if is_controlled else ProcgenEnv)(options, levels, num_envs, seed, threads)
     return HiddenMaze(env) if config.hidden else env
 
 

@@ -17,12 +17,9 @@ Options = Mapping[str, str | int | bool]
 
 
 class ProcgenEnv:
-    """N games of one kind; a VecEnv with LevelControl and Snapshots.
+    """N games of one kind; a VecEnv and no more, which is all that generated assets allow.
 
-    The library draws each next level from a range, with replacement, and knows no other sets. Other sets are widened to
-    a range; an episode that begins on a level outside the set is moved to one drawn from the set, which leaves every
-    level equally likely. With generated assets the library can neither save nor move a game: `play`, `save`,
-    `restore` and the level sets that need them raise InputError.
+    With them the library can neither save nor move a game; level sets that need it raise InputError.
     """
 
     num_actions = 15
@@ -32,9 +29,7 @@ class ProcgenEnv:
         self.levels = levels
         self.num_envs = num_envs
         self._options = dict(options)
-        self._rng = np.random.default_rng(seed)  # of the levels that replace those outside the set
         drawn, self._replaces = library_range(levels, can_replace=not options["use_generated_assets"])
-        self._members = np.asarray(levels.excluded if levels.seeds is None else levels.seeds)
         self._games = LibEnv(num_envs, {**options, **drawn, "rand_seed": int(seed), "num_threads": threads})
         self._action = self._games.action["action"]  # [N]
         self._complete = self._games.info["prev_level_complete"].view(bool)  # [N]
@@ -59,9 +54,33 @@ class ProcgenEnv:
             self._games.observe()
             self._stepping = False
             np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
-            if self._replaces and self._seen.first.any():
-                self._replace_levels()
         return self._seen
+
+    def close(self) -> None:
+        """Stop the threads and free the games."""
+        self._games.close()
+
+
+class ControlledProcgenEnv(ProcgenEnv):
+    """ProcGen with LevelControl and Snapshots.
+
+    The library draws each next level from a range, with replacement, and knows no other sets. Other sets are widened to
+    a range; an episode that begins on a level outside the set is moved to one drawn from the set, which leaves every
+    level equally likely.
+    """
+
+    def __init__(self, options: Options, levels: LevelSet, num_envs: int, seed: int, threads: int) -> None:
+        super().__init__(options, levels, num_envs, seed, threads)
+        self._rng = np.random.default_rng(seed)  # of the levels that replace those outside the set
+        self._members = np.asarray(levels.excluded if levels.seeds is None else levels.seeds)
+
+    def observe(self) -> Observation:
+        """Wait for the step under way, then move games that begin outside the set."""
+        has_stepped = self._stepping
+        seen = super().observe()
+        if has_stepped and self._replaces and seen.first.any():
+            self._replace_levels()
+        return seen
 
     def _replace_levels(self) -> None:
         is_whole = self.levels.seeds is None
@@ -96,10 +115,6 @@ class ProcgenEnv:
             self._games.set_state(env, game.tobytes())
         np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
-
-    def close(self) -> None:
-        """Stop the threads and free the games."""
-        self._games.close()
 
 
 def library_range(levels: LevelSet, can_replace: bool) -> tuple[dict[str, int], bool]:

@@ -24,7 +24,7 @@ class UncentredTwin:
     rewards and ends are those of the main environment; the twin's are equal.
     """
 
-    def __init__(self, main: _ControlledEnv, twin: _ControlledEnv) -> None:
+    def __init__(self, main: VecEnv, twin: VecEnv) -> None:
         self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
         self._main, self._twin = main, twin
         self._seen = main.observe()._replace(full=twin.observe().obs)
@@ -40,6 +40,21 @@ class UncentredTwin:
         self._twin.observe()
         return self._seen
 
+    def close(self) -> None:
+        """Close both."""
+        self._main.close()
+        self._twin.close()
+
+
+class ControlledTwin(UncentredTwin):
+    """The twin of a game that can be saved and sent to a chosen level."""
+
+    _main: _ControlledEnv
+    _twin: _ControlledEnv
+
+    def __init__(self, main: _ControlledEnv, twin: _ControlledEnv) -> None:
+        super().__init__(main, twin)
+
     def play(self, env: int, level: int) -> None:
         """Send both to the level."""
         self._main.play(env, level)
@@ -54,11 +69,6 @@ class UncentredTwin:
         """Restore both."""
         for part, env in (("main.", self._main), ("twin.", self._twin)):
             env.restore({name.removeprefix(part): array for name, array in state.items() if name.startswith(part)})
-
-    def close(self) -> None:
-        """Close both."""
-        self._main.close()
-        self._twin.close()
 
 
 class HiddenMaze:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_type_hints
+from typing import Literal, get_args, get_type_hints
 
 from expgen.errors import InputError
 
@@ -65,6 +65,8 @@ def read_scores(path: Path) -> Sequence[Score]:
             rows = []
             for row in reader:
                 try:
+                    if None in row or None in row.values() or row["split"] not in get_args(Split):
+                        raise ValueError
                     cast = {name: types[name] if types[name] in (int, float) else str for name in COLUMNS}
                     rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
                 except (TypeError, ValueError, KeyError):
@@ -72,3 +74,5 @@ def read_scores(path: Path) -> Sequence[Score]:
             return rows
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path} is not text; accepted: a csv file with columns {','.join(COLUMNS)}") from None

@@ -13,7 +13,7 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.settings import check_config, flag_of, setting
+from expgen.settings import check_config, flag_of, is_of_type, setting
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class TrainConfig:
     env: str = setting("minimaze", "minimaze, procgen:GAME, gymnasium:ID or envpool:ID")
     levels: str = setting("200", "training levels: COUNT, START:COUNT or A,B,C")
     test_levels: str = setting("all", "levels to score on, never trained on: START:COUNT, A,B,C, or all (the others)")
-    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0)
+    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=2**31 - 1)
     members: int = setting(1, "learners trained side by side", low=1)
     steps: int = setting(25_000_000, "environment steps of each learner", low=1)
     envs: int = setting(32, "environments of each learner", low=1)
@@ -101,7 +101,7 @@ def default_config(algo: str) -> TrainConfig:
 
 def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
     """`config` with some settings replaced, wherever in the tree they stand: names are unique across it."""
-    left = dict(values)
+    left = {name: _level_text(name, value) for name, value in values.items()}
     changes: dict[str, Any] = {name: left.pop(name) for name in list(left) if name in _names(config)}
     for part in ("network", "algorithm", "reward"):
         node = changes.get(part, getattr(config, part))
@@ -111,6 +111,13 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
     if left:
         raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
     return dataclasses.replace(config, **changes)
+
+
+def _level_text(name: str, value: Any) -> Any:
+    """Levels as the text that config.json keeps, also where Python gave a count, a range or a LevelSet."""
+    if name not in ("levels", "test_levels") or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))
 
 
 def _names(config: Any) -> list[str]:
@@ -126,9 +133,6 @@ def _filled(kind: type, values: Any, where: str) -> Any:
     for name, value in values.items():
         if name not in names:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
-        if hints[name] is float and isinstance(value, int) and not isinstance(value, bool):
-            continue
-        expected = hints[name]
-        if expected in (str, int, float, bool) and type(value) is not expected:
-            raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {expected.__name__}")
+        if not is_of_type(value, hints[name]):
+            raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
     return kind(**values)

@@ -15,7 +15,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "smoke": {
         "steps": 4096, "envs": 16, "rollout_steps": 64, "minibatches": 4, "epochs": 1,
-        "eval_every": 4096, "eval_episodes": 16,
+        "eval_every": 4096, "eval_episodes": 8,
     },
 }  # fmt: skip
 

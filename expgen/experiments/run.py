@@ -121,9 +121,10 @@ def _run(
             learners.append(learner)
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
                 learner.resume(checkpoint)
+        folder.write_config(config, learners[0].env.spec)
+        for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
             events.start(learner.name, learner.env_steps)
-        folder.write_config(config, learners[0].env.spec)
         on_start(sum(learner.schedule.env_steps for learner in learners))
         turns = []
         for learner in learners:

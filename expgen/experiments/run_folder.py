@@ -32,7 +32,8 @@ class RunFolder:
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""
         folders = (self.path / "checkpoints").glob("*")
-        return sorted(folder.name for folder in folders if any(folder.glob("*.safetensors")))
+        names = (folder.name for folder in folders if any(folder.glob("*.safetensors")))
+        return sorted(names, key=lambda name: (len(name), name))  # member2 before member10
 
     def write_config(self, config: TrainConfig, spec: EnvSpec) -> None:
         """Freeze what this run is."""

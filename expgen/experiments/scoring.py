@@ -66,6 +66,11 @@ def score_run(
     device: str,
 ) -> Iterator[Score]:
     """A row per learner of the run, on the levels of `split` or on `levels`."""
+    for flag, value in (("--episodes", episodes), ("--envs", num_envs)):
+        if value < 1:
+            raise InputError(f"{flag} is {value}; accepted: 1 or more")
+    if not 0 <= seed < 2**31:
+        raise InputError(f"--seed is {seed}; accepted: 0 to {2**31 - 1}")
     config, _ = folder.read_config()
     if levels is not None:
         split, level_set = _split_of(config, levels)

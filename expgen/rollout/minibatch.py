@@ -32,12 +32,12 @@ def minibatches(
     per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
     if order == "columns":
         permutation = torch.randperm(N, generator=generator, device=rollout.device)
-        for env in permutation.chunk(num_minibatches):
+        for env in permutation.tensor_split(min(num_minibatches, N)):
             obs, first, *rest = (x[:T].index_select(1, env) for x in (rollout.obs, rollout.first, *per_step))
             yield Minibatch(obs, first, rollout.state[0].index_select(0, env), *rest)
         return
     permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
-    for row in permutation.chunk(num_minibatches):
+    for row in permutation.tensor_split(min(num_minibatches, T * N)):
         obs, first, *rest = (
             x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
         )

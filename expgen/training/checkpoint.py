@@ -4,6 +4,7 @@ A file holds tensors and a few words of text, never objects, so loading one cann
 learner are kept; a damaged newest one is passed over for the one before it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -55,7 +56,8 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space") from None
 
 
@@ -79,15 +81,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def latest_checkpoint(folder: Path) -> Checkpoint | None:
     """The newest good checkpoint in `folder`; None if there is none at all, an error if all are damaged."""
-    damaged: DamagedCheckpoint | None = None
-    for path in sorted(folder.glob("*.safetensors"), reverse=True):
+    paths = sorted(folder.glob("*.safetensors"))
+    while paths:
         try:
-            return read_checkpoint(path)
+            return read_checkpoint(paths.pop())
         except DamagedCheckpoint as error:
+            if not paths:
+                raise
             print(f"expgen: {error}; trying the one before", file=sys.stderr)
-            damaged = error
-    if damaged:
-        raise damaged
     return None
 
 

@@ -119,8 +119,9 @@ class Learner:
         self.updates += 1
         with self.lane.updating():
             means = mean_of(metrics)
-        if not np.isfinite(means["loss"]):
-            raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its loss is {means['loss']}")
+        for name in ("loss", "grad_norm"):  # a gradient that overflowed has spoilt the weights though the loss was fine
+            if not np.isfinite(means.get(name, 0.0)):
+                raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {means[name]}")
         return {**self.episodes.summary(), **means}
 
     def _eval_is_due(self) -> bool:

@@ -2,9 +2,12 @@
 
 import csv
 import io
+import os
+import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from expgen.errors import InputError
 from expgen.training.checkpoint import write_whole
@@ -35,7 +38,7 @@ class MetricsFile:
             with open(self.path, "a", newline="") as file:
                 file.write(line.getvalue())
         except OSError as error:
-            raise InputError(f"cannot write {self.path}: {error.strerror}; accepted: a folder with space") from None
+            raise _unwritable(self.path, error) from None
 
     def rows(self) -> list[dict[str, str]]:
         """Every whole row so far; a line cut short by a crash does not count."""
@@ -63,29 +66,60 @@ class MetricsFile:
 
 
 class TensorBoardEvents:
-    """One event stream per learner; nothing at all where TensorBoard is not installed."""
+    """One event file per learner and sitting; nothing at all where TensorBoard is not installed.
+
+    TensorBoard's own writer has a thread, in which a full disk ends in a traceback; so we write the records ourselves.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.writers: dict[str, Any] = {}
+        self.files: dict[str, BinaryIO] = {}
 
     def start(self, learner: str, env_steps: int) -> None:
         """Open the stream of `learner`; events past `env_steps` of an earlier sitting no longer count."""
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         except ImportError:
             return
-        self.writers[learner] = SummaryWriter(str(self.folder / learner), purge_step=env_steps + 1)
+        folder = self.folder / learner
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.files[learner] = open(folder / name, "wb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise _unwritable(folder / name, error) from None
+        self._write(learner, Event(wall_time=time.time(), file_version="brain.Event:2"))
+        restart = SessionLog(status=SessionLog.START)
+        self._write(learner, Event(wall_time=time.time(), step=env_steps + 1, session_log=restart))
 
     def append(self, learner: str, row: Mapping[str, float]) -> None:
         """Add one row as scalars."""
-        if writer := self.writers.get(learner):
-            for name in row.keys() - {"env_steps"}:
-                writer.add_scalar(name, row[name], int(row["env_steps"]))
+        if learner in self.files:
+            from tensorboard.compat.proto.event_pb2 import Event
+            from tensorboard.compat.proto.summary_pb2 import Summary
+
+            values = [Summary.Value(tag=tag, simple_value=row[tag]) for tag in row if tag != "env_steps"]
+            step = int(row["env_steps"])
+            self._write(learner, Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
 
     def close(self) -> None:
-        for writer in self.writers.values():
-            writer.close()
+        for file in self.files.values():
+            file.close()
+
+    def _write(self, learner: str, event: Any) -> None:
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        record = io.BytesIO()
+        RecordWriter(record).write(event.SerializeToString())
+        file = self.files[learner]
+        try:
+            file.write(record.getvalue())
+        except OSError as error:
+            raise _unwritable(Path(file.name), error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
 
 
 def _short(value: float) -> str:

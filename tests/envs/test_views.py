@@ -62,6 +62,17 @@ def test_twin_plays_saves_and_restores_both_views() -> None:
     twin.close()
 
 
+def test_twin_with_generated_assets_runs_in_lock_step_and_promises_no_more() -> None:
+    options = {"use_generated_assets": True}
+    twin, centred = make("coinrun", full_view=True, **options), make("coinrun", **options)
+    assert not isinstance(twin, LevelControl) and not isinstance(twin, Snapshots)
+    for seen, main in steps(twin, centred, num_steps=60):
+        assert np.array_equal(seen.obs, main.obs)
+        assert all(np.array_equal(a, b) for a, b in zip(seen[2:], main[2:]))
+    assert not np.array_equal(seen.obs, seen.full)
+    twin.close()
+
+
 @pytest.mark.parametrize("game", [game for game in GAMES if game not in CENTRED])
 def test_games_that_show_the_whole_level_need_no_twin(game: str) -> None:
     env = make(game, full_view=True)

@@ -1,0 +1,170 @@
+"""Our PPO beside Stable-Baselines3's: same environment, network, batch sizes and threads, in one run.
+
+    python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N]
+
+Both collect and update in turns on this machine, so that whatever else runs here slows both. Needs the `bench` extra.
+The environment behind both is ours: Stable-Baselines3 sees it through a VecEnv of its own kind, with nothing in
+between (no Monitor, no transposing copy: pixels are handed over channels first, as its policies want them).
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import PPO as OtherPPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import VecEnv as OtherVecEnv
+from torch import Tensor, nn
+
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import EnvSpec, VecEnv
+from expgen.experiments.config import TrainConfig
+from expgen.experiments.run import build_learner, make_config
+from expgen.networks.actor_critic import make_encoder
+from expgen.training.resources import Resources
+
+
+class SharedEnv(OtherVecEnv):
+    """One of our environments as Stable-Baselines3 sees it."""
+
+    def __init__(self, env: VecEnv) -> None:
+        self.env = env
+        self.is_image = len(env.spec.obs_shape) == 3
+        height_first = env.spec.obs_shape[-1:] + env.spec.obs_shape[:-1] if self.is_image else env.spec.obs_shape
+        space = gymnasium.spaces.Box(0, 255, height_first, np.uint8)
+        super().__init__(env.num_envs, space, gymnasium.spaces.Discrete(env.spec.num_actions))
+        self.infos: list[dict[str, Any]] = [{} for _ in range(env.num_envs)]
+
+    def _pixels(self) -> np.ndarray:
+        return np.ascontiguousarray(self.env.observe().obs.transpose(0, 3, 1, 2))
+
+    def reset(self) -> np.ndarray:
+        return self._pixels()
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self.env.act(actions.astype(np.int32))
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        seen = self.env.observe()
+        return self._pixels(), seen.reward.copy(), seen.first.copy(), self.infos
+
+    def close(self) -> None:
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [None] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None: ...
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **keywords: Any) -> list[Any]:
+        return [None] * self.num_envs
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+
+class SameEncoder(BaseFeaturesExtractor):
+    """Our encoder's very layers, fed as Stable-Baselines3 feeds them: float pixels in [0, 1], channels first."""
+
+    def __init__(self, observation_space: gymnasium.spaces.Box, spec: EnvSpec, config: TrainConfig) -> None:
+        super().__init__(observation_space, config.network.features)
+        self.encoder = make_encoder(spec, config.network)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        if hasattr(self.encoder, "stages"):
+            for stage in self.encoder.stages:
+                observations = stage(observations)
+            return torch.relu(self.encoder.linear(torch.relu(observations).flatten(1)))
+        return torch.relu(self.encoder.linear2(torch.relu(self.encoder.linear1(observations.flatten(1)))))
+
+
+class Quiet(BaseCallback):
+    """Stable-Baselines3 wants one."""
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
+    """A function that collects one rollout and learns from it."""
+    learner = build_learner(config, 0, Resources(torch.device("cpu"), threads, threads))
+
+    def iterate() -> None:
+        for _ in learner._iterate():
+            pass
+
+    return iterate
+
+
+def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
+    """The same by Stable-Baselines3."""
+    env = SharedEnv(make_env(config.env, config.train_set, config.envs, config.seed, threads))
+    ppo = config.algorithm
+    model = OtherPPO(
+        "CnnPolicy",
+        env,
+        learning_rate=ppo.learning_rate,
+        n_steps=config.rollout_steps,
+        batch_size=config.envs * config.rollout_steps // ppo.minibatches,
+        n_epochs=ppo.epochs,
+        gamma=ppo.gamma,
+        gae_lambda=ppo.gae_lambda,
+        clip_range=ppo.clip,
+        clip_range_vf=ppo.clip,
+        ent_coef=ppo.entropy_coef,
+        vf_coef=ppo.value_coef,
+        max_grad_norm=ppo.max_grad_norm,
+        device="cpu",
+        policy_kwargs={
+            "features_extractor_class": SameEncoder,
+            "features_extractor_kwargs": {"spec": env.env.spec, "config": config},
+            "net_arch": [],
+            "activation_fn": nn.ReLU,
+        },
+    )
+    _, callback = model._setup_learn(10**9, Quiet())
+
+    def iterate() -> None:
+        model.collect_rollouts(env, callback, model.rollout_buffer, config.rollout_steps)
+        model.train()
+
+    assert isinstance(model, BaseAlgorithm)
+    return iterate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("env", nargs="?", default="minimaze")
+    parser.add_argument("--rollouts", type=int, default=8, help="timed rollouts of each")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, help="steps of a rollout (default the laptop preset's)")
+    parser.add_argument("--features", type=int, help="width of the network (default 256)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    changes = {"rollout_steps": arguments.steps} if arguments.steps else {}
+    changes |= {"features": arguments.features} if arguments.features else {}
+    config = make_config(arguments.env, "ppo", "laptop", minibatch_order="shuffled", **changes)
+    contenders = {"expgen": ours(config, arguments.threads), "stable-baselines3": theirs(config, arguments.threads)}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for round_number in range(arguments.rollouts + 1):
+        for name, iterate in contenders.items():
+            began = time.perf_counter()
+            iterate()
+            if round_number:  # the first warms up
+                seconds[name].append(time.perf_counter() - began)
+    steps = config.envs * config.rollout_steps
+    rate = {name: steps / statistics.median(times) for name, times in seconds.items()}
+    for name, value in rate.items():
+        print(f"{config.env}  {name:<18} {value:>10,.0f} steps/s  (median of {arguments.rollouts} rollouts of {steps:,})")
+    print(f"{config.env}  ratio {rate['expgen'] / rate['stable-baselines3']:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""expgen bench [GAME]: how fast this machine steps, acts, updates and trains."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+import torch
+
+from expgen.cli.environment import env_name
+from expgen.cli.flags import Parser, parse_options, whole_number
+from expgen.errors import InputError
+from expgen.experiments.bench import COLUMNS, bench
+from expgen.experiments.presets import PRESETS
+from expgen.experiments.run import make_config
+from expgen.training.resources import plan_resources
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, measure, print each figure as it comes."""
+    parser = Parser(prog="expgen bench", allow_abbrev=False, description="Measure throughput on this machine.")
+    parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
+    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
+    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
+    parser.add_argument("--algo", default="ppo", help="what learns (default ppo)")
+    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
+    parser.add_argument("--learners", default="1,4,11", metavar="A,B", help="how many side by side (default 1,4,11)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of work behind each figure (default 10)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add_argument("--json", action="store_true", help="a list of objects instead of lines of CSV")
+    arguments = parser.parse_args(argv)
+    counts = _counts(arguments.learners)
+    if not arguments.seconds > 0:
+        raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
+    env = env_name(arguments.game, arguments.env) or "minimaze"
+    config = make_config(env, arguments.algo, arguments.preset, options=parse_options(arguments.option))
+    torch.set_num_threads(plan_resources(arguments.device, max(counts)).torch_threads)
+    rows = []
+    if not arguments.json:
+        print(",".join(COLUMNS))
+    for speed in bench(config, counts, arguments.seconds, arguments.device):
+        rows.append(dataclasses.asdict(speed))
+        if not arguments.json:
+            print(",".join(str(value) for value in rows[-1].values()), flush=True)
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+    return 0
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        counts = [whole_number(part) for part in text.split(",")]
+    except ValueError:
+        counts = []
+    if not counts or min(counts) < 1:
+        raise InputError(f"--learners is {text!r}; accepted: whole numbers from 1 on, as in 1,4,11")
+    return counts

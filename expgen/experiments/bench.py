@@ -1,0 +1,129 @@
+"""How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import torch
+
+from expgen.envs.make import make_env
+from expgen.experiments.config import TrainConfig
+from expgen.experiments.run import build_learner
+from expgen.provenance import commit
+from expgen.training.learner import Learner, Phase
+from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.resources import Resources, plan_resources
+
+COLUMNS = ("what", "game", "learners", "steps_per_s", "hardware", "commit", "date")
+
+
+@dataclass(frozen=True)
+class Speed:
+    """A row of results/speed.csv."""
+
+    what: str
+    game: str
+    learners: int
+    steps_per_s: int
+    hardware: str
+    commit: str
+    date: str
+
+
+def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device: str) -> Iterator[Speed]:
+    """Each figure as it is measured, over about `seconds` of work after warming up."""
+    resources = plan_resources(device, 1)
+
+    def row(what: str, learners: int, rate: float) -> Speed:
+        today = date.today().isoformat()
+        return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
+
+    yield row("environment", 1, _environment_rate(config, resources, seconds))
+    phases = _phase_rates(config, resources, seconds)
+    yield row("rollout", 1, phases[Phase.COLLECT])
+    yield row("update", 1, phases[Phase.UPDATE])
+    for count in learner_counts:
+        yield row("training", count, _training_rate(config, count, plan_resources(device, count), seconds))
+
+
+def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
+    """Random actions, nothing else."""
+    env = make_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
+    rng = np.random.default_rng(0)
+    actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
+
+    def step() -> int:
+        for action in actions:
+            env.act(action)
+            env.observe()
+        return actions.size
+
+    try:
+        return _rate(step, seconds)
+    finally:
+        env.close()
+
+
+def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> dict[Phase, float]:
+    """One learner alone, its time split by phase."""
+    learner = build_learner(config, 0, resources)
+    spent = dict.fromkeys(Phase, 0.0)
+    rollouts = 0
+    try:
+        for _ in learner.iterate():  # warms up
+            pass
+        while not rollouts or sum(spent.values()) < seconds:
+            last = time.perf_counter()
+            for phase in learner.iterate():
+                now = time.perf_counter()
+                spent[phase] += now - last
+                last = now
+            spent[Phase.UPDATE] += time.perf_counter() - last
+            rollouts += 1
+    finally:
+        learner.env.close()
+    spent[Phase.UPDATE] += spent.pop(Phase.READY)
+    return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
+
+
+def _training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
+    """Whole training steps of `count` learners in one pipeline."""
+    learners = [build_learner(config, index, resources) for index in range(count)]
+    began, done = 0.0, 0
+
+    def life(learner: Learner) -> Iterator[Phase]:
+        nonlocal began, done
+        yield from learner.iterate()  # warms up
+        began = time.perf_counter()  # the last one to warm up starts the clock
+        done = 0
+        while time.perf_counter() - began < seconds:
+            yield from learner.iterate()
+            done += 1
+
+    try:
+        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners])
+        return done * _rollout_size(config) / (time.perf_counter() - began)
+    finally:
+        for learner in learners:
+            learner.env.close()
+
+
+def _rate(work: Callable[[], int], seconds: float) -> float:
+    work()
+    began, done = time.perf_counter(), 0
+    while (spent := time.perf_counter() - began) < seconds:
+        done += work()
+    return done / spent
+
+
+def _rollout_size(config: TrainConfig) -> int:
+    return config.envs * config.rollout_steps
+
+
+def hardware(device: torch.device) -> str:
+    """`NVIDIA H200, 16 cores` or `2 cores`."""
+    cores = f"{len(os.sched_getaffinity(0))} cores"
+    return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

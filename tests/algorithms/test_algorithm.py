@@ -1,0 +1,39 @@
+"""What each --algo stands for."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from expgen.algorithms.algorithm import RECIPES, build_algorithm, recipe_of
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig
+
+SPEC = EnvSpec("toy", (3,), "float32", 4)
+CPU = torch.device("cpu")
+
+
+def test_recipes():
+    assert recipe_of("ppo").network.memory == "none"
+    assert recipe_of("ppo-gru").network.memory == "gru"
+    with pytest.raises(InputError, match=r"--algo is 'a2c'; accepted: ppo, ppo-gru"):
+        recipe_of("a2c")
+
+
+@pytest.mark.parametrize("algo", list(RECIPES))
+def test_each_recipe_builds_from_its_seed_alone(algo: str):
+    recipe = recipe_of(algo)
+    network = dataclasses.replace(recipe.network, features=8)
+    one, same, other = (build_algorithm(recipe, SPEC, network, recipe.config, seed, CPU) for seed in (3, 3, 4))
+    weights = [algorithm.policy.value_head.weight for algorithm in (one, same, other)]
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+    assert one.policy.state_size == (8 if network.memory == "gru" else 0)
+
+
+def test_memory_does_not_learn_from_shuffled_transitions():
+    recipe = recipe_of("ppo-gru")
+    config = dataclasses.replace(recipe.config, minibatch_order="shuffled")
+    with pytest.raises(InputError, match="--minibatch-order is shuffled but the policy has memory; accepted: columns"):
+        build_algorithm(recipe, SPEC, NetworkConfig(features=8, memory="gru"), config, 0, CPU)
+    build_algorithm(recipe, SPEC, NetworkConfig(features=8), config, 0, CPU)

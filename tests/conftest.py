@@ -1,0 +1,120 @@
+"""What the tests of training, experiments and the command line share: runs that take a fraction of a second."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+import expgen
+from expgen.cli.main import main
+from expgen.experiments.run_folder import RunFolder
+
+
+class SmallRun:
+    """A run of 8 mazes and 16 steps a rollout, checkpointed after every update."""
+
+    update_steps = 8 * 16
+    settings: dict[str, Any] = {  # noqa: RUF012
+        "preset": "smoke",
+        "device": "cpu",
+        "levels": "20",
+        "envs": 8,
+        "rollout_steps": 16,
+        "minibatches": 2,
+        "epochs": 1,
+        "features": 16,
+        "eval_every": 0,
+        "eval_episodes": 4,
+        "checkpoint_seconds": 0.0,
+    }
+
+    def train(self, run: Path, updates: int = 4, **changes: Any) -> expgen.RunResult:
+        """Train for so many updates; `changes` are arguments of `expgen.train`."""
+        return expgen.train(run=run, **{**self.settings, "steps": updates * self.update_steps, **changes})
+
+    def flags(self, run: Path, updates: int = 4, **changes: Any) -> list[str]:
+        """The words of the command line that mean the same."""
+        values = {**self.settings, "steps": updates * self.update_steps, "run": run, **changes}
+        return ["train", *(word for name, value in values.items() for word in _flag(name, value))]
+
+    def state(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
+        """Everything the newest checkpoint holds: weights, optimiser, generator, games, statistics."""
+        return RunFolder(run).checkpoint(learner).tensors
+
+    def facts(self, run: Path, learner: str = "member0") -> dict[str, Any]:
+        return RunFolder(run).checkpoint(learner).facts
+
+    def weights(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
+        """The policy alone."""
+        return {name: tensor for name, tensor in self.state(run, learner).items() if name.startswith("policy.")}
+
+    def newest(self, run: Path, learner: str = "member0") -> Path:
+        """The file of the newest checkpoint."""
+        return max(RunFolder(run).checkpoints_of(learner).glob("*.safetensors"))
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    return [flag] if value is True else [flag, str(value)]
+
+
+@pytest.fixture(scope="session")
+def small() -> SmallRun:
+    return SmallRun()
+
+
+@pytest.fixture(scope="session")
+def equal() -> Callable[[dict[str, Tensor], dict[str, Tensor]], bool]:
+    """Bit-equality of two dictionaries of tensors."""
+
+    def is_equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+        return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+    return is_equal
+
+
+@pytest.fixture
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train as on a machine with one core: two threads that wait for each other on a busy machine take for ever."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+
+
+class Outcome(NamedTuple):
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """The command line, in this process."""
+
+    def run(*words: object) -> Outcome:
+        capsys.readouterr()
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as end:  # argparse after --help
+            status = int(end.code or 0)
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def refused(command: Callable[..., Outcome]) -> Callable[..., str]:
+    """The one line that a command refuses bad input with."""
+
+    def run(*words: object) -> str:
+        outcome = command(*words)
+        lines = outcome.err.splitlines()
+        assert outcome.status == 2 and len(lines) == 1 and lines[0].startswith("expgen: "), outcome
+        return lines[0]
+
+    return run

@@ -1,0 +1,146 @@
+"""A fixed list of episodes, each counted once, however many environments play it."""
+
+import numpy as np
+import pytest
+import torch
+from numpy import ndarray
+
+from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import EnvSpec, LevelControl, Observation
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode, evaluate, play_episodes, summarize
+from expgen.networks.actor_critic import NetworkConfig, make_policy
+
+MAZES = {"max_cells": 3, "time_limit": 25}
+
+
+def make_agent(kind: str, spec: EnvSpec) -> Agent:
+    if kind == "uniform":
+        return UniformAgent(spec.num_actions, seed=3)
+    network = NetworkConfig(features=16, memory="gru" if kind == "gru" else "none")
+    return PolicyAgent(make_policy(spec, network, torch.Generator().manual_seed(0), torch.device("cpu")), seed=3)
+
+
+def run(play) -> list[Episode]:  # type: ignore[no-untyped-def]
+    while True:
+        try:
+            next(play)
+        except StopIteration as finished:
+            return finished.value
+
+
+@pytest.mark.parametrize("kind", ["uniform", "policy", "gru"])
+def test_the_episodes_do_not_depend_on_the_number_of_environments(kind: str):
+    episodes = []
+    for num_envs, env_seed in ((4, 0), (16, 7), (50, 1)):
+        env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
+        episodes.append(evaluate(make_agent(kind, env.spec), env, episodes=30, seed=5).episodes)
+    assert episodes[0] == episodes[1] == episodes[2]
+    assert len({episode.length for episode in episodes[0]}) > 3  # short and long ones alike
+
+
+def test_each_level_is_played_equally_often_and_a_seed_orders_them():
+    def levels(seed: int) -> list[int]:
+        env = make_env("minimaze", levels="100:10", num_envs=4, **MAZES)
+        return [episode.level for episode in evaluate(UniformAgent(5), env, 30, seed).episodes]
+
+    assert sorted(levels(0)) == sorted([*range(100, 110)] * 3)
+    assert levels(0) == levels(0) != levels(1)
+
+
+def test_an_agents_second_evaluation_is_its_first():
+    env = make_env("minimaze", levels=20, num_envs=4, **MAZES)
+    agent = make_agent("gru", env.spec)
+    assert evaluate(agent, env, 15).episodes == evaluate(agent, env, 15).episodes
+
+
+class WithoutControl:
+    """Environment n's episodes last lengths[n] steps and pay n + 1 on the last; all-zero actions are checked."""
+
+    def __init__(self, lengths: list[int], elapsed: list[int]) -> None:
+        self.spec, self.levels, self.num_envs = EnvSpec("fake", (1,), "float32", 2), LevelSet.parse("all"), len(lengths)
+        self.lengths, self.elapsed = np.array(lengths), np.array(elapsed)
+        self.count = np.zeros(self.num_envs, dtype=np.int32)
+        self.reward = np.zeros(self.num_envs, dtype=np.float32)
+        self.first = self.elapsed == 0
+
+    def act(self, action: ndarray) -> None:
+        self.elapsed += 1
+        self.first = self.elapsed >= self.lengths
+        self.reward = (self.first * (np.arange(self.num_envs) + 1)).astype(np.float32)
+        self.elapsed[self.first] = 0
+        self.count += self.first
+
+    def observe(self) -> Observation:
+        obs = self.elapsed[:, None].astype(np.float32)
+        solved = self.first & (self.reward == 2)
+        return Observation(obs, obs, self.reward, self.first, self.count * 10 + np.arange(self.num_envs), solved)
+
+    def close(self) -> None: ...
+
+
+class Listening:
+    """Plays zeros and remembers which episodes it was told of."""
+
+    def __init__(self) -> None:
+        self.heard: list[list[int]] = []
+
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        assert episode is not None
+        self.heard.append(episode.tolist())
+        return np.zeros(len(first), dtype=np.int32)
+
+
+def test_without_level_control_each_environment_plays_its_quota():
+    """Five episodes in two environments: three and two, though the first could have played them all meanwhile."""
+    env = WithoutControl(lengths=[1, 4], elapsed=[0, 0])
+    assert not isinstance(env, LevelControl)
+    agent = Listening()
+    episodes = run(play_episodes(agent, env, 5))
+    assert episodes == [
+        Episode(0, 1.0, 1, False),
+        Episode(1, 2.0, 4, True),
+        Episode(10, 1.0, 1, False),
+        Episode(11, 2.0, 4, True),
+        Episode(20, 1.0, 1, False),
+    ]
+    assert agent.heard == [[0, 1], [2, 1], [4, 1], [-1, 1], [-1, 3], [-1, 3], [-1, 3], [-1, 3]]
+
+
+def test_without_level_control_an_episode_under_way_does_not_count():
+    env = WithoutControl(lengths=[3, 3], elapsed=[0, 1])
+    agent = Listening()
+    episodes = run(play_episodes(agent, env, 2))
+    assert [(episode.length, episode.episode_return) for episode in episodes] == [(3, 1.0), (3, 2.0)]
+    assert agent.heard[0] == [0, -1] and agent.heard[2] == [0, 1]
+
+
+def test_more_environments_than_episodes():
+    episodes = run(play_episodes(Listening(), WithoutControl([2, 3, 4], [0, 0, 0]), 2))
+    assert [episode.length for episode in episodes] == [2, 3]
+
+
+def test_it_gives_way_once_a_step():
+    assert len(list(play_episodes(Listening(), WithoutControl([2], [0]), 3))) == 6
+
+
+@pytest.mark.parametrize("episodes", [0, -1])
+def test_no_episodes_is_refused(episodes: int):
+    with pytest.raises(InputError, match=f"--episodes is {episodes}; accepted: 1 or more"):
+        evaluate(UniformAgent(2), WithoutControl([2], [0]), episodes)
+
+
+def test_summary_by_hand():
+    rows = [Episode(1, 0.0, 9, False), Episode(2, 10.0, 5, True), Episode(3, 2.0, 5, False), Episode(4, 4.0, 5, True)]
+    summary = summarize(rows)
+    assert (summary.mean_return, summary.solved_rate) == (4.0, 0.5)
+    assert summary.std_return == pytest.approx((56 / 3) ** 0.5)  # 16 + 36 + 4 + 0 over n − 1
+    assert 0 <= summary.ci_low < 4 < summary.ci_high <= 10
+    assert summary.episodes == rows
+
+
+def test_summary_of_one_episode():
+    summary = summarize([Episode(1, 3.0, 9, True)])
+    assert summary[:5] == (3.0, 0.0, 1.0, 3.0, 3.0)

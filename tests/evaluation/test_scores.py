@@ -1,0 +1,100 @@
+"""scores.csv: out and in again, and files that are none."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import COLUMNS, Score, append_scores, read_scores
+
+SCORE = Score(
+    algorithm="ppo",
+    game="maze",
+    env="procgen:maze",
+    seed=3,
+    split="test",
+    levels="3,7,9",
+    env_steps=24_985_600,
+    episodes=500,
+    mean_return=5.25,
+    std_return=1.0,
+    solved_rate=0.525,
+    ci_low=-4.8,
+    ci_high=1 / 3,
+    agent="runs/a, b",
+    commit="abc123",
+)
+
+
+def test_round_trip_over_several_appends(tmp_path: Path):
+    path = tmp_path / "deep" / "scores.csv"
+    other = dataclasses.replace(SCORE, split="train", seed=4)
+    append_scores(path, [SCORE])
+    append_scores(path, [other, SCORE])
+    rows = read_scores(path)
+    assert path.read_text().count("algorithm,game") == 1 and len(rows) == 3
+    expected = dataclasses.replace(SCORE, ci_high=0.333333)  # six digits
+    assert rows[0] == rows[2] == expected and rows[1] == dataclasses.replace(expected, split="train", seed=4)
+    assert isinstance(rows[0].seed, int) and isinstance(rows[0].std_return, float)
+
+
+def test_the_columns_and_one_row_as_text(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE])
+    assert path.read_text() == (
+        "algorithm,game,env,seed,split,levels,env_steps,episodes,mean_return,std_return,solved_rate,ci_low,ci_high,"
+        "agent,commit\n"
+        'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",abc123\n'
+    )
+
+
+def test_an_empty_file_gets_its_header(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    path.touch()
+    append_scores(path, [SCORE])
+    assert len(read_scores(path)) == 1
+
+
+ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ROW.replace("5.25", "five"),
+        ROW.replace(",3,", ",3.5,"),
+        ROW.removesuffix(",b"),  # cut short among the words
+        ROW.removesuffix(",6,a,b"),  # cut short among the numbers
+        ROW + ",c",
+        ROW.replace("test", "both"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
+    path = tmp_path / "scores.csv"
+    path.write_text(f"{','.join(COLUMNS)}\n{ROW}\n{line}\n")
+    with pytest.raises(InputError, match=r"scores.csv line 3 is not a score row"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize("text", ["", "a,b,c\n1,2,3\n", ",".join(COLUMNS[1:]) + "\n"])
+def test_other_columns_are_refused(tmp_path: Path, text: str):
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"scores.csv has columns .*accepted: algorithm,game"):
+        read_scores(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
+    with pytest.raises(InputError, match=r"scores.csv is not text"):
+        read_scores(path)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path):
+    with pytest.raises(InputError, match=r"cannot read .*missing.csv: No such file"):
+        read_scores(tmp_path / "missing.csv")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot write .*accepted: a file in a writable folder"):
+        append_scores(tmp_path / "file" / "scores.csv", [SCORE])

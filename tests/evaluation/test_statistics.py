@@ -1,0 +1,32 @@
+"""The interval of a mean: levels are resampled, not episodes."""
+
+import numpy as np
+import pytest
+
+from expgen.evaluation.statistics import mean_interval
+
+
+def test_two_levels_are_two_observations_however_often_they_are_played():
+    """Both levels are drawn twice: means 0, 5 and 10 come with probability ¼, ½ and ¼."""
+    value, level = np.repeat([0.0, 10.0], 500), np.repeat([7, 3], 500)
+    assert mean_interval(value, level) == (0.0, 10.0)
+    assert mean_interval(value, level, confidence=0.4) == (5.0, 5.0)  # the 30th and the 70th percentile
+    narrow = mean_interval(value, np.arange(1000))  # a thousand levels played once
+    assert 4.6 < narrow[0] < 4.8 and 5.2 < narrow[1] < 5.4  # 5 ± 1.96 · 5 / √1000 = 5 ± 0.31
+
+
+def test_levels_weigh_by_their_episodes():
+    """One episode of 10 and three of 0: drawn once each, the mean is that of four episodes, 2.5."""
+    value, level = np.array([10.0, 0.0, 0.0, 0.0]), np.array([1, 2, 2, 2])
+    assert mean_interval(value, level, confidence=0.4) == (2.5, 2.5)
+
+
+def test_one_level_has_no_spread():
+    assert mean_interval(np.array([1.0, 2.0, 6.0]), np.array([4, 4, 4])) == (3.0, 3.0)
+
+
+def test_the_order_of_episodes_within_levels_does_not_matter():
+    rng = np.random.default_rng(0)
+    value, level = rng.normal(size=60), np.arange(60) % 7
+    order = rng.permutation(60)
+    assert mean_interval(value, level) == pytest.approx(mean_interval(value[order], level[order]))

@@ -1,0 +1,41 @@
+"""The game's own reward, raw and scaled."""
+
+import numpy as np
+import torch
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.reward.scale import ReturnScaler
+from expgen.reward.source import GameReward, GameRewardConfig
+from expgen.rollout.rollout import Rollout
+
+
+def make_rollout(seed: int = 0) -> Rollout:
+    rollout = Rollout(EnvSpec("toy", (2,), "float32", 3), 20, 4, 0, torch.device("cpu"))
+    rng = np.random.default_rng(seed)
+    rollout.host_reward.copy_(torch.from_numpy(rng.normal(size=(20, 4))))
+    rollout.host_first.copy_(torch.from_numpy(rng.random((21, 4)) < 0.2))
+    rollout.finish()
+    return rollout
+
+
+def test_raw_rewards_are_the_games():
+    rollout, source = make_rollout(), GameReward(GameRewardConfig(normalize_reward=False), 4)
+    assert torch.equal(source(rollout), rollout.game_reward) and rollout.game_reward.any()
+    assert source.state() == {}
+
+
+def test_scaled_rewards_end_episodes_where_the_next_observation_is_first():
+    source, scaler = GameReward(GameRewardConfig(), 4), ReturnScaler(4)
+    for seed in range(2):
+        rollout = make_rollout(seed)
+        raw = rollout.game_reward.clone()
+        expected = scaler(rollout.host_reward.numpy(), rollout.host_first.numpy()[1:])
+        np.testing.assert_array_equal(source(rollout).numpy(), expected)
+        assert torch.equal(rollout.game_reward, raw)  # kept for the log
+
+
+def test_state_round_trip():
+    source, other = GameReward(GameRewardConfig(), 4), GameReward(GameRewardConfig(), 4)
+    source(make_rollout())
+    other.load_state(source.state())
+    assert torch.equal(source(make_rollout(1)), other(make_rollout(1)))

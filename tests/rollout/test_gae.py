@@ -1,0 +1,58 @@
+"""Advantages by hand, and the doubling scan against a plain backward loop."""
+
+import pytest
+import torch
+
+from expgen.rollout.gae import advantages, discounted_suffix_sum, normalized
+
+
+def backward_loop(term: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+    total, after = torch.zeros_like(term), torch.zeros_like(term[0])
+    for t in reversed(range(len(term))):
+        total[t] = after = term[t] + factor[t] * after
+    return total
+
+
+def test_hand_worked_rollout_with_an_episode_boundary():
+    """γ = 0.9, λ = 0.5; o_2 opens an episode, so V_2 is not bootstrapped into step 1."""
+    reward = torch.tensor([[1.0], [2.0], [3.0]])
+    value = torch.tensor([[0.5], [1.0], [1.5], [2.0]])
+    first = torch.tensor([[False], [False], [True], [False]])
+    # δ_2 = 3 + 0.9·2 − 1.5 = 3.3;  δ_1 = 2 − 1 = 1;  δ_0 = 1 + 0.9·1 − 0.5 = 1.4, A_0 = 1.4 + 0.45·1
+    expected = torch.tensor([[1.85], [1.0], [3.3]])
+    torch.testing.assert_close(advantages(reward, value, first, 0.9, 0.5), expected)
+
+
+def test_the_end_after_the_last_step_is_not_bootstrapped():
+    reward, value = torch.tensor([[1.0]]), torch.tensor([[0.25], [100.0]])
+    ended, goes_on = torch.tensor([[False], [True]]), torch.tensor([[True], [False]])
+    assert advantages(reward, value, ended, 0.9, 0.5).item() == pytest.approx(0.75)
+    assert advantages(reward, value, goes_on, 0.9, 0.5).item() == pytest.approx(90.75)  # first[0] does not matter
+
+
+@pytest.mark.parametrize("num_steps", [1, 2, 3, 4, 5, 7, 64, 511, 512])
+def test_doubling_scan_is_the_backward_loop(num_steps: int):
+    generator = torch.Generator().manual_seed(num_steps)
+    term = torch.randn(num_steps, 5, generator=generator, dtype=torch.float64)
+    factor = torch.rand(num_steps, 5, generator=generator, dtype=torch.float64)
+    factor = torch.where(torch.rand(num_steps, 5, generator=generator) < 0.1, 0.0, factor)
+    factor[:, 0] = 0.999 * 0.95  # one environment whose episode never ends
+    torch.testing.assert_close(discounted_suffix_sum(term, factor), backward_loop(term, factor), rtol=1e-10, atol=1e-10)
+
+
+def test_float32_is_as_good_as_the_loop_over_a_whole_rollout():
+    generator = torch.Generator().manual_seed(0)
+    reward, value = torch.randn(512, 8, generator=generator), torch.randn(513, 8, generator=generator)
+    first = torch.rand(513, 8, generator=generator) < 0.02
+    goes_on = (~first[1:]).double()
+    delta = reward.double() + 0.999 * value[1:].double() * goes_on - value[:-1].double()
+    expected = backward_loop(delta, 0.999 * 0.95 * goes_on)
+    torch.testing.assert_close(advantages(reward, value, first, 0.999, 0.95).double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_normalized_uses_the_unbiased_std_and_adds_epsilon_to_it():
+    advantage = torch.tensor([[1.0, 2.0], [3.0, 6.0]])  # mean 3, squares 4 + 1 + 0 + 9 = 14, std √(14/3)
+    std = (14 / 3) ** 0.5
+    expected = torch.tensor([[-2.0, -1.0], [0.0, 3.0]])
+    torch.testing.assert_close(normalized(advantage, 0.0), expected / std)
+    torch.testing.assert_close(normalized(advantage, 1.0), expected / (std + 1))

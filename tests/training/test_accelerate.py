@@ -1,0 +1,129 @@
+"""Lanes: what is stored is what is played, and the GPU's answers are the CPU's."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from numpy import ndarray
+
+from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.rollout.rollout import Rollout
+from expgen.training.accelerate import CudaLane, Lane, PlainLane, make_lane, mean_of
+
+SMALL = EnvSpec("toy", (3,), "float32", 4)
+PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
+CPU = torch.device("cpu")
+
+
+def make(
+    spec: EnvSpec, memory: str, num_steps: int, num_envs: int, device: torch.device, features: int = 32
+) -> tuple[Policy, Rollout]:
+    network = NetworkConfig(features=features, memory=memory)  # type: ignore[arg-type]
+    policy = make_policy(spec, network, torch.Generator().manual_seed(0), device)
+    policy.policy_head.weight.data *= 100
+    return policy, Rollout(spec, num_steps, num_envs, policy.state_size, device)
+
+
+def observations(spec: EnvSpec, steps: int, num_envs: int) -> Iterator[Observation]:
+    """One buffer, overwritten step by step, as environments do."""
+    rng = np.random.default_rng(0)
+    obs = np.zeros((num_envs, *spec.obs_shape), dtype=spec.obs_dtype)
+    for t in range(steps):
+        obs[:] = rng.integers(256, size=obs.shape) if spec.obs_dtype == "uint8" else rng.normal(size=obs.shape)
+        first = np.full(num_envs, True) if t == 0 else rng.random(num_envs) < 0.3
+        zeros = np.zeros(num_envs, dtype=np.float32)
+        yield Observation(obs, obs, zeros, first, zeros.astype(np.int32), zeros.astype(bool))
+
+
+def play(lane: Lane, rollout: Rollout, spec: EnvSpec) -> list[ndarray]:
+    actions = []
+    for t, observation in enumerate(observations(spec, rollout.num_steps + 1, rollout.num_envs)):
+        lane.start(t, observation)
+        actions.append(lane.wait().copy())
+    return actions
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_plain_lane_hands_out_the_actions_it_stores(memory: str):
+    policy, rollout = make(SMALL, memory, 5, 6, CPU)
+    rollout.draw_noise(torch.Generator().manual_seed(0))
+    lane = make_lane(policy, rollout)
+    assert isinstance(lane, PlainLane)
+    actions = play(lane, rollout, SMALL)
+    assert actions[0].dtype == np.int32 and actions[0].shape == (6,)
+    assert np.array_equal(np.stack(actions), rollout.action.numpy())
+    assert len(np.unique(rollout.action)) > 1
+    assert lane.backlog() == 0
+    with lane.updating():
+        pass
+
+
+def test_a_plain_lane_follows_the_weights():
+    """Weights changed in place by an update decide the next step."""
+    policy, rollout = make(SMALL, "none", 1, 50, CPU)
+    lane = PlainLane(policy, rollout)
+    policy.policy_head.bias.data[2] = 1e6
+    observation = next(observations(SMALL, 1, 50))
+    lane.start(0, observation)
+    assert lane.wait().tolist() == [2] * 50
+
+
+def test_mean_of():
+    rows = [{"a": torch.tensor(1.0), "b": torch.tensor(2)}, {"a": torch.tensor(3.0), "b": torch.tensor(2)}]
+    assert mean_of(rows) == {"a": 2.0, "b": 2.0}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
+    """Same weights, same noise, two rollouts running: bf16 convolutions move values a little and few actions."""
+    steps, num_envs = 6, 64
+    plain_policy, plain = make(PICTURES, memory, steps, num_envs, CPU, features=256)
+    cuda_policy, cuda = make(PICTURES, memory, steps, num_envs, torch.device("cuda"), features=256)
+    lanes = PlainLane(plain_policy, plain), make_lane(cuda_policy, cuda)
+    assert isinstance(lanes[1], CudaLane)
+    assert not cuda.state.any()  # capturing left no trace
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2):
+        plain.draw_noise(generator)
+        with lanes[1].updating():
+            cuda.noise.copy_(plain.noise)
+        play(lanes[0], plain, PICTURES)
+        actions = play(lanes[1], cuda, PICTURES)
+        with lanes[1].updating():
+            cuda.finish()
+        torch.cuda.synchronize()
+        assert np.array_equal(np.stack(actions), cuda.action.cpu().numpy())
+        assert torch.equal(cuda.obs.cpu(), plain.obs) and torch.equal(cuda.first.cpu(), plain.first)
+        value, scale = cuda.value.cpu(), plain.value.std().item()
+        torch.testing.assert_close(value, plain.value, atol=0.1 * scale + 0.02, rtol=0.05)
+        same = cuda.action.cpu() == plain.action
+        assert same.float().mean() > 0.9
+        torch.testing.assert_close(cuda.log_prob.cpu()[same], plain.log_prob[same], atol=0.1, rtol=0.05)
+        torch.testing.assert_close(cuda.state.cpu(), plain.state, atol=0.05, rtol=0.05)
+        with lanes[1].updating():
+            cuda.carry_over()
+        plain.carry_over()
+
+
+@pytest.mark.gpu
+def test_a_cuda_lane_follows_weights_changed_by_an_update():
+    policy, rollout = make(PICTURES, "none", 2, 16, torch.device("cuda"))
+    lane = make_lane(policy, rollout)
+    with lane.updating(), torch.no_grad():
+        policy.policy_head.bias[7] = 1e6
+    assert all((action == 7).all() for action in play(lane, rollout, PICTURES))
+
+
+@pytest.mark.gpu
+def test_two_cuda_lanes_may_watch_one_environment():
+    """The second lane finds the buffer page-locked already; that must not poison later launches."""
+    observation = next(observations(PICTURES, 1, 16))
+    for _ in range(2):
+        policy, rollout = make(PICTURES, "none", 1, 16, torch.device("cuda"))
+        lane = make_lane(policy, rollout)
+        lane.start(0, observation)
+        assert lane.wait().shape == (16,)
+        assert torch.ones(3, device="cuda").sum().item() == 3

@@ -1,0 +1,100 @@
+"""One learner: what an iteration prepares, when it scores, and exact resuming."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.algorithms.ppo import PPOConfig
+from expgen.envs.make import make_env
+from expgen.networks.actor_critic import NetworkConfig, Policy
+from expgen.reward.scale import ReturnScaler
+from expgen.reward.source import GameReward, GameRewardConfig
+from expgen.rollout.rollout import Rollout
+from expgen.training.checkpoint import latest_checkpoint
+from expgen.training.learner import Diverged, Learner, Phase, Schedule
+
+T, N = 32, 4
+CPU = torch.device("cpu")
+
+
+def make(memory: str = "none", env_steps: int = 2 * T * N, eval_every: int = 0, **options: float) -> Learner:
+    env = make_env("minimaze", levels=20, num_envs=N, seed=0, max_cells=2, time_limit=20)
+    network, config = NetworkConfig(features=8, memory=memory), PPOConfig(epochs=1, minibatches=2, **options)  # type: ignore[arg-type]
+    algorithm = build_algorithm(recipe_of("ppo"), env.spec, network, config, 0, CPU)
+    rollout = Rollout(env.spec, T, N, algorithm.policy.state_size, CPU)
+    schedule = Schedule(env_steps, eval_every, checkpoint_seconds=1e9)
+    return Learner("m0", env, algorithm, GameReward(GameRewardConfig(), N), rollout, schedule, 0)
+
+
+def no_score(policy: Policy) -> Generator[None, None, dict[str, float]]:
+    yield
+    return {"test_return": 1.0}
+
+
+def live(learner: Learner, folder: Path, sittings: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
+    rows: list[dict[str, float]] = []
+    life = learner.run(no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= sittings)
+    return rows, list(life)
+
+
+def test_rewards_advantages_and_targets_of_one_iteration(tmp_path: Path):
+    learner = make("gru", env_steps=T * N, gamma=0.9, gae_lambda=0.8)
+    live(learner, tmp_path)
+    rollout, scaler = learner.rollout, ReturnScaler(N)
+    assert rollout.game_reward.any() and rollout.first[1:].any()
+    expected = scaler(rollout.game_reward.numpy(), rollout.first[1:].numpy())
+    np.testing.assert_array_equal(rollout.reward.numpy(), expected)
+    after = torch.zeros(N)
+    for t in reversed(range(T)):
+        goes_on = (~rollout.first[t + 1]).float()
+        delta = rollout.reward[t] + 0.9 * rollout.value[t + 1] * goes_on - rollout.value[t]
+        after = delta + 0.9 * 0.8 * goes_on * after
+        torch.testing.assert_close(rollout.advantage[t], after)
+        torch.testing.assert_close(rollout.value_target[t], after + rollout.value[t])
+    assert torch.equal(rollout.state[0], rollout.state[T]) and rollout.state[0].any()
+
+
+def test_phases_rows_and_counts(tmp_path: Path):
+    learner = make(env_steps=3 * T * N, eval_every=2 * T * N)
+    rows, phases = live(learner, tmp_path)
+    assert [row["env_steps"] for row in rows] == [T * N, 2 * T * N, 3 * T * N]
+    assert [("test_return" in row) for row in rows] == [False, True, True]  # when due, and at the end
+    assert all(np.isfinite(row["loss"]) for row in rows) and rows[0]["episodes"] > 0
+    one = [Phase.COLLECT] * (2 * T + 1) + [Phase.READY] + [Phase.UPDATE] * 2
+    assert phases == one + one + [Phase.COLLECT] + one + [Phase.COLLECT]
+    assert learner.updates == 3
+
+
+def test_a_resumed_learner_ends_with_the_same_bits(tmp_path: Path):
+    whole, half, rest = (make("gru") for _ in range(3))
+    live(whole, tmp_path / "whole")
+    live(half, tmp_path / "cut", sittings=1)
+    assert half.env_steps == T * N
+    checkpoint = latest_checkpoint(tmp_path / "cut")
+    assert checkpoint is not None
+    rest.resume(checkpoint)
+    live(rest, tmp_path / "cut")
+    one, other = (latest_checkpoint(tmp_path / name) for name in ("whole", "cut"))
+    assert one is not None and other is not None
+    assert one.facts["env_steps"] == other.facts["env_steps"] == 2 * T * N
+    assert one.tensors.keys() == other.tensors.keys()
+    assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in one.tensors)
+
+
+def test_a_loss_that_is_no_number_ends_the_learner(tmp_path: Path):
+    learner = make()
+    with torch.no_grad():
+        learner.algorithm.policy.value_head.bias.fill_(float("nan"))
+    with pytest.raises(Diverged, match=f"m0 diverged at {T * N} steps: its loss is nan"):
+        live(learner, tmp_path)
+    assert not list(tmp_path.iterdir())  # the checkpoint before it is kept, here none
+
+
+def test_global_randomness_is_left_alone(tmp_path: Path):
+    before = torch.get_rng_state()
+    live(make(), tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,108 @@
+"""metrics.csv grows rows and columns and forgets what will be told again; TensorBoard reads the same rows."""
+
+import csv
+import math
+import resource
+from pathlib import Path
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.training.metrics import MetricsFile, TensorBoardEvents
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "metrics.csv"
+
+
+def test_rows_and_columns_grow(path: Path) -> None:
+    metrics = MetricsFile(path)
+    metrics.append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1.23456789})
+    metrics.append("member1", {"env_steps": 128, "seconds": 0.5, "loss": 2, "test_return": -1e-9})
+    assert path.read_text().splitlines() == [
+        "learner,env_steps,seconds,loss,test_return",
+        "member0,128,0.25,1.23457,",
+        "member1,128,0.5,2,-1e-09",
+    ]
+
+
+def test_a_later_sitting_goes_on_with_the_columns_of_the_first(path: Path) -> None:
+    MetricsFile(path).append("member0", {"env_steps": 1, "seconds": 1, "loss": 1, "entropy": 2})
+    MetricsFile(path).append("member0", {"env_steps": 2, "seconds": 1, "entropy": 4, "loss": 3})
+    assert [(row["loss"], row["entropy"]) for row in table(path)] == [("1", "2"), ("3", "4")]
+
+
+def test_numbers_that_are_none_are_written_too(path: Path) -> None:
+    MetricsFile(path).append("member0", {"env_steps": 1, "seconds": math.inf, "loss": math.nan})
+    assert table(path) == [{"learner": "member0", "env_steps": "1", "seconds": "inf", "loss": "nan"}]
+
+
+def test_what_a_learner_will_report_again_is_forgotten(path: Path) -> None:
+    metrics = MetricsFile(path)
+    for env_steps in (128, 256, 1024):
+        for learner in ("member0", "member1"):
+            metrics.append(learner, {"env_steps": env_steps, "seconds": 1})
+    MetricsFile(path).forget_after("member0", 256)
+    assert [(row["learner"], row["env_steps"]) for row in table(path)] == [
+        *(("member0", "128"), ("member1", "128"), ("member0", "256"), ("member1", "256"), ("member1", "1024")),
+    ]
+
+
+@pytest.mark.parametrize("torn", ["member0,256,0.5,2", "member0,2", "member0", "member0,256,0.5,2,9"])
+def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> None:
+    MetricsFile(path).append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1, "entropy": 9})
+    with open(path, "a") as file:
+        file.write(torn)
+    metrics = MetricsFile(path)
+    metrics.forget_after("member0", 128)
+    metrics.append("member0", {"env_steps": 256, "seconds": 0.5, "loss": 3, "entropy": 8})
+    assert [row["env_steps"] for row in table(path)] == ["128", "256"]
+    assert [row["loss"] for row in table(path)] == ["1", "3"]
+
+
+def test_nothing_to_forget_makes_no_file(path: Path) -> None:
+    MetricsFile(path).forget_after("member0", 0)
+    assert not path.exists()
+
+
+def test_a_full_disk_is_one_line(path: Path) -> None:
+    metrics = MetricsFile(path)
+    metrics.append("member0", {"env_steps": 128, "seconds": 0.25})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
+    try:
+        with pytest.raises(InputError, match=f"cannot write {path}: File too large"):
+            metrics.append("member0", {"env_steps": 256, "seconds": 0.5})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [row["env_steps"] for row in table(path)] == ["128"]
+
+
+def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path) -> None:
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    for sitting, steps in enumerate([(128, 256, 384), (384, 512)]):  # killed past its checkpoint at 256
+        events = TensorBoardEvents(tmp_path)
+        events.start("member0", 256 * sitting)
+        for env_steps in steps:
+            events.append("member0", {"env_steps": env_steps, "loss": sitting + 0.5, "entropy": 1.0})
+        events.close()
+    events.append("member1", {"env_steps": 1, "loss": 1.0})  # never started: nothing to write to
+    found = reader.EventAccumulator(str(tmp_path / "member0"))
+    found.Reload()
+    assert sorted(found.Tags()["scalars"]) == ["entropy", "loss"]
+    assert [(event.step, event.value) for event in found.Scalars("loss")] == [
+        *((128, 0.5), (256, 0.5), (384, 1.5), (512, 1.5)),
+    ]
+
+
+def test_events_under_a_file_are_refused_in_words(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    (tmp_path / "tensorboard").write_text("mine")
+    with pytest.raises(InputError, match=r"cannot write .*tensorboard.* accepted: a writable folder"):
+        TensorBoardEvents(tmp_path / "tensorboard").start("member0", 0)

@@ -1,0 +1,74 @@
+"""Learners take turns: round robin, one update at a time, and one that diverges leaves the others alone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from expgen.training.learner import Diverged, Phase
+from expgen.training.pipeline import Turn, run_side_by_side
+
+COLLECT, READY, UPDATE = Phase.COLLECT, Phase.READY, Phase.UPDATE
+
+
+def life(name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: Exception | None = None) -> Iterator[Phase]:
+    """Goes through `phases`, noting each as it is entered."""
+    for phase in phases:
+        log.append((name, phase))
+        yield phase
+    if end:
+        raise end
+
+
+def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> list[str]:
+    return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()])
+
+
+def test_turns_go_round() -> None:
+    log: list[tuple[str, Phase]] = []
+    assert run(log, a=[COLLECT] * 2, b=[COLLECT] * 3, c=[COLLECT]) == []
+    assert [name for name, _ in log] == ["a", "b", "c", "a", "b", "b"]
+
+
+def test_one_updates_at_a_time_while_the_others_collect() -> None:
+    log: list[tuple[str, Phase]] = []
+    round_of_work = [COLLECT, READY, UPDATE, UPDATE, UPDATE]
+    work = [*round_of_work * 3, COLLECT]
+    assert run(log, a=work, b=work, c=[COLLECT] * 20 + work) == []
+    assert len(log) == 3 * 16 + 20
+    updating = None
+    interleaved = 0
+    for name, phase in log:
+        if phase is UPDATE:
+            assert updating in (None, name)
+            updating = name
+        elif name == updating:
+            updating = None  # it has gone on to its next rollout
+        elif updating is not None:
+            interleaved += 1
+            assert phase is not UPDATE
+    assert interleaved > 10
+
+
+def test_a_learner_that_ends_in_its_update_frees_the_device() -> None:
+    log: list[tuple[str, Phase]] = []
+    assert run(log, a=[READY, UPDATE], b=[READY, UPDATE, UPDATE]) == []
+    assert log[-2:] == [("b", UPDATE), ("b", UPDATE)]
+
+
+def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    log: list[tuple[str, Phase]] = []
+    bad = life("a", [READY, UPDATE], log, Diverged("a diverged at 128 steps"))
+    good = life("b", [COLLECT, READY, UPDATE, UPDATE, COLLECT], log)
+    assert run_side_by_side([Turn("a", bad), Turn("b", good)]) == ["a"]
+    assert [phase for name, phase in log if name == "b"] == [COLLECT, READY, UPDATE, UPDATE, COLLECT]
+    assert capsys.readouterr().err == "expgen: a diverged at 128 steps\n"
+
+
+def test_any_other_failure_ends_the_run() -> None:
+    turns = [Turn("a", life("a", [COLLECT], [], ZeroDivisionError())), Turn("b", life("b", [COLLECT], []))]
+    with pytest.raises(ZeroDivisionError):
+        run_side_by_side(turns)
+
+
+def test_nobody_is_done_at_once() -> None:
+    assert run_side_by_side([]) == []

@@ -1,0 +1,37 @@
+"""Which device is meant, and what is said where there is none."""
+
+import os
+
+import pytest
+import torch
+
+from expgen.errors import InputError
+from expgen.training.resources import plan_resources, resolve_device
+
+
+def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for is_available, kind in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda answer=is_available: answer)
+        assert resolve_device("auto").type == kind
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x"])
+def test_other_names_are_refused(device: str) -> None:
+    with pytest.raises(InputError, match="accepted: auto, cpu, cuda, cuda:N"):
+        resolve_device(device)
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count, device in ((0, "cuda"), (0, "cuda:0"), (2, "cuda:2")):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda answer=count: answer)
+        with pytest.raises(InputError, match=f"--device is '{device}' but this machine has {count} GPUs"):
+            resolve_device(device)
+    assert resolve_device("cuda:1") == torch.device("cuda:1")
+
+
+def test_on_the_cpu_no_more_threads_than_cores_we_may_use() -> None:
+    cores = len(os.sched_getaffinity(0))
+    for num_learners in (1, 11):
+        plan = plan_resources("cpu", num_learners)
+        assert plan.device == torch.device("cpu")
+        assert 1 <= plan.torch_threads <= cores and 1 <= plan.env_threads <= cores
