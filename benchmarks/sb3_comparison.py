@@ -97,7 +97,7 @@ def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
     learner = build_learner(config, 0, Resources(torch.device("cpu"), threads, threads))
 
     def iterate() -> None:
-        for _ in learner._iterate():
+        for _ in learner.iterate():
             pass
 
     return iterate

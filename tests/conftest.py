@@ -1,7 +1,9 @@
 """What the tests of training, experiments and the command line share: runs that take a fraction of a second."""
 
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,10 +79,35 @@ def equal() -> Callable[[dict[str, Tensor], dict[str, Tensor]], bool]:
     return is_equal
 
 
+CORES = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_core() -> Iterator[None]:
+    """Compute as on a machine with one core: on a busy one, threads that wait for each other take for ever."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda pid: {CORES[0]})
+        yield
+
+
 @pytest.fixture
-def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train as on a machine with one core: two threads that wait for each other on a busy machine take for ever."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts the real command as a process of its own, on one core; none outlives the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*words: object, **keywords: Any) -> subprocess.Popen[str]:
+        core = CORES[os.getpid() % len(CORES)]
+        program = [sys.executable, "-m", "expgen.cli.main", *map(str, words)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        pin = {"preexec_fn": lambda: os.sched_setaffinity(0, {core})}
+        started.append(subprocess.Popen(program, **{**pipes, **pin, **keywords}))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 class Outcome(NamedTuple):

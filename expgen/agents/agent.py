@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from expgen.agents.noise import EpisodeClock, gumbel_noise, uniform_noise
+from expgen.agents.noise import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
 from expgen.networks.actor_critic import Policy
 
 
@@ -22,10 +22,15 @@ class Agent(Protocol):
 
 
 class PolicyAgent:
-    """A policy that samples its actions; remembers what the policy's memory asks for."""
+    """A policy that samples its actions; remembers what the policy's memory asks for.
 
-    def __init__(self, policy: Policy, seed: int = 0) -> None:
-        self.policy, self.seed = policy, seed
+    `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
+    policy has memory, which is what sets an explorer apart from the members it plays beside.
+    """
+
+    def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None) -> None:
+        self.policy = policy
+        self.seed = stream_seed(seed, (WITH_MEMORY if policy.state_size else MEMORYLESS) if stream is None else stream)
         self.device = next(policy.parameters()).device
         self.clock = EpisodeClock()
         self.state = torch.zeros(0, policy.state_size, device=self.device)
@@ -48,7 +53,7 @@ class UniformAgent:
     """Every action equally likely: the yardstick below which nothing was learnt."""
 
     def __init__(self, num_actions: int, seed: int = 0) -> None:
-        self.num_actions, self.seed = num_actions, seed
+        self.num_actions, self.seed = num_actions, stream_seed(seed, UNIFORM)
         self.clock = EpisodeClock()
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:

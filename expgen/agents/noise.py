@@ -9,6 +9,17 @@ from numpy import ndarray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
+# Streams of one seed, independent of each other. A leader and the explorer it takes turns with are seeded alike and
+# act in the same step: were they to share their noise, a rare vote of the one would drag the other's action along.
+WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j that does not lead: MEMBERS + j
+
+
+def stream_seed(seed: int, stream: int) -> int:
+    """The seed of one stream; stream 0 is `seed` itself, the others differ for all small seeds and streams."""
+    if stream == 0:
+        return seed
+    return int(_mix(np.array([(seed ^ stream * int(_GOLDEN)) % 2**64], dtype=np.uint64))[0])
+
 
 def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
     """`episode` and `step` `[N]` → numbers in (0, 1), `[N, draws]` float64."""

@@ -11,6 +11,8 @@ from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
 
@@ -41,7 +43,7 @@ class Recipe:
     network: NetworkConfig
     reward: Any
     build_reward: Callable[[Any, int], RewardSource]
-    needs_full_view: bool = False
+    needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
 
 
 RECIPES = {
@@ -52,6 +54,14 @@ RECIPES = {
     "ppo-gru": Recipe(
         "PPO with a GRU",
         PPO, PPOConfig(), NetworkConfig(memory="gru"), GameRewardConfig(), GameReward,
+    ),
+    "maxent": Recipe(
+        "the explorer: PPO with a GRU on the intrinsic reward alone",
+        PPO, PPOConfig(gamma=0.9), NetworkConfig(memory="gru"), KnnConfig(), KnnReward, needs_full_view=True,
+    ),
+    "mixed": Recipe(
+        "PPO with a GRU on a weighted sum of the intrinsic and the game's reward",
+        PPO, PPOConfig(gamma=0.5), NetworkConfig(memory="gru"), MixtureConfig(), MixedReward, needs_full_view=True,
     ),
 }  # fmt: skip
 

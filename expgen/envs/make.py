@@ -1,11 +1,13 @@
 """make_env: an environment from its name."""
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_type_hints
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import VecEnv
 from expgen.errors import InputError
+from expgen.settings import is_of_type
 
 FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
 
@@ -49,8 +51,12 @@ def make_env(
 
 
 def _config(kind: type, options: dict[str, Any]) -> Any:
-    known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
-    for option in options:
+    known = get_type_hints(kind)
+    for option, value in options.items():
         if option not in known:
             raise InputError(f"option {option!r} is unknown; accepted: {', '.join(known)}")
+        if not is_of_type(value, known[option]):
+            raise InputError(f"{option} is {value!r}; accepted: a value of type {known[option].__name__}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{option} is {value}; accepted: a finite number")
     return kind(**options)

@@ -5,7 +5,7 @@ step; nothing is allocated per step. The convention is `first`, never `done`: an
 an episode, and the reward that came with it belongs to the step that ended the one before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -33,6 +33,7 @@ class EnvSpec:
     obs_shape: tuple[int, ...]
     obs_dtype: str  # "uint8" or "float32"
     num_actions: int
+    action_classes: Mapping[str, Sequence[int]] | None = None  # actions of one effect, by name: agents.agreement
 
 
 class VecEnv(Protocol):

@@ -84,7 +84,7 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
             spent[Phase.UPDATE] += time.perf_counter() - last
             rollouts += 1
     finally:
-        learner.env.close()
+        learner.close()
     spent[Phase.UPDATE] += spent.pop(Phase.READY)
     return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
 
@@ -108,7 +108,7 @@ def _training_rate(config: TrainConfig, count: int, resources: Resources, second
         return done * _rollout_size(config) / (time.perf_counter() - began)
     finally:
         for learner in learners:
-            learner.env.close()
+            learner.close()
 
 
 def _rate(work: Callable[[], int], seconds: float) -> float:

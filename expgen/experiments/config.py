@@ -12,6 +12,7 @@ from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.settings import check_config, flag_of, is_of_type, setting
 
@@ -35,7 +36,7 @@ class TrainConfig:
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
-    reward: GameRewardConfig = GameRewardConfig()
+    reward: GameRewardConfig | KnnConfig = GameRewardConfig()
 
     @property
     def num_updates(self) -> int:
@@ -82,11 +83,9 @@ class TrainConfig:
         """The inverse of `to_json`; an InputError names what does not fit."""
         values = dict(data)
         base = default_config(str(values.get("algo")))
-        parts = {
-            name: _filled(type(getattr(base, name)), values.get(name, {}), name)
-            for name in ("network", "algorithm", "reward")
-        }
-        return _filled(TrainConfig, {**values, **parts}, "config")
+        for name in ("network", "algorithm", "reward"):
+            values[name] = _filled(getattr(base, name), values.get(name, {}), name)
+        return _filled(base, values, "config")
 
     def digest(self) -> str:
         """Twelve hex digits that name this config in results/."""
@@ -124,10 +123,10 @@ def _names(config: Any) -> list[str]:
     return [entry.name for entry in dataclasses.fields(config)]
 
 
-def _filled(kind: type, values: Any, where: str) -> Any:
-    """`kind(**values)` with the types its fields ask for."""
-    hints = get_type_hints(kind)
-    names = _names(kind)
+def _filled(base: Any, values: Any, where: str) -> Any:
+    """`base` with `values`, of the types its fields ask for."""
+    hints = get_type_hints(type(base))
+    names = _names(base)
     if not isinstance(values, Mapping):
         raise InputError(f"{where} is {values!r}; accepted: an object with {', '.join(names)}")
     for name, value in values.items():
@@ -135,4 +134,4 @@ def _filled(kind: type, values: Any, where: str) -> Any:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
         if not is_of_type(value, hints[name]):
             raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
-    return kind(**values)
+    return dataclasses.replace(base, **values)

@@ -12,7 +12,7 @@ from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.envs.make import make_env
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig, default_config, with_values
-from expgen.experiments.presets import default_preset, preset_values
+from expgen.experiments.presets import default_preset, game_values, preset_values
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
 from expgen.networks.actor_critic import Policy
@@ -37,10 +37,11 @@ class RunResult:
 
 
 def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = None, **settings: Any) -> TrainConfig:
-    """The defaults of `algo`, changed by a preset, changed by `settings`."""
+    """The defaults of `algo`, changed by a preset and by what suits `env`, changed by `settings`."""
     config = dataclasses.replace(default_config(algo), env=env)
     has_memory = settings.get("memory", config.network.memory) != "none"
-    config = with_values(config, preset_values(preset or default_preset(env), env, has_memory))
+    preset = preset or default_preset(env)
+    config = with_values(config, {**preset_values(preset, env, has_memory), **game_values(algo, env, preset)})
     return with_values(config, settings).checked()
 
 
@@ -117,7 +118,7 @@ def _run(
         learners = []
         for index in range(config.members):
             learner = build_learner(config, index, resources)
-            cleanup.callback(learner.env.close)
+            cleanup.callback(learner.close)
             learners.append(learner)
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
                 learner.resume(checkpoint)

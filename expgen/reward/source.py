@@ -16,6 +16,10 @@ from expgen.settings import setting
 class RewardSource(Protocol):
     """Turns a finished rollout into `[T, N]` rewards; may remember what it needs across rollouts."""
 
+    @property
+    def intrinsic(self) -> Tensor | None:
+        """`[T, N]` r_I of the last rollout (empty before the first); None where r_I plays no part."""
+
     def __call__(self, rollout: Rollout) -> Tensor: ...
 
     def state(self) -> dict[str, ndarray]: ...
@@ -32,6 +36,8 @@ class GameRewardConfig:
 
 class GameReward:
     """The game's own reward, scaled unless the config says raw."""
+
+    intrinsic = None
 
     def __init__(self, config: GameRewardConfig, num_envs: int) -> None:
         self.scaler = ReturnScaler(num_envs) if config.normalize_reward else None

@@ -38,6 +38,9 @@ class Lane(Protocol):
     def backlog(self) -> int:
         """How many of the `updating` blocks handed over are still unfinished."""
 
+    def close(self) -> None:
+        """Let go of the environment's buffers; call before the environment is closed."""
+
 
 def make_lane(policy: Policy, rollout: Rollout) -> Lane:
     """The fastest lane for the device the policy is on."""
@@ -70,6 +73,8 @@ class PlainLane:
     def backlog(self) -> int:
         return 0
 
+    def close(self) -> None: ...
+
 
 class CudaLane:
     """Graph capture for acting, two streams, and a bf16 compiled encoder for updates."""
@@ -84,7 +89,7 @@ class CudaLane:
         self.action_view = self.action.numpy()
         self.decided = torch.cuda.Event()
         self.handed_over: deque[torch.cuda.Event] = deque()
-        self.pinned: set[int] = set()
+        self.pinned: dict[int, bool] = {}  # buffers seen, and whether this lane page-locked them
         self.graph = self._capture()
 
     def start(self, t: int, observation: Observation) -> None:
@@ -144,8 +149,14 @@ class CudaLane:
         """Page-lock the environment's own buffer, so that copies from it run beside the host."""
         address = array.__array_interface__["data"][0]
         if address not in self.pinned:
-            self.pinned.add(address)
-            torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)
+            is_free = not torch.from_numpy(array).is_pinned()
+            self.pinned[address] = is_free and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
+
+    def close(self) -> None:
+        torch.cuda.synchronize(self.rollout.device)
+        for address in [address for address, is_ours in self.pinned.items() if is_ours]:
+            torch.cuda.cudart().cudaHostUnregister(address)
+        self.pinned.clear()
 
 
 def accelerate_encoder(policy: Policy) -> None:

@@ -18,9 +18,13 @@ class EpisodeLog:
         self.recent = np.zeros((0, 3))  # [≤ WINDOW, (return, length, solved)] oldest first
         self.count = 0
 
-    def add(self, rollout: Rollout) -> None:
-        """Account for T more steps; episodes enter in the order they ended, environments in order within a step."""
-        reward, first = rollout.host_reward.numpy().astype(np.float64), rollout.host_first.numpy()[1:]
+    def add(self, rollout: Rollout, reward: ndarray | None = None) -> None:
+        """Account for T more steps; episodes enter in the order they ended, environments in order within a step.
+
+        `reward` `[T, N]` is what returns are sums of: the game's unless another is given.
+        """
+        reward = (rollout.host_reward.numpy() if reward is None else reward).astype(np.float64)
+        first = rollout.host_first.numpy()[1:]
         solved = rollout.host_solved.numpy()[1:]
         finished = []
         for t in np.flatnonzero(first.any(1)):

@@ -66,6 +66,7 @@ class Learner:
         self.schedule = schedule
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
+        self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
         self.lane = make_lane(algorithm.policy, rollout)
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # spent in earlier sittings and this one
@@ -75,7 +76,7 @@ class Learner:
         began = saved = time.monotonic()
         before = self.seconds
         while self.env_steps < self.schedule.env_steps and not should_stop():
-            row = yield from self._iterate()
+            row = yield from self.iterate()
             if self._eval_is_due():
                 row |= yield from _giving_way(score(self.algorithm.policy))
             self.seconds = before + time.monotonic() - began
@@ -85,7 +86,7 @@ class Learner:
                 saved = time.monotonic()
         self.save(folder)
 
-    def _iterate(self) -> Generator[Phase, None, dict[str, float]]:
+    def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""
         rollout, config = self.rollout, self.algorithm.config
         with self.lane.updating():
@@ -119,15 +120,30 @@ class Learner:
         self.updates += 1
         with self.lane.updating():
             means = mean_of(metrics)
+            row = {**self._episodes(), **means}
         for name in ("loss", "grad_norm"):  # a gradient that overflowed has spoilt the weights though the loss was fine
             if not np.isfinite(means.get(name, 0.0)):
                 raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {means[name]}")
-        return {**self.episodes.summary(), **means}
+        return row
+
+    def _episodes(self) -> dict[str, float]:
+        """Recent training episodes; their intrinsic return too where r_I is learnt from."""
+        summary = self.episodes.summary()
+        if self.reward.intrinsic is not None:
+            self.explored.add(self.rollout, self.reward.intrinsic.cpu().numpy())
+            if explored := self.explored.summary():
+                summary["intrinsic_return"] = explored["episode_return"]
+        return summary
 
     def _eval_is_due(self) -> bool:
         every, step = self.schedule.eval_every, self.rollout.num_steps * self.rollout.num_envs
         is_last = self.env_steps >= self.schedule.env_steps
         return every > 0 and (is_last or self.env_steps // every > (self.env_steps - step) // every)
+
+    def close(self) -> None:
+        """Release the device's hold on the games, then the games."""
+        self.lane.close()
+        self.env.close()
 
     def save(self, folder: Path) -> None:
         """Checkpoint between two rollouts."""
@@ -138,6 +154,8 @@ class Learner:
             **with_prefix("reward", _as_tensors(self.reward.state())),
             **with_prefix("episodes", _as_tensors(self.episodes.state())),
         }
+        if self.reward.intrinsic is not None:
+            tensors |= with_prefix("explored", _as_tensors(self.explored.state()))
         if isinstance(self.env, Snapshots):
             tensors |= with_prefix("env", _as_tensors(self.env.save()))
         facts = {"learner": self.name, "env_steps": self.env_steps, "updates": self.updates, "seconds": self.seconds}
@@ -153,8 +171,10 @@ class Learner:
             self.rollout.state[0].copy_(tensors["memory"])
         self.reward.load_state(_as_arrays(under_prefix("reward", tensors)))
         self.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
+        if self.reward.intrinsic is not None:
+            self.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
         if not isinstance(self.env, Snapshots):
-            self.episodes.running[:] = 0
+            self.episodes.running[:] = self.explored.running[:] = 0
         self.env_steps, self.updates, self.seconds = facts["env_steps"], facts["updates"], facts["seconds"]
 
 

@@ -56,6 +56,7 @@ def test_policy_agent_is_the_policy_step_by_step_with_the_episodes_noise():
         state = out.state
         expected = (out.logits[0].numpy() + gumbel_noise(9, episode[t], step[t], 4)).argmax(1)
         assert agent.act(obs[t], first[t]).tolist() == expected.tolist()
+        assert torch.equal(agent.state, state) and state.any()
 
 
 @pytest.mark.parametrize("kind", ["uniform", "policy", "gru"])

@@ -19,6 +19,7 @@ def test_levels_weigh_by_their_episodes():
     """One episode of 10 and three of 0: drawn once each, the mean is that of four episodes, 2.5."""
     value, level = np.array([10.0, 0.0, 0.0, 0.0]), np.array([1, 2, 2, 2])
     assert mean_interval(value, level, confidence=0.4) == (2.5, 2.5)
+    assert mean_interval(value, level) == (0.0, 10.0)  # drawn twice, a level is alone with its episodes
 
 
 def test_one_level_has_no_spread():

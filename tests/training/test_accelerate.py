@@ -15,6 +15,7 @@ from expgen.training.accelerate import CudaLane, Lane, PlainLane, make_lane, mea
 SMALL = EnvSpec("toy", (3,), "float32", 4)
 PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
 CPU = torch.device("cpu")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
 def make(
@@ -27,11 +28,14 @@ def make(
 
 
 def observations(spec: EnvSpec, steps: int, num_envs: int) -> Iterator[Observation]:
-    """One buffer, overwritten step by step, as environments do."""
+    """One buffer, overwritten step by step, as environments do; pictures of many brightnesses."""
     rng = np.random.default_rng(0)
     obs = np.zeros((num_envs, *spec.obs_shape), dtype=spec.obs_dtype)
     for t in range(steps):
-        obs[:] = rng.integers(256, size=obs.shape) if spec.obs_dtype == "uint8" else rng.normal(size=obs.shape)
+        if spec.obs_dtype == "uint8":
+            obs[:] = rng.integers(1 + rng.integers(256, size=(num_envs, 1, 1, 1)), size=obs.shape)
+        else:
+            obs[:] = rng.normal(size=obs.shape)
         first = np.full(num_envs, True) if t == 0 else rng.random(num_envs) < 0.3
         zeros = np.zeros(num_envs, dtype=np.float32)
         yield Observation(obs, obs, zeros, first, zeros.astype(np.int32), zeros.astype(bool))
@@ -76,6 +80,7 @@ def test_mean_of():
 
 
 @pytest.mark.gpu
+@needs_cuda
 @pytest.mark.parametrize("memory", ["none", "gru"])
 def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
     """Same weights, same noise, two rollouts running: bf16 convolutions move values a little and few actions."""
@@ -97,18 +102,19 @@ def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
         torch.cuda.synchronize()
         assert np.array_equal(np.stack(actions), cuda.action.cpu().numpy())
         assert torch.equal(cuda.obs.cpu(), plain.obs) and torch.equal(cuda.first.cpu(), plain.first)
-        value, scale = cuda.value.cpu(), plain.value.std().item()
-        torch.testing.assert_close(value, plain.value, atol=0.1 * scale + 0.02, rtol=0.05)
+        error = (cuda.value.cpu() - plain.value).abs()
+        assert error.max() < 0.25 * plain.value.std() and error.mean() < 0.05 * plain.value.std()
         same = cuda.action.cpu() == plain.action
         assert same.float().mean() > 0.9
-        torch.testing.assert_close(cuda.log_prob.cpu()[same], plain.log_prob[same], atol=0.1, rtol=0.05)
-        torch.testing.assert_close(cuda.state.cpu(), plain.state, atol=0.05, rtol=0.05)
+        torch.testing.assert_close(cuda.log_prob.cpu()[same], plain.log_prob[same], atol=0.05, rtol=0.02)
+        torch.testing.assert_close(cuda.state.cpu(), plain.state, atol=0.02, rtol=0.02)
         with lanes[1].updating():
             cuda.carry_over()
         plain.carry_over()
 
 
 @pytest.mark.gpu
+@needs_cuda
 def test_a_cuda_lane_follows_weights_changed_by_an_update():
     policy, rollout = make(PICTURES, "none", 2, 16, torch.device("cuda"))
     lane = make_lane(policy, rollout)
@@ -118,6 +124,7 @@ def test_a_cuda_lane_follows_weights_changed_by_an_update():
 
 
 @pytest.mark.gpu
+@needs_cuda
 def test_two_cuda_lanes_may_watch_one_environment():
     """The second lane finds the buffer page-locked already; that must not poison later launches."""
     observation = next(observations(PICTURES, 1, 16))

@@ -1,0 +1,113 @@
+"""What the intrinsic reward costs at the paper's sizes, as a share of a rollout's time and beside plain distances.
+
+The frames are those of random agents in minimaze drawn large (64 x 64 pixels), so that episodes end and revisit as
+they do in play. "Plain" is torch.cdist without products, one environment after the other: exact too, and the obvious
+way. A rollout's time is measured by the learner itself (play and update), once, unless `--rollout-seconds` says it.
+With `l2`, the exit status is 1 above a share of 5 %.
+
+    python benchmarks/knn_speed.py --device cpu --rollout-seconds 100
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from expgen.envs.make import make_env
+from expgen.experiments.run import build_learner, make_config
+from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.reward.pooling import pooled
+from expgen.rollout.rollout import Rollout
+from expgen.training.resources import Resources, plan_resources
+
+ACCEPTED_SHARE = 0.05
+
+
+def played_rollout(num_steps: int, num_envs: int, device: torch.device) -> Rollout:
+    """Random agents in mazes of 64 × 64 pixels (63 of maze, the last row and column black)."""
+    env = make_env("minimaze", 200, num_envs, 0, min_cells=31, max_cells=31, time_limit=500)
+    spec = env.spec.__class__("minimaze", (64, 64, 3), "uint8", env.spec.num_actions)
+    rollout = Rollout(spec, num_steps, num_envs, 0, device)
+    rng = np.random.default_rng(0)
+    for t in range(num_steps + 1):
+        seen = env.observe()
+        frame = np.zeros((num_envs, 64, 64, 3), dtype=np.uint8)
+        frame[:, :63, :63] = seen.obs
+        rollout.record(t, seen._replace(obs=frame, full=frame))
+        env.act(rng.integers(env.spec.num_actions, size=num_envs, dtype=np.int32))
+    rollout.finish()
+    return rollout
+
+
+def plain_distances(rollout: Rollout, config: KnnConfig) -> None:
+    """Every distance of one rollout and a full memory by direct subtraction; nothing else of the reward."""
+    cell, white = pooled(rollout.full, config.pool)
+    frame = torch.cat([cell[-config.memory_length : -1], cell]).flatten(2).float() / white  # [B-1+T+1, N, D]
+    norm = 2.0 if config.distance == "l2" else 0.0
+    for env in range(frame.shape[1]):
+        query, key = frame[-rollout.num_steps :, env], frame[:-1, env]
+        torch.cdist(query, key, p=norm, compute_mode="donot_use_mm_for_euclid_dist").topk(2, largest=False)
+
+
+def seconds(work: Callable[[], object], device: torch.device, times: int) -> float:
+    """Median of `times`, after one that does not count."""
+    taken = []
+    for _ in range(times + 1):
+        start = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[1:])
+
+
+def rollout_seconds(env: str, num_steps: int, num_envs: int, resources: Resources) -> float:
+    """One rollout of the explorer and the update from it, the second on a GPU, where the first compiles."""
+    config = make_config(env, "maxent", "paper", rollout_steps=num_steps, envs=num_envs, eval_every=0)
+    learner = build_learner(config, 0, resources)
+    ends = [time.perf_counter()]
+
+    def note(name: str, row: dict[str, float]) -> None:
+        ends.append(time.perf_counter())
+
+    needed = 2 if resources.device.type == "cuda" else 1
+    learner.save = lambda folder: None  # type: ignore[method-assign]
+    for _ in learner.run(None, note, None, lambda: len(ends) > needed):  # type: ignore[arg-type]
+        pass
+    learner.env.close()
+    return ends[-1] - ends[-2]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--envs", type=int, default=32)
+    parser.add_argument("--rollout-steps", type=int, default=512)
+    parser.add_argument("--distance", choices=("l2", "l0"), default="l2")
+    parser.add_argument("--env", default="procgen:maze", help="what the rollout's time is measured on")
+    parser.add_argument("--rollout-seconds", type=float, help="do not measure the rollout's time: it is this")
+    parser.add_argument("--times", type=int, default=3)
+    args = parser.parse_args()
+
+    resources = plan_resources(args.device, 1)
+    device = resources.device
+    torch.set_num_threads(resources.torch_threads)
+    config = KnnConfig(distance=args.distance)
+    rollout = played_rollout(args.rollout_steps, args.envs, device)
+    source = KnnReward(config, args.envs)
+    source(rollout)  # fills the memory: the first rollout is cheaper
+    ours = seconds(lambda: source(rollout), device, args.times)
+    plain = seconds(lambda: plain_distances(rollout, config), device, 1)
+    whole = args.rollout_seconds or rollout_seconds(args.env, args.rollout_steps, args.envs, resources)
+    print(f"{args.distance}, {args.envs} envs x {args.rollout_steps} steps on {device}: {ours * 1e3:,.1f} ms a rollout")
+    print(f"plain distances: {plain * 1e3:,.1f} ms, {plain / ours:.1f} times as long")
+    print(f"share of a rollout's {whole:.2f} s: {ours / whole:.2%} (accepted for l2: up to {ACCEPTED_SHARE:.0%})")
+    return int(args.distance == "l2" and ours / whole > ACCEPTED_SHARE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The ExpGen agent (Algorithm 1): act as the leader does where the ensemble agrees, else explore for a while.
+
+Each step, in every environment by itself:
+
+1. The explorer π_H sees the frame, whoever acts, so its memory is h_t. Every member samples a_j ~ π_r^j(·|o_t), unless
+   a stretch of exploration lasts: then no vote could change anything and nobody is asked.
+2. The leader's a_i is in consensus if at least `min_agree` members, itself included, agree with it (agents.agreement).
+3. In consensus a_i is carried out. Otherwise n_{π_H} is drawn and the explorer acts exactly n_{π_H} times in a row.
+
+Where the paper leaves a choice or its code differs, we do as the code that made the scores did:
+- One draw of n_{π_H} per stretch; the pseudo-code redraws it at every exploring step.
+- n_{π_H} ∈ {1, 2, …}, by the code's table, which approximates Geom(½) with a longer tail; see `ConsensusConfig`.
+- n_{π_H} = 0 at the start of an episode (as in the pseudo-code; the code carries it over).
+- The leader is one fixed member, and its *own sampled* action is carried out.
+
+A quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, one beyond the ensemble's size exactly like
+`PolicyAgent(explorer, seed)` for an explorer with memory: each draws from a stream of its own (agents.noise).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy import ndarray
+
+from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.agents.agreement import Agreement, classes_of
+from expgen.agents.decision import Actor, Decision, Tally
+from expgen.agents.ensemble import Ensemble
+from expgen.agents.noise import (
+    MEMBERS,
+    MEMORYLESS,
+    STRETCH,
+    WITH_MEMORY,
+    EpisodeClock,
+    gumbel_noise,
+    stream_seed,
+    uniform_noise,
+)
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import Policy
+from expgen.settings import check_config, setting
+
+STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35
+TABLE_ALPHA = 0.5  # the α that the table stands for
+
+
+@dataclass(frozen=True)
+class ConsensusConfig:
+    """How members and explorer take turns."""
+
+    leader: int = setting(0, "the member whose action is carried out when the ensemble agrees", low=0)
+    min_agree: int = setting(0, "members that must agree, the leader included; 0: more than half of them", low=0)
+    agreement: Literal["direction", "action"] = setting(
+        "direction", "what must be equal: the class of the action (direction of movement) or the action itself"
+    )
+    alpha: float = setting(
+        TABLE_ALPHA, "α of the stretch of exploration; any other than 0.5 implies --stretch geometric", low=1e-3, high=1
+    )
+    stretch: Literal["table", "geometric"] = setting(
+        "table", "length of a stretch: the paper's code's table for α = 0.5, or Geom(α) on 1, 2, …"
+    )
+    fallback: Literal["explorer", "random", "none"] = setting(
+        "explorer", "who acts without agreement: the explorer, a uniformly random action, or the leader all the same"
+    )
+    no_op_is_up: bool = setting(False, "as the paper's code has it, take a leader's standing still for going up")
+
+    @property
+    def is_geometric(self) -> bool:
+        """Whether stretches are Geom(α): asked for, or the table knows no such α."""
+        return self.stretch == "geometric" or self.alpha != TABLE_ALPHA
+
+    def quorum(self, num_members: int) -> int:
+        """How many must agree; more than `num_members` can never be met."""
+        return self.min_agree or num_members // 2 + 1
+
+
+def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
+    """n_{π_H} ∈ {1, 2, …} by inverting its distribution at numbers in (0, 1), `[N]` → `[N]`."""
+    if not config.is_geometric:
+        return 1 + np.searchsorted(np.cumsum(STRETCH_TABLE[:-1]), uniform, side="right")
+    if config.alpha == 1:
+        return np.ones(len(uniform), dtype=np.int64)
+    return 1 + (np.log(uniform) / math.log1p(-config.alpha)).astype(np.int64)  # P(n > j) = (1 − α)^j
+
+
+class ConsensusAgent:
+    """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
+
+    `fallback="none"` is the leader alone, with the votes still counted. The explorer may be None where it is not asked.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Policy],
+        explorer: Policy | None,
+        spec: EnvSpec,
+        config: ConsensusConfig,
+        seed: int = 0,
+    ) -> None:
+        check_config(config)
+        self.ensemble, self.config, self.seed = Ensemble(members), config, seed
+        if config.leader >= len(members):
+            raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")
+        self.quorum = config.quorum(len(members))
+        classes = classes_of(spec) if config.agreement == "direction" else None
+        self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
+        self.fallback = _fallback_agent(config, explorer, spec, seed)
+        self.fallback_actor = Actor.RANDOM if config.fallback == "random" else Actor.EXPLORER
+        streams = [MEMORYLESS if j == config.leader else MEMBERS + j for j in range(len(members))]
+        self.vote_seeds = [stream_seed(seed, stream) for stream in streams]
+        self.clock = EpisodeClock()
+        self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
+        self.decision: Decision | None = None
+        self.tally = Tally()
+
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        self.clock.tick(first, episode)
+        episode, step, num_envs = self.clock.episode, self.clock.step, len(first)
+        if len(self.explore_steps) != num_envs:
+            self.explore_steps = np.zeros(num_envs, dtype=np.int64)
+        left = np.where(first, 0, self.explore_steps)  # [N]
+
+        asked = np.flatnonzero(left == 0)
+        votes = np.full((len(self.vote_seeds), num_envs), -1, dtype=np.int32)  # [M, N]
+        agreed = np.zeros(num_envs, dtype=bool)
+        if len(asked):
+            votes[:, asked] = self._vote(obs if len(asked) == num_envs else obs[asked], episode[asked], step[asked])
+            agreed[asked] = self.agreement.count(votes[:, asked], self.config.leader) >= self.quorum
+
+        action = votes[self.config.leader].copy()
+        if self.fallback is not None:
+            other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
+            uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
+            left = np.where((left == 0) & ~agreed, stretch_length(uniform, self.config), left)
+            action = np.where(left > 0, other, action)
+        actor = np.where(left > 0, self.fallback_actor, Actor.LEADER).astype(np.int8)
+        self.explore_steps = np.maximum(left - 1, 0)
+        self.decision = Decision(votes, agreed, actor, self.explore_steps)
+        self.tally.record(self.decision, first, episode)
+        return action
+
+    def _vote(self, obs: ndarray, episode: ndarray, step: ndarray) -> ndarray:
+        """Every member's sampled action, `[M, n]`."""
+        logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()  # [M, n, A]
+        noise = [gumbel_noise(seed, episode, step, logits.shape[2]) for seed in self.vote_seeds]
+        return (logits + np.stack(noise)).argmax(2)
+
+
+def _fallback_agent(config: ConsensusConfig, explorer: Policy | None, spec: EnvSpec, seed: int) -> Agent | None:
+    """Who acts where the ensemble does not agree; None for the leader himself."""
+    if config.fallback == "none":
+        return None
+    if config.fallback == "random":
+        return UniformAgent(spec.num_actions, seed)
+    if explorer is None:
+        raise InputError("--fallback is explorer but there is no explorer; accepted: random, none")
+    return PolicyAgent(explorer, seed, WITH_MEMORY)

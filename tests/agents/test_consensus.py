@@ -1,0 +1,294 @@
+"""Algorithm 1: the invariants, a slow version as oracle, and every choice the paper leaves open."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.agents.agreement import classes_of
+from expgen.agents.consensus import STRETCH_TABLE, ConsensusAgent, ConsensusConfig, stretch_length
+from expgen.agents.decision import Actor, Counts, Decision, Tally
+from expgen.agents.noise import MEMBERS, STRETCH, stream_seed, uniform_noise
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import evaluate
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+
+MAZES = {"max_cells": 3, "time_limit": 25}
+SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
+NUM_MEMBERS = 5
+DEFAULT = ConsensusConfig()
+
+
+def make(seed: int, memory: str = "none") -> Policy:
+    config = NetworkConfig(features=16, memory=memory)  # type: ignore[arg-type]
+    policy = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
+    policy.policy_head.weight.data *= 60  # opinions worth the name
+    return policy
+
+
+MEMBERS_ALL = [make(seed) for seed in range(NUM_MEMBERS)]
+EXPLORER = make(99, "gru")
+
+
+def agent(config: ConsensusConfig, seed: int = 4) -> ConsensusAgent:
+    return ConsensusAgent(MEMBERS_ALL, EXPLORER, SPEC, config, seed)
+
+
+def play(player: Agent, steps: int = 150, num_envs: int = 6) -> np.ndarray:
+    """The actions `[T, N]` that the agent takes on minimaze, many episodes long."""
+    env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
+    actions = []
+    for _ in range(steps):
+        seen = env.observe()
+        actions.append(player.act(seen.obs, seen.first))
+        assert actions[-1].dtype == np.int32
+        env.act(actions[-1])
+    return np.stack(actions)
+
+
+def decisions(player: ConsensusAgent, steps: int = 150, num_envs: int = 6) -> list[tuple[np.ndarray, Decision]]:
+    """`first` and decision of every step."""
+    env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
+    rows = []
+    for _ in range(steps):
+        seen = env.observe()
+        first = seen.first.copy()
+        env.act(player.act(seen.obs, seen.first))
+        assert player.decision is not None
+        rows.append((first, player.decision))
+    return rows
+
+
+@pytest.mark.parametrize("leader", [0, 3])
+@pytest.mark.parametrize("agreement", ["direction", "action"])
+def test_a_quorum_of_one_plays_exactly_like_the_leader_alone(leader: int, agreement: str):
+    config = ConsensusConfig(leader=leader, min_agree=1, agreement=agreement)  # type: ignore[arg-type]
+    assert np.array_equal(play(agent(config)), play(PolicyAgent(MEMBERS_ALL[leader], seed=4)))
+
+
+def test_no_fallback_plays_exactly_like_the_leader_alone():
+    player = ConsensusAgent(MEMBERS_ALL, None, SPEC, ConsensusConfig(leader=2, fallback="none", min_agree=2), 4)
+    assert np.array_equal(play(player), play(PolicyAgent(MEMBERS_ALL[2], seed=4)))
+    total = player.tally.total()
+    assert 0 < total.agreed < total.votes == total.steps and total.explored == 0
+
+
+def test_an_impossible_quorum_plays_exactly_like_the_explorer_alone():
+    player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1))
+    assert np.array_equal(play(player), play(PolicyAgent(EXPLORER, seed=4)))
+    assert player.tally.total().explored_share == 1
+
+
+def test_an_impossible_quorum_with_random_fallback_plays_exactly_like_the_uniform_agent():
+    player = ConsensusAgent(MEMBERS_ALL, None, SPEC, ConsensusConfig(min_agree=NUM_MEMBERS + 1, fallback="random"), 4)
+    assert np.array_equal(play(player), play(UniformAgent(5, seed=4)))
+
+
+@pytest.mark.parametrize("fallback", ["explorer", "random"])
+@pytest.mark.parametrize("alpha", [0.5, 0.2])
+def test_algorithm_1_step_by_step(fallback: str, alpha: float):
+    """Every member as an agent of its own, all asked in every step, environments one by one: reproduction 2.4."""
+    config = ConsensusConfig(leader=1, min_agree=3, alpha=alpha, fallback=fallback)  # type: ignore[arg-type]
+    fast = agent(config)
+    voters = [PolicyAgent(m, 4, None if j == 1 else MEMBERS + j) for j, m in enumerate(MEMBERS_ALL)]
+    other: Agent = PolicyAgent(EXPLORER, 4) if fallback == "explorer" else UniformAgent(5, 4)
+    classes = classes_of(SPEC)
+    assert classes is not None
+    env = make_env("minimaze", levels="50", num_envs=4, seed=1, **MAZES)
+    n = [0] * 4
+    seen_actors = set()
+    for _ in range(200):
+        seen = env.observe()
+        votes = [voter.act(seen.obs, seen.first) for voter in voters]
+        rest = other.act(seen.obs, seen.first)
+        got = fast.act(seen.obs, seen.first)
+        clock = voters[0].clock
+        uniform = uniform_noise(stream_seed(4, STRETCH), clock.episode, clock.step, 1)[:, 0]
+        for i in range(4):
+            if seen.first[i]:
+                n[i] = 0
+            own = votes[1][i]
+            same = [actions for actions in classes.values() if own in actions]
+            agrees = (sum(vote[i] in same[0] for vote in votes) if same else 1) >= 3
+            n[i] -= 1
+            if not agrees and n[i] <= 0:
+                n[i] = int(stretch_length(uniform[i : i + 1], config)[0])
+            acts = agrees and n[i] <= 0
+            seen_actors.add(acts)
+            assert got[i] == (own if acts else rest[i])
+        env.act(got)
+    assert seen_actors == {True, False}
+
+
+def test_the_memory_is_fed_every_frame_whoever_acts():
+    player, alone = agent(ConsensusConfig(min_agree=3)), PolicyAgent(EXPLORER, 4)
+    env = make_env("minimaze", levels="50", num_envs=4, seed=1, **MAZES)
+    for _ in range(60):
+        seen = env.observe()
+        action = player.act(seen.obs, seen.first)
+        alone.act(seen.obs, seen.first)
+        assert isinstance(player.fallback, PolicyAgent) and torch.equal(player.fallback.state, alone.state)
+        env.act(action)
+    assert 0 < player.tally.total().explored_share < 1
+
+
+def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
+    player = agent(ConsensusConfig(min_agree=3))
+    drawn = []
+    expected = np.zeros(6, dtype=np.int64)  # steps of the stretch still to come
+    for first, decision in decisions(player, 400):
+        expected[first] = 0
+        is_asked = decision.votes[0] >= 0
+        assert np.array_equal(is_asked, expected == 0)  # the start of an episode ends a stretch
+        assert ((decision.votes >= 0) == is_asked).all()
+        explores = decision.actor == Actor.EXPLORER
+        assert np.array_equal(explores, ~is_asked | ~decision.agreed)
+        begins = explores & is_asked
+        drawn += (decision.explore_steps[begins] + 1).tolist()
+        expected = np.where(begins, decision.explore_steps, np.maximum(expected - 1, 0))
+        assert np.array_equal(expected, decision.explore_steps)
+    assert set(drawn) >= {1, 2, 3, 10} and max(drawn) == 10
+
+
+def test_an_episodes_start_ends_the_stretch():
+    player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
+    obs, none = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.zeros(2, dtype=bool)
+    player.act(obs, ~none)
+    assert player.explore_steps.min() > 5
+    player.act(obs, none)
+    assert player.decision is not None and (player.decision.votes == -1).all()
+    player.act(obs, np.array([True, False]))
+    assert (player.decision.votes[:, 0] >= 0).all() and (player.decision.votes[:, 1] == -1).all()
+
+
+def test_members_are_not_asked_while_every_environment_explores(monkeypatch: pytest.MonkeyPatch):
+    player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
+    obs = np.zeros((3, 7, 7, 3), dtype=np.uint8)
+    player.act(obs, np.ones(3, dtype=bool))
+    monkeypatch.setattr(player.ensemble, "logits", None)
+    player.act(obs, np.zeros(3, dtype=bool))
+
+
+@pytest.mark.parametrize("fallback", ["explorer", "random"])
+def test_episodes_do_not_depend_on_how_many_environments_run_beside(fallback: str):
+    results = []
+    for num_envs, env_seed in ((4, 0), (16, 7)):
+        env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
+        player = agent(ConsensusConfig(min_agree=3, fallback=fallback))  # type: ignore[arg-type]
+        results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally.total()))
+    assert results[0] == results[1]
+    counts = results[0][1]
+    assert counts.steps == sum(episode.length for episode in results[0][0])
+    assert 0 < counts.explored < counts.steps
+
+
+UNIFORM = uniform_noise(3, np.arange(200_000), np.zeros(200_000, dtype=np.int64), 1)[:, 0]
+
+
+def test_the_default_stretch_is_the_table_of_the_papers_code():
+    length = stretch_length(UNIFORM, DEFAULT)
+    assert sum(STRETCH_TABLE) == pytest.approx(1)
+    np.testing.assert_allclose(np.bincount(length, minlength=11)[1:] / len(length), STRETCH_TABLE, atol=0.004)
+    assert length.mean() == pytest.approx(2.35, abs=0.02) and length.max() == 10
+    edges = np.array([1e-12, 0.5499, 0.5501, 0.7999, 0.8001, 0.8251, 1.0])
+    assert stretch_length(edges, DEFAULT).tolist() == [1, 1, 2, 2, 3, 4, 10]
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
+def test_geometric_stretches_start_at_one(alpha: float):
+    length = stretch_length(UNIFORM, ConsensusConfig(alpha=alpha, stretch="geometric"))
+    wanted = alpha * (1 - alpha) ** np.arange(8)
+    np.testing.assert_allclose(np.bincount(length, minlength=9)[1:9] / len(length), wanted, atol=0.004)
+    assert length.mean() == pytest.approx(1 / alpha, rel=0.02) and length.min() == 1
+
+
+def test_alpha_one_explores_one_step_at_a_time():
+    assert (stretch_length(UNIFORM[:1000], ConsensusConfig(alpha=1)) == 1).all()
+
+
+def test_another_alpha_than_the_tables_selects_geometric():
+    assert not DEFAULT.is_geometric
+    assert replace(DEFAULT, alpha=0.4).is_geometric
+    assert replace(DEFAULT, stretch="geometric").is_geometric
+
+
+def opinionated(logits: list[float], memory: str = "none") -> Policy:
+    """A policy that says the same of every observation."""
+    policy = make(0, memory)
+    policy.policy_head.weight.data.zero_()
+    policy.policy_head.bias.data.copy_(torch.tensor(logits))
+    return policy
+
+
+@pytest.mark.parametrize("fallback", ["explorer", "random"])
+def test_actions_without_agreement_do_not_lean_on_the_votes(fallback: str):
+    """All are seeded alike; a leader's noise that made its vote a rare one must not sway who acts instead."""
+    num = 20_000
+    config = ConsensusConfig(min_agree=3, fallback=fallback)  # type: ignore[arg-type]
+    members = [opinionated([0, 3, 0, 0, 0])] * NUM_MEMBERS
+    player = ConsensusAgent(members, opinionated([0, 0, 0, 0, 1], "gru"), SPEC, config)
+    action = player.act(np.zeros((num, 7, 7, 3), dtype=np.uint8), np.ones(num, dtype=bool))
+    assert player.decision is not None
+    chosen = action[player.decision.actor != Actor.LEADER]
+    assert 2000 < len(chosen) < num / 2
+    wanted = np.exp([0, 0, 0, 0, 1]) / (4 + np.e) if fallback == "explorer" else np.full(5, 0.2)
+    np.testing.assert_allclose(np.bincount(chosen, minlength=5) / len(chosen), wanted, atol=0.03)
+
+
+def test_members_of_the_same_weights_vote_independently():
+    player = ConsensusAgent([MEMBERS_ALL[0]] * 3, EXPLORER, SPEC, DEFAULT)
+    obs = np.zeros((500, 7, 7, 3), dtype=np.uint8)
+    player.act(obs, np.ones(500, dtype=bool))
+    assert player.decision is not None
+    votes = player.decision.votes
+    assert all((votes[i] != votes[j]).any() for i, j in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_streams_of_all_small_seeds_differ():
+    seeds = [stream_seed(seed, stream) for seed in range(200) for stream in range(40)]
+    assert len(set(seeds)) == len(seeds) and 0 <= min(seeds) <= max(seeds) < 2**64
+    assert stream_seed(7, 0) == 7
+
+
+def test_quorum_by_default_is_more_than_half():
+    assert [DEFAULT.quorum(members) for members in (1, 4, 5, 10)] == [1, 3, 3, 6]
+    assert replace(DEFAULT, min_agree=8).quorum(10) == 8
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (ConsensusConfig(leader=5), "--leader is 5; accepted: 0 to 4"),
+        (ConsensusConfig(alpha=0.0), "--alpha is 0.0; accepted: 0.001 to 1"),
+        (ConsensusConfig(min_agree=-1), "--min-agree is -1; accepted: 0 or more"),
+        (ConsensusConfig(fallback="leader"), "--fallback is 'leader'"),  # type: ignore[arg-type]
+        (ConsensusConfig(), "--fallback is explorer but there is no explorer; accepted: random, none"),
+    ],
+)
+def test_bad_settings_are_named(config: ConsensusConfig, message: str):
+    with pytest.raises(InputError, match=message):
+        ConsensusAgent(MEMBERS_ALL, None, SPEC, config)
+
+
+def test_tally_counts_episodes_and_totals_by_hand():
+    tally = Tally()
+    first = [[True, True], [False, False], [True, False]]
+    votes = [[1, 1], [1, -1], [2, 1]]  # of member 0
+    agreed = [[True, False], [False, False], [True, True]]
+    actor = [[0, 1], [1, 1], [0, 0]]
+    for t in range(3):
+        decision = Decision(np.array([votes[t]]), np.array(agreed[t]), np.array(actor[t]), np.zeros(2))
+        tally.record(decision, np.array(first[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
+    assert tally.of_episode(0) == Counts(steps=1, votes=1, agreed=1, explored=0, stretches=0)
+    assert tally.of_episode(1) == Counts(steps=3, votes=2, agreed=1, explored=2, stretches=1)
+    total = tally.total()  # the last step of environment 1 belongs to no episode that counts
+    assert total == Counts(steps=5, votes=4, agreed=2, explored=3, stretches=2)
+    assert (total.agreed_share, total.agreement_rate) == (0.4, 0.5)
+    assert (total.explored_share, total.mean_stretch) == (0.6, 1.5)
+    tally.reset()
+    assert tally.total() == Counts(0, 0, 0, 0, 0) and tally.total().mean_stretch == 0
+    assert tally.of_episode(1).steps == 3

@@ -1,0 +1,78 @@
+"""The ensemble's one forward is its members' forwards."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from expgen.agents.ensemble import Ensemble
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+
+PICTURES = EnvSpec("toy", (32, 32, 3), "uint8", 15)
+MINIMAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
+
+
+def make(spec: EnvSpec, seed: int, features: int = 16, memory: str = "none", device: str = "cpu") -> Policy:
+    config = NetworkConfig(features=features, memory=memory)  # type: ignore[arg-type]
+    policy = make_policy(spec, config, torch.Generator().manual_seed(seed), torch.device(device))
+    policy.policy_head.weight.data *= 100
+    return policy
+
+
+def observations(spec: EnvSpec, num_envs: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(256, (num_envs, *spec.obs_shape), dtype=torch.uint8, generator=generator)
+
+
+def plain(members: list[Policy], obs: Tensor) -> Tensor:
+    first, state = (
+        torch.zeros(1, len(obs), dtype=torch.bool, device=obs.device),
+        torch.zeros(len(obs), 0).to(obs.device),
+    )
+    with torch.no_grad():
+        return torch.stack([member(obs[None], first, state).logits[0] for member in members])
+
+
+@pytest.mark.parametrize("method", ["loop", "vmap", "auto"])
+@pytest.mark.parametrize("spec", [PICTURES, MINIMAZE], ids=["impala", "small"])
+@pytest.mark.parametrize("num_members", [1, 3])
+def test_batched_forward_is_the_loop(method: str, spec: EnvSpec, num_members: int):
+    members = [make(spec, seed) for seed in range(num_members)]
+    obs = observations(spec, 5)
+    logits = Ensemble(members, method).logits(obs)  # type: ignore[arg-type]
+    assert logits.shape == (num_members, 5, spec.num_actions) and not logits.requires_grad
+    torch.testing.assert_close(logits, plain(members, obs), rtol=1e-4, atol=1e-5)
+    assert logits.std() > 0.1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("method", ["loop", "vmap"])
+@pytest.mark.parametrize("spec", [PICTURES, MINIMAZE], ids=["impala", "small"])
+def test_batched_forward_is_the_loop_on_a_gpu(method: str, spec: EnvSpec):
+    members = [make(spec, seed, device="cuda") for seed in range(3)]
+    obs = observations(spec, 5).cuda()
+    logits = Ensemble(members, method).logits(obs)  # type: ignore[arg-type]
+    torch.testing.assert_close(logits, plain(members, obs), rtol=1e-2, atol=1e-2)  # TF32 convolutions
+
+
+def test_dense_members_are_stacked_and_others_take_the_loop():
+    small = [make(MINIMAZE, seed) for seed in range(3)]
+    assert Ensemble(small).method == "vmap"
+    assert Ensemble(small[:1]).method == "loop"
+    assert Ensemble([make(PICTURES, seed) for seed in range(2)]).method == "loop"
+
+
+def test_members_of_differing_architecture_take_the_loop():
+    members = [make(MINIMAZE, 0), make(MINIMAZE, 1, features=8)]
+    ensemble, obs = Ensemble(members), observations(MINIMAZE, 4)
+    assert ensemble.method == "loop"
+    assert torch.equal(ensemble.logits(obs), plain(members, obs))
+
+
+def test_members_must_exist_and_have_no_memory():
+    with pytest.raises(InputError, match="members is empty; accepted: 1 policy or more"):
+        Ensemble([])
+    with pytest.raises(InputError, match="members have memory; accepted: memoryless"):
+        Ensemble([make(MINIMAZE, 0, memory="gru")])

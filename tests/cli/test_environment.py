@@ -1,0 +1,42 @@
+"""GAME and --env: what they mean together."""
+
+import pytest
+
+from expgen.cli.environment import env_name
+from expgen.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("game", "env", "name"),
+    [
+        (None, None, None),
+        ("maze", None, "procgen:maze"),
+        ("maze", "procgen", "procgen:maze"),
+        (None, "procgen:maze", "procgen:maze"),
+        (None, "minimaze", "minimaze"),
+        (None, "gymnasium:CartPole-v1", "gymnasium:CartPole-v1"),
+        ("CartPole-v1", "gymnasium", "gymnasium:CartPole-v1"),
+        ("Pong-v5", "envpool", "envpool:Pong-v5"),
+    ],
+)
+def test_names(game: str | None, env: str | None, name: str | None) -> None:
+    assert env_name(game, env) == name
+
+
+@pytest.mark.parametrize(
+    ("game", "env", "message"),
+    [
+        ("mazes", None, "GAME is 'mazes'; accepted: bigfish, .*starpilot"),
+        (None, "procgen", "GAME is ''; accepted: bigfish"),
+        (None, "procgen:", "GAME is ''; accepted: bigfish"),
+        (None, "procgen:pong", "GAME is 'pong'; accepted: bigfish"),
+        (None, "atari", "--env is 'atari'; accepted: minimaze, procgen, gymnasium, envpool"),
+        ("maze", "procgen:heist", "GAME is 'maze' but --env names one too: 'procgen:heist'"),
+        ("maze", "minimaze", "GAME is 'maze' but --env minimaze has no games; accepted: no GAME"),
+        (None, "gymnasium", "--env is 'gymnasium'; accepted: gymnasium:ID"),
+        (None, "envpool:", "--env is 'envpool:'; accepted: envpool:ID"),
+    ],
+)
+def test_what_names_nothing_is_refused(game: str | None, env: str | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        env_name(game, env)

@@ -1,0 +1,90 @@
+"""expgen evaluate: rows where they belong, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.evaluation.scores import read_scores
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "run"
+    small.train(run, 2, members=2)
+    return run
+
+
+def test_a_row_per_learner_goes_to_the_run_s_scores_and_is_shown(run: Path, command: Callable[..., Any]) -> None:
+    for split in ("test", "train"):
+        before = len(read_scores(run / "scores.csv")) if (run / "scores.csv").exists() else 0
+        outcome = command("evaluate", run, "--split", split, "--episodes", "6")
+        rows = read_scores(run / "scores.csv")[before:]
+        assert outcome.status == 0 and outcome.err == ""
+        assert [(row.agent, row.split, row.episodes, row.env_steps) for row in rows] == [
+            *(("member0", split, 6, 256), ("member1", split, 6, 256)),
+        ]
+        header, *lines = outcome.out.splitlines()
+        assert header.split()[:3] == ["agent", "split", "levels"]
+        for row, line in zip(rows, lines, strict=True):
+            assert row.agent in line and f"{row.mean_return:.2f}" in line and f"{row.solved_rate:.1%}" in line
+
+
+def test_other_levels_another_file_and_one_member(run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    words = ("--levels", "500:3", "--member", "1", "--episodes", "3", "--seed", "4", "--envs", "2")
+    for _ in range(2):
+        assert command("evaluate", run, *words, "--scores", tmp_path / "new" / "scores.csv").status == 0
+    one, two = read_scores(tmp_path / "new" / "scores.csv")
+    assert one == two and (one.agent, one.levels, one.split) == ("member1", "500:3", "test")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--split", "both"], "--split: invalid choice: 'both'"),
+        (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
+        (["--levels", "few"], "--levels is 'few'; accepted: COUNT, START:COUNT"),
+        (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
+        (["--episodes", "-3"], "--episodes is -3; accepted: 1 or more"),
+        (["--episodes", "nan"], "--episodes: invalid whole number value: 'nan'"),
+        (["--envs", "0"], "--envs is 0; accepted: 1 or more"),
+        (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
+        (["--member", "2"], "--member is 2; accepted: 0 to 1"),
+        (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
+        (["--depth", "2"], "unrecognized arguments: --depth 2"),
+    ],
+)
+def test_bad_input_is_one_line_and_adds_no_row(
+    words: list[str], message: str, run: Path, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.csv"
+    assert message in refused("evaluate", run, "--episodes", "2", "--scores", scores, *words)
+    assert not scores.exists()
+
+
+def test_a_missing_or_empty_run_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "nowhere is no run folder: config.json: No such file" in refused("evaluate", tmp_path / "nowhere")
+    assert "is no run folder" in refused("evaluate", tmp_path)
+    assert "the following arguments are required: RUN" in refused("evaluate")
+
+
+def test_a_run_without_a_checkpoint_is_refused(refused: Callable[..., str], run: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    assert "has no checkpoint yet; accepted: a run that has trained" in refused("evaluate", tmp_path)
+
+
+def test_a_score_that_cannot_be_written_is_still_shown(
+    run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    words = ("--episodes", "2", "--member", "0", "--scores", tmp_path / "file" / "scores.csv")
+    outcome = command("evaluate", run, *words)
+    assert outcome.status == 2 and "member0" in outcome.out
+    assert outcome.err.startswith("expgen: cannot write ") and len(outcome.err.splitlines()) == 1
+
+
+def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
+    text = command("evaluate", "--help").out
+    for flag in ("--split", "--levels", "--episodes", "--seed", "--member", "--envs", "--scores", "--device"):
+        assert flag in text

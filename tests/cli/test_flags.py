@@ -1,0 +1,106 @@
+"""Configs become flags: every field, its type and its help."""
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from expgen.cli.flags import Parser, add_config_flags, parse_options, whole_number
+from expgen.errors import InputError
+from expgen.settings import setting
+
+
+@dataclass(frozen=True)
+class Inner:
+    depth: int = setting(1, "levels below")
+
+
+@dataclass(frozen=True)
+class Sample:
+    steps: int = setting(100, "how many, 5% less")
+    rate: float = setting(0.5, "how fast")
+    order: Literal["up", "down"] = setting("up", "which way")
+    is_loud: bool = setting(True, "say so")
+    name: str = setting("x", "called")
+    hidden: str = setting("y", "not a flag")
+    inner: Inner = Inner()
+
+
+@pytest.fixture
+def parser() -> Parser:
+    parser = Parser(prog="expgen sample", allow_abbrev=False)
+    add_config_flags(parser, Sample(), "sample", leave_out=("hidden",))
+    return parser
+
+
+def test_flags_that_are_not_given_leave_no_trace(parser: Parser) -> None:
+    assert vars(parser.parse_args([])) == {}
+    words = ["--steps", "2k", "--rate", "1e-3", "--order", "down", "--no-is-loud", "--name", "z"]
+    values = {"steps": 2000, "rate": 0.001, "order": "down", "is_loud": False, "name": "z"}
+    assert vars(parser.parse_args(words)) == values
+
+
+def test_help_has_every_field_with_its_default(parser: Parser) -> None:
+    text = " ".join(parser.format_help().split())
+    assert "--steps N how many, 5% less (default 100)" in text and "--order {up,down} which way (default up)" in text
+    assert "--hidden" not in text and "--depth" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--steps", "many"], "--steps: invalid whole number value: 'many'; see expgen sample --help"),
+        (["--steps", "1.5"], "--steps: invalid whole number value: '1.5'"),
+        (["--rate", "fast"], "--rate: invalid float value: 'fast'"),
+        (["--order", "left"], "--order: invalid choice: 'left'"),
+        (["--step", "1"], "unrecognized arguments: --step"),
+        (["--hidden", "1"], "unrecognized arguments: --hidden"),
+        (["--steps"], "--steps: expected one argument"),
+    ],
+)
+def test_bad_flags_are_input_errors(parser: Parser, words: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("25", 25), ("25e6", 25_000_000), ("25M", 25_000_000), ("2.5k", 2500), ("1_000", 1000), ("-3", -3), ("0", 0)],
+)
+def test_whole_numbers(text: str, number: int) -> None:
+    assert whole_number(text) == number
+
+
+def test_large_whole_numbers_are_exact() -> None:
+    assert whole_number(str(2**63 + 1)) == 2**63 + 1
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "nan", "inf", "1e400", "k", "--", "1 2"])
+def test_what_is_no_whole_number(text: str) -> None:
+    with pytest.raises(ValueError):
+        whole_number(text)
+    with pytest.raises(InputError):
+        parser = Parser()
+        parser.add_argument("number", type=whole_number)
+        parser.parse_args(["--", text])
+
+
+def test_options_are_typed() -> None:
+    pairs = ["texture=0", "goal-reward=2.5", "hidden=True", "center_agent=false", "mode=hard", "note=a=b", "empty="]
+    expected: dict[str, Any] = {"texture": 0, "goal_reward": 2.5, "hidden": True, "center_agent": False}
+    assert parse_options(pairs) == {**expected, "mode": "hard", "note": "a=b", "empty": ""}
+    assert type(parse_options(["texture=0"])["texture"]) is int
+
+
+@pytest.mark.parametrize("pair", ["texture", "=3", ""])
+def test_an_option_without_a_value_is_refused(pair: str) -> None:
+    with pytest.raises(InputError, match=r"--option is .*; accepted: NAME=VALUE"):
+        parse_options([pair])
+
+
+def test_parser_is_an_argparse_parser_but_for_its_errors(parser: Parser) -> None:
+    assert isinstance(parser, argparse.ArgumentParser)
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(["--help"])
+    assert end.value.code == 0

@@ -1,0 +1,69 @@
+"""The command: verbs, exit statuses, one line for what went wrong, and no waiting for torch to say so."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from expgen.cli import evaluate
+from expgen.cli.main import VERBS, main
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("--debug",)])
+def test_usage_names_every_verb(words: tuple[str, ...], command: Callable[..., Any]) -> None:
+    outcome = command(*words)
+    assert outcome.status == 0 and outcome.err == ""
+    assert all(f"expgen {verb}" in outcome.out for verb in VERBS)
+
+
+def test_version(command: Callable[..., Any]) -> None:
+    outcome = command("--version")
+    assert outcome.status == 0 and outcome.out.startswith("expgen v0.")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb: str, command: Callable[..., Any]) -> None:
+    outcome = command(verb, "--help")
+    assert outcome.status == 0 and outcome.out.startswith(f"usage: expgen {verb}") and outcome.err == ""
+
+
+def test_an_unknown_verb_is_refused(refused: Callable[..., str]) -> None:
+    assert refused("fly") == f"expgen: verb is 'fly'; accepted: {', '.join(VERBS)}"
+    assert "--steps" in refused("--steps", "3")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["fly"], []])
+def test_what_needs_no_torch_does_not_load_it(words: list[str]) -> None:
+    code = "import sys; from expgen.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "expgen.cli.main" in loaded and not {"torch", "numpy", "tensorboard"} & set(loaded)
+
+
+def test_a_failure_is_one_line_and_debug_shows_where(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(argv: object) -> int:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(evaluate, "main", fail)
+    outcome = command("evaluate")
+    assert outcome.status == 1
+    assert outcome.err == "expgen: failed: RuntimeError: two lines (--debug shows where)\n"
+    with pytest.raises(RuntimeError):
+        main(["evaluate", "--debug"])
+    with pytest.raises(RuntimeError):
+        main(["--debug", "evaluate"])
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
+def test_other_ends(
+    error: type[BaseException], status: int, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(argv: object) -> int:
+        raise error
+
+    monkeypatch.setattr(evaluate, "main", fail)
+    assert command("evaluate").status == status

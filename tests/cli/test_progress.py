@@ -1,0 +1,57 @@
+"""Progress: plain lines where there is no terminal, a bar where there is one."""
+
+import io
+import re
+import sys
+
+import pytest
+
+from expgen.cli import progress
+from expgen.cli.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress(4000)
+    watch.row("member0", {"env_steps": 500, "episode_return": 1.0})
+    clock[0] += 5
+    watch.row("member1", {"env_steps": 500, "episode_return": 2.0})  # too soon for another line
+    clock[0] += 5
+    watch.row("member0", {"env_steps": 1000, "episode_return": 3.0, "episode_solved": 0.25})
+    watch.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[0].startswith("500/4,000 steps")
+    assert re.sub(" +", " ", lines[1]) == "1,500/4,000 steps 100 steps/s 25 s left return 3.00 solved 0.25"
+
+
+def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress(300)
+    watch.row("member0", {"env_steps": 100})
+    watch.row("member0", {"env_steps": 200, "train_return": 8.0, "test_return": 6.5})
+    watch.row("member0", {"env_steps": 300})
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3 and "train 8.00 test 6.50" in lines[1] and lines[2].startswith("300/300 steps")
+
+
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    watch = Progress(1000)
+    watch.row("member0", {"env_steps": 500, "episode_return": 3.0})
+    watch.bar.refresh()
+    watch.row("member1", {"env_steps": 500, "test_return": 2.5})
+    watch.close()
+    shown = terminal.getvalue()
+    assert watch.bar.n == 1000 and "50%" in shown and "100%" in shown and "return 3.00 test 2.50" in shown
+    assert "step/s" in shown and "\n" not in shown.rstrip("\n")

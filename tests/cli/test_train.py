@@ -1,0 +1,175 @@
+"""expgen train: its flags, what it says, and what it refuses."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.cli.train import _StopSignals
+from expgen.envs.library import is_installed
+from expgen.experiments.config import default_config
+from expgen.experiments.run_folder import RunFolder
+from expgen.settings import flag_of
+
+
+@pytest.mark.parametrize("algo", RECIPES)
+def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[..., Any]) -> None:
+    outcome = command("train", "--algo", algo, "--help")
+    assert outcome.status == 0
+    words = set(outcome.out.replace(",", " ").split())
+    config = default_config(algo)
+    for part in (config, config.network, config.algorithm, config.reward):
+        for field in dataclasses.fields(part):
+            if not dataclasses.is_dataclass(getattr(part, field.name)) and field.name != "options":
+                assert flag_of(field.name) in words
+    assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", algo} <= words
+
+
+def test_a_run_from_flags_is_the_run_from_python(
+    small: Any, command: Callable[..., Any], equal: Callable[..., bool], tmp_path: Path
+) -> None:
+    changes = {"gamma": 0.9, "normalize_reward": False, "eval_every": 10**9}
+    flags = {name: value for name, value in changes.items() if name != "normalize_reward"}
+    small.train(tmp_path / "python", options={"texture": 0}, **changes)
+    words = small.flags(tmp_path / "flags", **flags)
+    outcome = command(*words, "--no-normalize-reward", "--option", "texture=0")
+    assert outcome.status == 0 and outcome.out.startswith(f"done: {tmp_path / 'flags'}  (scores in scores.csv")
+    assert outcome.err.splitlines()[-1].startswith("512/512 steps")
+    assert equal(small.state(tmp_path / "python"), small.state(tmp_path / "flags"))
+    assert RunFolder(tmp_path / "python").read_config() == RunFolder(tmp_path / "flags").read_config()
+
+
+def test_resuming_needs_no_more_than_the_folder(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+    small.train(tmp_path, 2, algo="ppo-gru")
+    outcome = command("train", "--resume", "--run", tmp_path, "--steps", 3 * small.update_steps, "--device", "cpu")
+    assert outcome.status == 0 and small.facts(tmp_path)["updates"] == 3
+
+
+BAD_INPUT = {  # the words, and what the line says
+    "game": (["mazes"], "GAME is 'mazes'; accepted: bigfish"),
+    "no game": (["--env", "procgen"], "GAME is ''; accepted: bigfish"),
+    "env": (["--env", "atari"], "--env is 'atari'; accepted: minimaze, procgen, gymnasium, envpool"),
+    "gymnasium": (["--env", "gymnasium:NoSuch-v0"], "accepted: the ID of a Gymnasium environment"),
+    "algo": (["--algo", "a3c"], "--algo is 'a3c'; accepted: ppo, ppo-gru"),
+    "no algo": (["--algo"], "--algo: expected one argument; see expgen train --help"),
+    "preset": (["--preset", "huge"], "--preset: invalid choice: 'huge'"),
+    "flag": (["--stepz", "100"], "unrecognized arguments: --stepz"),
+    "abbreviation": (["--step", "100"], "unrecognized arguments: --step"),
+    "steps in words": (["--steps", "many"], "--steps: invalid whole number value: 'many'"),
+    "negative steps": (["--steps", "-5"], "--steps is -5; accepted: 1 or more"),
+    "few steps": (["--steps", "5"], "--steps is 5; accepted: 128 (one rollout) or more"),
+    "no environments": (["--envs", "0"], "--envs is 0; accepted: 1 or more"),
+    "nan": (["--gamma", "nan"], "--gamma is nan"),
+    "unbounded nan": (["--entropy-coef", "nan"], "--entropy-coef is nan; accepted: a finite number"),
+    "infinite": (["--learning-rate", "inf"], "--learning-rate is inf; accepted: a finite number"),
+    "negative rate": (["--learning-rate", "-1"], "--learning-rate is -1.0; accepted: 0 or more"),
+    "gamma": (["--gamma", "1.01"], "--gamma is 1.01; accepted: 0 to 1"),
+    "members": (["--members", "0"], "--members is 0; accepted: 1 or more"),
+    "seed": (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
+    "all levels": (["--levels", "all"], "--levels is 'all'; accepted: a finite set"),
+    "levels": (["--levels", "some"], "--levels is 'some'; accepted: COUNT, START:COUNT"),
+    "no levels": (["--levels", "0"], "--levels names 0 levels; accepted: at least one"),
+    "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
+    "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
+    "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),
+    "minibatches": (["--minibatches", "9"], "--minibatches is 9; accepted: at most --envs (8)"),
+    "memory": (["--algo", "ppo-gru", "--minibatch-order", "shuffled"], "--minibatch-order is shuffled but the policy"),
+    "order": (["--minibatch-order", "sorted"], "--minibatch-order: invalid choice: 'sorted'"),
+    "encoder": (["--env", "gymnasium:CartPole-v1", "--encoder", "impala"], "--encoder is impala but gymnasium:Cart"),
+    "option without value": (["--option", "texture"], "--option is 'texture'; accepted: NAME=VALUE"),
+    "unknown option": (["--option", "colour=3"], "option 'colour' is unknown; accepted: min_cells"),
+    "option": (["--option", "texture=999"], "texture is 999; accepted: 0 to 255"),
+    "option in words": (["--option", "texture=rough"], "texture is 'rough'; accepted: a value of type int"),
+    "option nan": (["--option", "goal_reward=nan"], "goal_reward is nan; accepted: a finite number"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_one_line_and_makes_no_folder(
+    case: str, small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    words, message = BAD_INPUT[case]
+    if "gymnasium" in " ".join(words):
+        pytest.importorskip("gymnasium")
+    line = refused(*small.flags(tmp_path / "run"), *words)
+    assert message in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_no_gpu_where_one_was_asked_for(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+    line = refused(*small.flags(tmp_path / "run", device="cuda"))
+    assert line == "expgen: --device is 'cuda' but this machine has 0 GPUs; accepted: cpu"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "holds a run already; accepted: --resume, or another folder"),
+        (["--resume", "--gamma", "0.5"], "--resume: algorithm differs from"),
+        (["--resume", "--algo", "ppo-gru"], "--resume: algo differs from"),
+        (["--resume", "--seed", "9"], "--resume: seed differs from"),
+        (["--resume", "--steps", "128"], "--steps is 128; accepted for this run: 256 or more"),
+    ],
+)
+def test_another_run_in_the_same_folder_is_refused(
+    words: list[str], message: str, small: Any, refused: Callable[..., str], run: Path
+) -> None:
+    assert message in refused(*small.flags(run, 2), *words)
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "run"
+    small.train(run, 2)
+    return run
+
+
+@pytest.mark.parametrize("text", ["{", "{}", json.dumps({"train": {"algo": "dqn"}, "spec": {}})])
+def test_resuming_what_is_no_run_is_refused(text: str, refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert "accepted: " in refused("train", "--resume", "--run", tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "libenv.so"])
+def test_no_procgen_library_is_one_line(
+    content: str | None, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    if content:
+        (tmp_path / content).write_text("not a library")
+    words = ("train", "maze", "--preset", "smoke", "--run", tmp_path / "run")
+    command = process(*words, env={**os.environ, "EXPGEN_PROCGEN": str(tmp_path)})
+    out, err = command.communicate(timeout=60)
+    missing = "assets" if content else "libenv.so"
+    assert command.returncode == 2 and out == "" and not (tmp_path / "run").exists()
+    assert err.splitlines() == [
+        f"expgen: EXPGEN_PROCGEN has no {missing} ({tmp_path / missing}); accepted: a folder with libenv.so and assets/"
+    ]
+
+
+@pytest.mark.procgen
+@pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
+def test_bad_options_of_procgen_are_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+    words = small.flags(tmp_path / "run")
+    assert "distribution_mode is 'brutal'" in refused(*words, "maze", "--option", "distribution_mode=brutal")
+    assert "option 'themes' is unknown" in refused(*words, "maze", "--option", "themes=1")
+    assert "use_backgrounds is 3" in refused(*words, "maze", "--option", "use_backgrounds=3")
+
+
+def test_a_second_signal_stops_at_once_and_handlers_are_given_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with _StopSignals() as signals:
+        assert not signals.arrived()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert signals.arrived() and signals.number == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,0 +1,75 @@
+"""Scores while training and after: the right levels, each row once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.scoring import Scorer, _split_of, score_run
+from expgen.provenance import commit
+from expgen.training.metrics import MetricsFile
+from expgen.training.resources import plan_resources
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "two"
+    small.train(run, members=2, seed=5, eval_every=2 * small.update_steps)
+    return run
+
+
+def test_the_last_scores_of_a_run_are_its_rows(run: Path, small: Any) -> None:
+    rows = read_scores(run / "scores.csv")
+    assert [(row.agent, row.seed, row.split, row.levels) for row in rows] == [
+        *(("member0", 5, "train", "0:20"), ("member0", 5, "test", "all")),
+        *(("member1", 6, "train", "0:20"), ("member1", 6, "test", "all")),
+    ]
+    for row in rows:
+        assert (row.algorithm, row.game, row.env, row.env_steps) == ("ppo", "minimaze", "minimaze", 512)
+        assert row.episodes == 4 and row.commit == commit()
+        assert row.ci_low <= row.mean_return <= row.ci_high and row.mean_return == 10 * row.solved_rate
+
+
+def test_scores_on_schedule_are_in_the_metrics(run: Path, small: Any) -> None:
+    rows = MetricsFile(run / "metrics.csv").rows()
+    scored = {(row["learner"], int(row["env_steps"]) // small.update_steps) for row in rows if row["test_return"]}
+    assert scored == {("member0", 2), ("member0", 4), ("member1", 2), ("member1", 4)}
+    last = next(row for row in rows if row["learner"] == "member1" and row["env_steps"] == "512")
+    test = next(row for row in read_scores(run / "scores.csv") if (row.agent, row.split) == ("member1", "test"))
+    assert float(last["test_return"]) == test.mean_return and float(last["test_solved"]) == test.solved_rate
+
+
+def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
+    folder = RunFolder(run)
+    config, _ = folder.read_config()
+    before = read_scores(folder.scores_file)
+    Scorer(config, folder, plan_resources("cpu", 1))._record(list(before))
+    assert read_scores(folder.scores_file) == before
+
+
+def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
+    folder = RunFolder(run)
+    for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), ("test", "3,4", "3,4")):
+        rows = list(score_run(folder, split, levels, 6, 0, None, 4, "cpu"))
+        assert [row.agent for row in rows] == ["member0", "member1"]
+        assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
+    assert rows[0].split == "train"  # levels named by hand say themselves what they are
+
+
+def test_the_same_seed_scores_the_same(run: Path) -> None:
+    rows = [next(score_run(RunFolder(run), "test", None, 12, seed, 0, envs, "cpu")) for seed, envs in ((0, 4), (0, 12))]
+    assert rows[0] == rows[1]
+
+
+def test_levels_are_all_trained_on_or_none(run: Path) -> None:
+    config, _ = RunFolder(run).read_config()
+    assert _split_of(config, "20")[0] == "train" and _split_of(config, "19,3")[0] == "train"
+    assert _split_of(config, "20:5")[0] == "test"
+    split, levels = _split_of(config, "all")
+    assert split == "test" and 19 not in levels and 20 in levels
+    for mixed in ("21", "19,20", "19:2"):
+        with pytest.raises(InputError, match=f"--levels {mixed} overlap the training levels 20; accepted: all or none"):
+            _split_of(config, mixed)
