@@ -49,7 +49,7 @@ class Recipe:
 RECIPES = {
     "ppo": Recipe(
         "PPO without memory: the member of the paper's ensemble",
-        PPO, PPOConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        PPO, PPOConfig(minibatch_order="shuffled"), NetworkConfig(), GameRewardConfig(), GameReward,
     ),
     "ppo-gru": Recipe(
         "PPO with a GRU",

@@ -11,7 +11,7 @@ Preset = Literal["paper", "laptop", "smoke"]
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "laptop": {  # small observations; 93 % of minimaze's training levels solved after 1.5M steps
-        "steps": 3_000_000, "envs": 64, "rollout_steps": 128, "minibatch_order": "shuffled",
+        "steps": 3_000_000, "envs": 64, "rollout_steps": 128,
         "gamma": 0.99, "learning_rate": 1e-3, "eval_every": 500_000, "eval_episodes": 400,
     },
     "smoke": {
@@ -50,14 +50,10 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
     return values
 
 
-def preset_values(preset: str, env: str, has_memory: bool) -> dict[str, Any]:
+def preset_values(preset: str, env: str) -> dict[str, Any]:
     """The settings that `preset` stands for."""
-    values = dict(PRESETS[check_choice("--preset", preset, PRESETS)])
-    if preset == "laptop" and env.startswith("procgen:"):
-        values = dict(PROCGEN_LAPTOP)
-    if has_memory:
-        values.pop("minibatch_order", None)  # a policy with memory learns from whole columns
-    return values
+    values = PRESETS[check_choice("--preset", preset, PRESETS)]
+    return PROCGEN_LAPTOP if preset == "laptop" and env.startswith("procgen:") else values
 
 
 def default_preset(env: str) -> Preset:

@@ -39,9 +39,8 @@ class RunResult:
 def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = None, **settings: Any) -> TrainConfig:
     """The defaults of `algo`, changed by a preset and by what suits `env`, changed by `settings`."""
     config = dataclasses.replace(default_config(algo), env=env)
-    has_memory = settings.get("memory", config.network.memory) != "none"
     preset = preset or default_preset(env)
-    config = with_values(config, {**preset_values(preset, env, has_memory), **game_values(algo, env, preset)})
+    config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     return with_values(config, settings).checked()
 
 
