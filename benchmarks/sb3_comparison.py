@@ -162,7 +162,7 @@ def main() -> None:
     steps = config.envs * config.rollout_steps
     rate = {name: steps / statistics.median(times) for name, times in seconds.items()}
     for name, value in rate.items():
-        print(f"{config.env}  {name:<18} {value:>10,.0f} steps/s  (median of {arguments.rollouts} rollouts of {steps:,})")
+        print(f"{config.env}  {name:<18} {value:>10,.0f} steps/s, median of {arguments.rollouts} × {steps:,} steps")
     print(f"{config.env}  ratio {rate['expgen'] / rate['stable-baselines3']:.2f}")
 
 

@@ -41,6 +41,8 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = dataclasses.replace(default_config(algo), env=env)
     preset = preset or default_preset(env)
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
+    if settings.get("memory", "none") != "none":
+        config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
     return with_values(config, settings).checked()
 
 

@@ -80,7 +80,7 @@ BAD_INPUT = {  # the words, and what the line says
     "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
     "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),
-    "minibatches": (["--minibatches", "9"], "--minibatches is 9; accepted: at most --envs (8)"),
+    "minibatches": (["--minibatches", "9", "--minibatch-order", "columns"], "--minibatches is 9; accepted: at most --envs (8)"),
     "memory": (["--algo", "ppo-gru", "--minibatch-order", "shuffled"], "--minibatch-order is shuffled but the policy"),
     "order": (["--minibatch-order", "sorted"], "--minibatch-order: invalid choice: 'sorted'"),
     "encoder": (["--env", "gymnasium:CartPole-v1", "--encoder", "impala"], "--encoder is impala but gymnasium:Cart"),

@@ -91,7 +91,7 @@ def test_updates_are_whole_rollouts() -> None:
         ({"test_levels": "5,900"}, "--test-levels 5,900 overlap"),
         ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
         ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
-        ({"minibatches": 33}, "--minibatches is 33; accepted: at most --envs .32."),
+        ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
         ({"members": 0}, "--members is 0; accepted: 1 or more"),
         ({"seed": -1}, "--seed is -1; accepted: 0 to"),
         ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
