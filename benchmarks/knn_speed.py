@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from expgen.envs.make import make_env
-from expgen.experiments.run import build_learner, make_config
+from expgen.experiments.plan import build_learner, plans_of
+from expgen.experiments.run import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.pooling import pooled
 from expgen.rollout.rollout import Rollout
@@ -68,7 +69,7 @@ def seconds(work: Callable[[], object], device: torch.device, times: int) -> flo
 def rollout_seconds(env: str, num_steps: int, num_envs: int, resources: Resources) -> float:
     """One rollout of the explorer and the update from it, the second on a GPU, where the first compiles."""
     config = make_config(env, "maxent", "paper", rollout_steps=num_steps, envs=num_envs, eval_every=0)
-    learner = build_learner(config, 0, resources)
+    learner = build_learner(config, plans_of(config)[0], resources)
     ends = [time.perf_counter()]
 
     def note(name: str, row: dict[str, float]) -> None:

@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, VecEnv
 from expgen.experiments.config import TrainConfig
-from expgen.experiments.run import build_learner, make_config
+from expgen.experiments.plan import build_learner, plans_of
+from expgen.experiments.run import make_config
 from expgen.networks.actor_critic import make_encoder
 from expgen.training.resources import Resources
 
@@ -94,7 +95,7 @@ class Quiet(BaseCallback):
 
 def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
     """A function that collects one rollout and learns from it."""
-    learner = build_learner(config, 0, Resources(torch.device("cpu"), threads, threads))
+    learner = build_learner(config, plans_of(config)[0], Resources(torch.device("cpu"), threads, threads))
 
     def iterate() -> None:
         for _ in learner.iterate():

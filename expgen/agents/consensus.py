@@ -53,6 +53,7 @@ TABLE_ALPHA = 0.5  # the α that the table stands for
 class ConsensusConfig:
     """How members and explorer take turns."""
 
+    ensemble_size: int = setting(0, "members that vote, the first so many; 0: all of them", low=0)
     leader: int = setting(0, "the member whose action is carried out when the ensemble agrees", low=0)
     min_agree: int = setting(0, "members that must agree, the leader included; 0: more than half of them", low=0)
     agreement: Literal["direction", "action"] = setting(

@@ -1,7 +1,7 @@
 """What the trainer knows of an algorithm, and what each `--algo` name stands for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -44,6 +44,7 @@ class Recipe:
     reward: Any
     build_reward: Callable[[Any, int], RewardSource]
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
+    explorer: str | None = None  # the algorithm of the explorer trained beside these, its members
 
 
 RECIPES = {
@@ -64,6 +65,7 @@ RECIPES = {
         PPO, PPOConfig(gamma=0.5), NetworkConfig(memory="gru"), MixtureConfig(), MixedReward, needs_full_view=True,
     ),
 }  # fmt: skip
+RECIPES["expgen"] = replace(RECIPES["ppo"], summary="ExpGen: PPO members and an explorer", explorer="maxent")
 
 
 def recipe_of(algo: str) -> Recipe:

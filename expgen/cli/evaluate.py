@@ -1,12 +1,14 @@
 """expgen evaluate RUN: play unseen (or training) levels and append a row to scores.csv."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.cli.flags import Parser, whole_number
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.cli.flags import Parser, add_config_flags, whole_number
 from expgen.evaluation.scores import Score, append_scores
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import score_run
+from expgen.experiments.scoring import EvaluationRequest, score_run
 
 
 def main(argv: Sequence[str]) -> int:
@@ -19,27 +21,31 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--episodes", type=whole_number, default=500, help="episodes in all (default 500)")
     parser.add_argument("--seed", type=whole_number, default=0, help="of the levels drawn and the actions sampled")
-    parser.add_argument("--member", type=whole_number, help="which learner of the run (default all)")
+    parser.add_argument(
+        "--learner", help="one policy alone: member0, …, explorer, or each (default the ensemble, else every member)"
+    )
     parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
     parser.add_argument("--scores", type=Path, metavar="FILE", help="append rows here (default RUN/scores.csv)")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
-    arguments = parser.parse_args(argv)
-    folder = RunFolder(arguments.run)
-    rows = score_run(
-        folder,
-        arguments.split,
-        arguments.levels,
-        arguments.episodes,
-        arguments.seed,
-        arguments.member,
-        arguments.envs,
-        arguments.device,
-    )
+    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
+    arguments = vars(parser.parse_args(argv))
+    folder, scores = RunFolder(arguments.pop("run")), arguments.pop("scores")
+    asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
+    consensus = {name: value for name, value in arguments.items() if name not in asked}
+    request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
-    for row in rows:
+    for row, agent in score_run(folder, request):
         print(_describe(row), flush=True)
-        append_scores(arguments.scores or folder.scores_file, [row])
+        if isinstance(agent, ConsensusAgent):
+            print(_explain(agent), flush=True)
+        append_scores(scores or folder.scores_file, [row])
     return 0
+
+
+def _explain(agent: ConsensusAgent) -> str:
+    counts = agent.tally.total()
+    votes = f"{agent.quorum} of {len(agent.ensemble.members)} agreed in {counts.agreement_rate:.0%} of the votes"
+    return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
 
 
 def _describe(row: Score) -> str:

@@ -29,15 +29,17 @@ def whole_number(text: str) -> int:
 whole_number.__name__ = "whole number"  # argparse names it in its errors
 
 
-def add_config_flags(parser: argparse.ArgumentParser, config: Any, title: str, leave_out: Iterable[str] = ()) -> None:
+def add_config_flags(
+    parser: argparse.ArgumentParser, config: Any, title: str, leave_out: Iterable[str] = (), prefix: str = ""
+) -> None:
     """A flag for each field of `config`; a flag that is not given leaves no trace in the namespace."""
     hints = get_type_hints(type(config))
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(config):
         value, hint = getattr(config, field.name), hints[field.name]
-        if field.name in leave_out or dataclasses.is_dataclass(value):
+        if field.name in leave_out or value is None or dataclasses.is_dataclass(value):
             continue
-        keywords: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+        keywords: dict[str, Any] = {"dest": prefix + field.name, "default": argparse.SUPPRESS}
         keywords["help"] = f"{field.metadata['help']} (default {value})".replace("%", "%%")
         if hint is bool:
             keywords["action"] = argparse.BooleanOptionalAction
@@ -46,7 +48,7 @@ def add_config_flags(parser: argparse.ArgumentParser, config: Any, title: str, l
         else:
             keywords["type"] = {int: whole_number, float: float}.get(hint, str)
             keywords["metavar"] = {int: "N", float: "X"}.get(hint, "TEXT")
-        group.add_argument(flag_of(field.name), **keywords)
+        group.add_argument(flag_of(prefix + field.name), **keywords)
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from expgen.algorithms.algorithm import RECIPES, recipe_of
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options
 from expgen.cli.progress import Progress
-from expgen.experiments.config import default_config
+from expgen.experiments.config import EXPLORER, default_config, parts_of
 from expgen.experiments.presets import PRESETS
 from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
@@ -76,8 +76,13 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
-    for part in ("network", "algorithm", "reward"):
-        add_config_flags(parser, getattr(config, part), part)
+    for name, part in parts_of(config).items():
+        if name != EXPLORER:
+            add_config_flags(parser, part, name)
+    if config.explorer is not None:
+        add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
+        for name, part in parts_of(config.explorer).items():
+            add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")
     return parser
 
 

@@ -5,12 +5,13 @@ environment takes the next on the list. Environments without level control play 
 """
 
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy import ndarray
 
 from expgen.agents.agent import Agent
-from expgen.envs.vec_env import LevelControl, VecEnv
+from expgen.envs.vec_env import LevelControl, Observation, VecEnv
 from expgen.errors import InputError
 from expgen.evaluation.statistics import mean_interval
 
@@ -35,6 +36,13 @@ class Evaluation(NamedTuple):
     episodes: list[Episode]
 
 
+class Watcher(Protocol):
+    """Sees what the agent sees, and may measure it."""
+
+    def watch(self, observation: Observation, episode: ndarray) -> None:
+        """Told before each step; `episode` `[N]` is the number of the one each environment plays, −1 for none."""
+
+
 def evaluate(agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0) -> Evaluation:
     """Play `episodes` episodes on the environment's levels and sum them up."""
     play = play_episodes(agent, env, episodes, seed)
@@ -45,7 +53,9 @@ def evaluate(agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0) -> E
             return summarize(finished.value)
 
 
-def play_episodes(agent: Agent, env: VecEnv, episodes: int, seed: int = 0) -> Generator[None, None, list[Episode]]:
+def play_episodes(
+    agent: Agent, env: VecEnv, episodes: int, seed: int = 0, watcher: Watcher | None = None
+) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""
     if episodes < 1:
         raise InputError(f"--episodes is {episodes}; accepted: 1 or more")
@@ -60,6 +70,8 @@ def play_episodes(agent: Agent, env: VecEnv, episodes: int, seed: int = 0) -> Ge
     total, length = np.zeros(N), np.zeros(N, dtype=np.int64)
     finished: dict[int, Episode] = {}
     while len(finished) < episodes:
+        if watcher is not None:
+            watcher.watch(observation, playing)
         env.act(agent.act(observation.obs, observation.first, playing))
         yield
         observation = env.observe()

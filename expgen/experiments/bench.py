@@ -1,5 +1,6 @@
 """How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import torch
 
 from expgen.envs.make import make_env
 from expgen.experiments.config import TrainConfig
-from expgen.experiments.run import build_learner
+from expgen.experiments.plan import build_learner, plans_of
 from expgen.provenance import commit
 from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
@@ -69,7 +70,7 @@ def _environment_rate(config: TrainConfig, resources: Resources, seconds: float)
 
 def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> dict[Phase, float]:
     """One learner alone, its time split by phase."""
-    learner = build_learner(config, 0, resources)
+    learner = build_learner(config, plans_of(config)[0], resources)
     spent = dict.fromkeys(Phase, 0.0)
     rollouts = 0
     try:
@@ -91,7 +92,8 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
 
 def _training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
     """Whole training steps of `count` learners in one pipeline."""
-    learners = [build_learner(config, index, resources) for index in range(count)]
+    plans = plans_of(dataclasses.replace(config, members=count))[:count]
+    learners = [build_learner(config, plan, resources) for plan in plans]
     began, done = 0.0, 0
 
     def life(learner: Learner) -> Iterator[Phase]:

@@ -5,9 +5,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
-from expgen.algorithms.algorithm import Recipe, recipe_of
+from expgen.agents.consensus import ConsensusConfig
+from expgen.algorithms.algorithm import recipe_of
 from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
@@ -16,15 +17,30 @@ from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.settings import check_config, flag_of, is_of_type, setting
 
+EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
+
+
+@dataclass(frozen=True)
+class ExplorerConfig:
+    """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
+
+    steps: int = setting(100_000_000, "environment steps", low=1)
+    network: NetworkConfig = NetworkConfig()
+    algorithm: PPOConfig = PPOConfig()
+    reward: KnnConfig = KnnConfig()
+
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One run: one or more learners of the same kind that differ in their seed."""
+    """One run: one or more learners of the same kind that differ in their seed and, beside an ensemble, an explorer."""
 
     algo: str = setting("ppo", "what learns")
     env: str = setting("minimaze", "minimaze, procgen:GAME, gymnasium:ID or envpool:ID")
     levels: str = setting("200", "training levels: COUNT, START:COUNT or A,B,C")
     test_levels: str = setting("all", "levels to score on, never trained on: START:COUNT, A,B,C, or all (the others)")
+    member_levels: Literal["all", "bootstrap"] = setting(
+        "all", "what each learner trains on: all training levels, or those a bootstrap of its own draws from them"
+    )
     seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=2**31 - 1)
     members: int = setting(1, "learners trained side by side", low=1)
     steps: int = setting(25_000_000, "environment steps of each learner", low=1)
@@ -37,11 +53,13 @@ class TrainConfig:
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
+    explorer: ExplorerConfig | None = None
+    consensus: ConsensusConfig | None = None
 
-    @property
-    def num_updates(self) -> int:
-        """Whole rollouts that fit into `steps`."""
-        return self.steps // (self.envs * self.rollout_steps)
+    def whole_rollouts(self, steps: int) -> int:
+        """The most steps, up to `steps`, that are whole rollouts."""
+        size = self.envs * self.rollout_steps
+        return steps // size * size
 
     @property
     def game(self) -> str:
@@ -67,11 +85,18 @@ class TrainConfig:
             raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
         if self.test_set.overlaps(self.train_set):
             raise InputError(f"--test-levels {self.test_levels} overlap --levels {self.levels}; accepted: disjoint")
-        if self.num_updates < 1:
-            least = self.envs * self.rollout_steps
-            raise InputError(f"--steps is {self.steps}; accepted: {least} (one rollout) or more")
-        if self.envs < self.algorithm.minibatches and self.algorithm.minibatch_order == "columns":
-            raise InputError(f"--minibatches is {self.algorithm.minibatches}; accepted: at most --envs ({self.envs})")
+        for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
+            if part is None:
+                continue
+            if not self.whole_rollouts(part.steps):
+                flag, least = flag_of(prefix + "steps"), self.envs * self.rollout_steps
+                raise InputError(f"{flag} is {part.steps}; accepted: {least} (one rollout) or more")
+            ppo = part.algorithm
+            if self.envs < ppo.minibatches and ppo.minibatch_order == "columns":
+                flag = flag_of(prefix + "minibatches")
+                raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({self.envs})")
+        if self.consensus is not None and self.consensus.leader >= self.members:
+            raise InputError(f"--leader is {self.consensus.leader}; accepted: 0 to {self.members - 1}")
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -81,11 +106,7 @@ class TrainConfig:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "TrainConfig":
         """The inverse of `to_json`; an InputError names what does not fit."""
-        values = dict(data)
-        base = default_config(str(values.get("algo")))
-        for name in ("network", "algorithm", "reward"):
-            values[name] = _filled(getattr(base, name), values.get(name, {}), name)
-        return _filled(base, values, "config")
+        return _filled(default_config(str(data.get("algo"))), data, "config")
 
     def digest(self) -> str:
         """Twelve hex digits that name this config in results/."""
@@ -94,22 +115,45 @@ class TrainConfig:
 
 def default_config(algo: str) -> TrainConfig:
     """The defaults of `algo`."""
-    recipe: Recipe = recipe_of(algo)
-    return TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
+    recipe = recipe_of(algo)
+    config = TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
+    if recipe.explorer is None:
+        return config
+    other = recipe_of(recipe.explorer)
+    explorer = ExplorerConfig(network=other.network, algorithm=other.config, reward=other.reward)
+    return dataclasses.replace(config, members=10, explorer=explorer, consensus=ConsensusConfig())
 
 
 def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
-    """`config` with some settings replaced, wherever in the tree they stand: names are unique across it."""
-    left = {name: _level_text(name, value) for name, value in values.items()}
-    changes: dict[str, Any] = {name: left.pop(name) for name in list(left) if name in _names(config)}
-    for part in ("network", "algorithm", "reward"):
-        node = changes.get(part, getattr(config, part))
-        inside = {name: left.pop(name) for name in list(left) if name in _names(node)}
-        if inside:
-            changes[part] = dataclasses.replace(node, **inside)
+    """`config` with some settings replaced, wherever in the tree they stand: names are unique across it.
+
+    Those of the explorer beside an ensemble begin with `explorer_`.
+    """
+    changed, left = _changed(config, {name: _level_text(name, value) for name, value in values.items()})
     if left:
         raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
-    return dataclasses.replace(config, **changes)
+    return changed
+
+
+def parts_of(config: Any) -> dict[str, Any]:
+    """The configs inside a config."""
+    inside = {name: getattr(config, name) for name in _names(config)}
+    return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
+
+
+def _changed(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """`config` with the values that belong in it or below, and the values that do not."""
+    changes = {name: value for name, value in values.items() if name in _names(config)}
+    left = {name: value for name, value in values.items() if name not in changes}
+    for name, part in parts_of(config).items():
+        prefix = f"{EXPLORER}_" if name == EXPLORER else ""
+        meant = {key.removeprefix(prefix): value for key, value in left.items() if key.startswith(prefix)}
+        changed, unknown = _changed(changes.get(name, part), meant)
+        for key in meant.keys() - unknown.keys():
+            del left[prefix + key]
+        if changed != part:
+            changes[name] = changed
+    return dataclasses.replace(config, **changes), left
 
 
 def _level_text(name: str, value: Any) -> Any:
@@ -129,6 +173,8 @@ def _filled(base: Any, values: Any, where: str) -> Any:
     names = _names(base)
     if not isinstance(values, Mapping):
         raise InputError(f"{where} is {values!r}; accepted: an object with {', '.join(names)}")
+    parts = parts_of(base)
+    values = {name: _filled(parts[name], value, name) if name in parts else value for name, value in values.items()}
     for name, value in values.items():
         if name not in names:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")

@@ -1,48 +1,100 @@
 """load_agent: something that plays, from a run folder."""
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from expgen.agents.agent import PolicyAgent
+from expgen.agents.agent import Agent, PolicyAgent
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.errors import InputError
-from expgen.experiments.config import TrainConfig
+from expgen.experiments.config import EXPLORER, TrainConfig
+from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
-from expgen.networks.actor_critic import make_policy
+from expgen.networks.actor_critic import Policy, make_policy
 from expgen.networks.state import load_module, under_prefix
+from expgen.settings import flag_of
 from expgen.training.resources import resolve_device
 
 
 class LoadedAgent(NamedTuple):
     """An agent and where it comes from."""
 
-    agent: PolicyAgent
-    learner: str
-    env_steps: int
+    agent: Agent
+    name: str  # of the learner, or of the run's algorithm for all of them together
+    env_steps: int  # that were played to train it
 
 
-def load_agent(run: Path | str, member: int = 0, seed: int = 0, device: str = "cpu") -> PolicyAgent:
-    """The agent that learner `member` of the run folder `run` has become so far."""
-    return load_learner(RunFolder(run), f"member{member}", seed, device).agent
+def load_agent(
+    run: Path | str, learner: str | None = None, seed: int = 0, device: str = "cpu", **consensus: Any
+) -> Agent:
+    """What the run folder `run` has become so far.
+
+    For an ensemble with an explorer that is the ExpGen agent; `consensus` changes settings of its ConsensusConfig.
+    Else, and where `learner` names one (`member3`, `explorer`), it is that policy alone, by default `member0`.
+    """
+    return load_run(RunFolder(run), learner, seed, device, consensus).agent
 
 
-def load_learner(folder: RunFolder, learner: str, seed: int = 0, device: str = "cpu") -> LoadedAgent:
-    """As `load_agent`, with its provenance. Only the policy's weights are read."""
+def load_run(
+    folder: RunFolder,
+    learner: str | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    consensus: Mapping[str, Any] | None = None,
+) -> LoadedAgent:
+    """As `load_agent`, with its provenance. Of the checkpoints only policies' weights are read."""
     config, spec = folder.read_config()
+    if config.consensus is None or learner not in (None, config.algo):
+        if consensus:
+            flag = flag_of(next(iter(consensus)))
+            raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
+        policy, env_steps = load_policy(folder, learner or "member0", device)
+        return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
+    settings = changed_consensus(config.consensus, consensus or {})
+    size = settings.ensemble_size or config.members
+    if size > config.members:
+        raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
+    names = [f"member{index}" for index in range(size)] + ([EXPLORER] if settings.fallback == "explorer" else [])
+    policies = [load_policy(folder, name, device) for name in names]
+    members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None
+    agent = ConsensusAgent(members, explorer, spec, settings, seed)
+    changes = " ".join(f"{name}={value}" for name, value in (consensus or {}).items())
+    return LoadedAgent(agent, f"{config.algo} {changes}".strip(), sum(env_steps for _, env_steps in policies))
+
+
+def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:
+    """One learner's policy and the steps it was trained for."""
+    config, spec = folder.read_config()
+    plans = {plan.name: plan for plan in plans_of(config)}
+    if learner not in plans:
+        raise InputError(f"learner is {learner!r}; accepted: {', '.join(plans)}")
     tensors, facts = folder.checkpoint(learner)
-    policy = make_policy(spec, config.network, torch.Generator(), resolve_device(device))
+    policy = make_policy(spec, plans[learner].network, torch.Generator(), resolve_device(device))
     load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
-    return LoadedAgent(PolicyAgent(policy.eval(), seed), learner, int(facts["env_steps"]))
+    return policy.eval(), int(facts["env_steps"])
 
 
-def members_of(folder: RunFolder, config: TrainConfig, member: int | None) -> list[str]:
-    """The learners meant by `--member`: that one, or all that have a checkpoint."""
-    learners = folder.learners()
-    if member is None:
-        if not learners:
-            raise InputError(f"{folder.path} has no checkpoint yet; accepted: a run that has trained")
-        return learners
-    if not 0 <= member < config.members:
-        raise InputError(f"--member is {member}; accepted: 0 to {config.members - 1}")
-    return [f"member{member}"]
+def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any]) -> ConsensusConfig:
+    """`config` with some settings replaced."""
+    names = [entry.name for entry in dataclasses.fields(config)]
+    for name in values:
+        if name not in names:
+            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(names)}")
+    return dataclasses.replace(config, **values)
+
+
+def agents_of(folder: RunFolder, config: TrainConfig, learner: str | None) -> list[str]:
+    """Which agents `--learner` means: that one; for none the whole ensemble, or every member that has trained."""
+    trained = folder.learners()
+    if not trained:
+        raise InputError(f"{folder.path} has no checkpoint yet; accepted: a run that has trained")
+    if learner is None:
+        return [config.algo] if config.consensus is not None else trained
+    if learner == "each":
+        return trained
+    if learner not in trained:
+        raise InputError(f"--learner is {learner!r}; accepted: each, {', '.join(trained)}")
+    return [learner]

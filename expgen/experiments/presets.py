@@ -40,9 +40,24 @@ GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
 PAPER_STEPS = {"maxent": 100_000_000, "mixed": 50_000_000}
 
 
+# Members that must agree, by game (of ten); the paper's, which differ from its code's in Jumper alone (1 there).
+QUORUM = {
+    "maze": 6, "heist": 8, "jumper": 4, "miner": 2, "bigfish": 8, "starpilot": 1, "fruitbot": 1, "bossfight": 1,
+    "plunder": 2, "caveflyer": 2, "coinrun": 1, "chaser": 2, "climber": 2, "dodgeball": 2, "leaper": 1, "ninja": 2,
+}  # fmt: skip
+# What an explorer trained beside an ensemble shares with the members' preset.
+SHARED_WITH_EXPLORER = ("steps", "learning_rate", "minibatches", "epochs")
+
+
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
     """The settings of `algo` that depend on what it plays."""
     values: dict[str, Any] = {}
+    if beside := recipe_of(algo).explorer:
+        common = {name: value for name, value in preset_values(preset, env).items() if name in SHARED_WITH_EXPLORER}
+        explorer = {**common, **game_values(beside, env, preset)}
+        values = {f"explorer_{name}": value for name, value in explorer.items()}
+        if env.startswith("procgen:") and env.partition(":")[2] in QUORUM:
+            values["min_agree"] = QUORUM[env.partition(":")[2]]
     if algo in GAME_VALUES:
         values = {"gamma": recipe_of(algo).config.gamma, **GAME_VALUES[algo].get(env, {})}
     if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:

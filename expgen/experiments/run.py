@@ -8,22 +8,21 @@ from typing import Any
 
 import torch
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
-from expgen.envs.make import make_env
 from expgen.errors import InputError
-from expgen.experiments.config import TrainConfig, default_config, with_values
+from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
+from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
 from expgen.experiments.presets import default_preset, game_values, preset_values
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
 from expgen.networks.actor_critic import Policy
-from expgen.rollout.rollout import Rollout
+from expgen.settings import flag_of
 from expgen.training.checkpoint import latest_checkpoint
-from expgen.training.learner import Learner, Report, Schedule, Scores
+from expgen.training.learner import Learner, Report, Scores
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
-from expgen.training.resources import Resources, plan_resources
+from expgen.training.resources import plan_resources
 
-RESUMABLE = ("steps", "members")  # what a resumed run may raise; all else is frozen in its config.json
+RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,15 +78,23 @@ def train(
 def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settings: dict[str, Any]) -> TrainConfig:
     frozen, _ = folder.read_config()
     asked = with_values(frozen, {**settings, "env": env or frozen.env, "algo": algo or frozen.algo})
+    before, after = _flat(frozen.to_json()), _flat(asked.to_json())
     for name in RESUMABLE:
-        least = getattr(frozen, name)
-        if getattr(asked, name) < least:
-            raise InputError(f"--{name} is {getattr(asked, name)}; accepted for this run: {least} or more")
-    before, after = frozen.to_json(), asked.to_json()
+        if name in before and after[name] < before[name]:
+            raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {before[name]} or more")
     changed = [name for name in before if name not in RESUMABLE and before[name] != after[name]]
     if changed:
         raise InputError(f"--resume: {changed[0]} differs from {folder.config_file}; accepted: more steps or members")
     return asked.checked()
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by the names flags have."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        inside = isinstance(value, dict) and name != "options"
+        flat |= _flat(value, f"{EXPLORER}_" if name == EXPLORER else prefix) if inside else {prefix + name: value}
+    return flat
 
 
 def default_folder(config: TrainConfig) -> Path:
@@ -103,7 +110,8 @@ def _run(
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
-    resources = plan_resources(device, config.members)
+    plans = plans_of(config)
+    resources = plan_resources(device, len(plans))
     metrics, events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
     scorer = Scorer(config, folder, resources)
 
@@ -117,8 +125,8 @@ def _run(
         torch.set_num_threads(resources.torch_threads)
         cleanup.callback(events.close)
         learners = []
-        for index in range(config.members):
-            learner = build_learner(config, index, resources)
+        for plan in plans:
+            learner = build_learner(config, plan, resources)
             cleanup.callback(learner.close)
             learners.append(learner)
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
@@ -129,35 +137,17 @@ def _run(
             events.start(learner.name, learner.env_steps)
         on_start(sum(learner.schedule.env_steps for learner in learners))
         turns = []
-        for learner in learners:
+        for plan, learner in zip(plans, learners, strict=True):
 
-            def score(policy: Policy, learner: Learner = learner) -> Generator[None, None, Scores]:
-                return scorer.score(learner.name, learner.env_steps, policy)
+            def score(
+                policy: Policy, plan: LearnerPlan = plan, learner: Learner = learner
+            ) -> Generator[None, None, Scores]:
+                return scorer.score(plan, learner.env_steps, policy)
 
             life = learner.run(score, report, folder.checkpoints_of(learner.name), should_stop)
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns)
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
+        if is_complete and config.consensus is not None:
+            scorer.score_consensus()
     return RunResult(folder, config, tuple(diverged), is_complete)
-
-
-def build_learner(config: TrainConfig, index: int, resources: Resources) -> Learner:
-    """Learner number `index` of a run, untrained."""
-    recipe, seed = recipe_of(config.algo), config.seed + index
-    env = make_env(
-        config.env, config.train_set, config.envs, seed, resources.env_threads, recipe.needs_full_view, **config.options
-    )
-    algorithm = build_algorithm(recipe, env.spec, config.network, config.algorithm, seed, resources.device)
-    observation = env.observe()
-    rollout = Rollout(
-        env.spec,
-        config.rollout_steps,
-        config.envs,
-        algorithm.policy.state_size,
-        resources.device,
-        full_view=observation.full is not observation.obs,
-    )
-    steps = config.num_updates * config.envs * config.rollout_steps
-    schedule = Schedule(steps, config.eval_every, config.checkpoint_seconds)
-    reward = recipe.build_reward(config.reward, config.envs)
-    return Learner(f"member{index}", env, algorithm, reward, rollout, schedule, seed)

@@ -27,6 +27,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from expgen.errors import InputError
+from expgen.reward.packing import packed, unpacked
 from expgen.reward.pooling import LARGEST_POOL, Pooled, pooled
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
@@ -60,22 +61,26 @@ class KnnReward:
         self.intrinsic = torch.zeros(0, num_envs)  # [T, N] r_I of the last rollout
 
     def __call__(self, rollout: Rollout) -> Tensor:
-        """r_I of every step, `[T, N]` float32 on the rollout's device."""
-        config, device = self.config, rollout.device
-        timeline, white = pooled(rollout.full, config.pool)  # [T+1, N, cells, C]
+        """r_I of every step of the rollout, `[T, N]` float32 on its device."""
+        return self.measure(rollout.full, rollout.first)
+
+    def measure(self, full: Tensor, first: Tensor) -> Tensor:
+        """r_I of T steps that lead through `full` `[T+1, N, …]`, of which slot 0 is the last of the call before."""
+        config, device = self.config, full.device
+        timeline, white = pooled(full, config.pool)  # [T+1, N, cells, C]
         remembered = 0
         if self.frames is not None:
             remembered = len(self.frames)
             timeline = torch.cat([self.frames.to(device), timeline])  # [K+T+1, N, cells, C]
         now = torch.arange(remembered, len(timeline), device=device)[:, None]  # [T+1, 1] where slot t stands in it
-        opened = torch.where(rollout.first, now, -1)  # [T+1, N]
-        opened[0] = torch.where(rollout.first[0], remembered, remembered - self.age.to(device))
+        opened = torch.where(first, now, -1)  # [T+1, N]
+        opened[0] = torch.where(first[0], remembered, remembered - self.age.to(device))
         start = opened.cummax(0).values  # [T+1, N] the first frame known of the episode
         earliest = start.maximum(now - config.memory_length)[1:]  # [T, N] what s_{t+1} is compared with begins here
 
         distance = kth_distance(Pooled(timeline, white), earliest, config)
         reward = transformed(distance, config.reward_transform).float()
-        reward = reward.masked_fill_(rollout.first[1:], 0.0)  # [T, N]
+        reward = reward.masked_fill_(first[1:], 0.0)  # [T, N]
 
         kept = min(config.memory_length, len(timeline)) - 1
         self.frames = timeline[len(timeline) - 1 - kept : -1].clone()  # the last slot opens the next rollout
@@ -88,12 +93,12 @@ class KnnReward:
         if self.frames is None:
             return {}
         oldest = int(self.age.max())
-        return {"frames": self.frames[len(self.frames) - oldest :].cpu().numpy(), "age": self.age.cpu().numpy()}
+        return {**packed(self.frames[len(self.frames) - oldest :].cpu().numpy()), "age": self.age.cpu().numpy()}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
         """Continue from `state`."""
         if state:
-            self.frames = torch.from_numpy(state["frames"].copy())
+            self.frames = torch.from_numpy(unpacked(state))
             self.age = torch.from_numpy(state["age"].copy())
 
 

@@ -42,3 +42,18 @@ def minibatches(
             x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
         )
         yield Minibatch(obs, first, rollout.state[0].new_zeros(len(row), rollout.state.shape[-1]), *rest)
+
+
+def transition_order(
+    rollout: Rollout, num_minibatches: int, order: Order, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """The transitions of each minibatch that `minibatches` makes from the same generator, as rows of `[T * N]`."""
+    T, N = rollout.num_steps, rollout.num_envs
+    if order == "columns":
+        first_row = torch.arange(0, T * N, N, device=rollout.device).unsqueeze(1)  # [T, 1]
+        permutation = torch.randperm(N, generator=generator, device=rollout.device)
+        for env in permutation.tensor_split(min(num_minibatches, N)):
+            yield (first_row + env).flatten()
+        return
+    permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
+    yield from permutation.tensor_split(min(num_minibatches, T * N))

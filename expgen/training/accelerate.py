@@ -1,6 +1,7 @@
-"""bf16, compilation, CUDA graphs and streams: the only file that knows of them.
+"""bf16, compilation, CUDA graphs, streams and written-out gradients: the only file that chooses them.
 
-A `Lane` is where one learner's work runs. On the CPU it is plain function calls. On a GPU acting runs on a
+A `Lane` is where one learner's work runs. On the CPU it is plain function calls, or, for a dense policy without
+memory, the same arithmetic written out (`dense_lane`, `dense_ppo`). On a GPU acting runs on a
 high-priority stream as a captured graph and updates on an ordinary one, so that one learner's actions slip in between
 another's minibatches; the launches never wait for the host.
 """
@@ -15,12 +16,18 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
+from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
 from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
+from expgen.training.dense_lane import DenseLane
+from expgen.training.dense_ppo import DensePPO
 
+DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as float32 costs more memory than it is worth
 MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the GPU in one learner's update
 
 
@@ -43,10 +50,25 @@ class Lane(Protocol):
 
 
 def make_lane(policy: Policy, rollout: Rollout) -> Lane:
-    """The fastest lane for the device the policy is on."""
+    """The fastest lane for this policy on its device."""
     if rollout.device.type == "cuda":
         return CudaLane(policy, rollout)
+    if is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
+        return DenseLane(policy, rollout)
     return PlainLane(policy, rollout)
+
+
+def is_dense(policy: Policy) -> bool:
+    """Whether the policy is a SmallEncoder and two heads in float32, nothing else: what `dense_network` computes."""
+    is_float32 = all(parameter.dtype == torch.float32 for parameter in policy.parameters())
+    return type(policy) is Policy and isinstance(policy.encoder, SmallEncoder) and policy.memory is None and is_float32
+
+
+def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
+    """The fastest form of `algorithm` for the lane it learns in; the same checkpoints, the same function."""
+    if isinstance(lane, DenseLane) and type(algorithm) is PPO:
+        return DensePPO(algorithm, lane.network, lane.rows)
+    return algorithm
 
 
 class PlainLane:

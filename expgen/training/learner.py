@@ -19,7 +19,7 @@ from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, mean_of
+from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.episodes import EpisodeLog
 
@@ -62,12 +62,13 @@ class Learner:
         schedule: Schedule,
         seed: int,
     ) -> None:
-        self.name, self.env, self.algorithm, self.reward, self.rollout = name, env, algorithm, reward, rollout
+        self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
         self.schedule = schedule
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
         self.lane = make_lane(algorithm.policy, rollout)
+        self.algorithm = make_learning(algorithm, self.lane)
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # spent in earlier sittings and this one
 

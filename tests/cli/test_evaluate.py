@@ -32,7 +32,7 @@ def test_a_row_per_learner_goes_to_the_run_s_scores_and_is_shown(run: Path, comm
 
 
 def test_other_levels_another_file_and_one_member(run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
-    words = ("--levels", "500:3", "--member", "1", "--episodes", "3", "--seed", "4", "--envs", "2")
+    words = ("--levels", "500:3", "--learner", "member1", "--episodes", "3", "--seed", "4", "--envs", "2")
     for _ in range(2):
         assert command("evaluate", run, *words, "--scores", tmp_path / "new" / "scores.csv").status == 0
     one, two = read_scores(tmp_path / "new" / "scores.csv")
@@ -50,7 +50,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
         (["--episodes", "nan"], "--episodes: invalid whole number value: 'nan'"),
         (["--envs", "0"], "--envs is 0; accepted: 1 or more"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
-        (["--member", "2"], "--member is 2; accepted: 0 to 1"),
+        (["--learner", "member2"], "--learner is 'member2'; accepted: each, member0, member1"),
         (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
         (["--depth", "2"], "unrecognized arguments: --depth 2"),
     ],
@@ -78,7 +78,7 @@ def test_a_score_that_cannot_be_written_is_still_shown(
     run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    words = ("--episodes", "2", "--member", "0", "--scores", tmp_path / "file" / "scores.csv")
+    words = ("--episodes", "2", "--learner", "member0", "--scores", tmp_path / "file" / "scores.csv")
     outcome = command("evaluate", run, *words)
     assert outcome.status == 2 and "member0" in outcome.out
     assert outcome.err.startswith("expgen: cannot write ") and len(outcome.err.splitlines()) == 1
@@ -86,5 +86,6 @@ def test_a_score_that_cannot_be_written_is_still_shown(
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
     text = command("evaluate", "--help").out
-    for flag in ("--split", "--levels", "--episodes", "--seed", "--member", "--envs", "--scores", "--device"):
-        assert flag in text
+    ensemble = ("min-agree", "alpha", "leader", "agreement", "fallback")
+    for flag in ("split", "levels", "episodes", "seed", "scores", *ensemble, "learner", "envs", "device"):
+        assert f"--{flag}" in text

@@ -15,7 +15,7 @@ import torch
 from expgen.algorithms.algorithm import RECIPES
 from expgen.cli.train import _StopSignals
 from expgen.envs.library import is_installed
-from expgen.experiments.config import default_config
+from expgen.experiments.config import default_config, parts_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.settings import flag_of
 
@@ -26,10 +26,12 @@ def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[
     assert outcome.status == 0
     words = set(outcome.out.replace(",", " ").split())
     config = default_config(algo)
-    for part in (config, config.network, config.algorithm, config.reward):
-        for field in dataclasses.fields(part):
-            if not dataclasses.is_dataclass(getattr(part, field.name)) and field.name != "options":
-                assert flag_of(field.name) in words
+    for prefix, part in (("", config), ("explorer_", config.explorer)):
+        for inside in (part, *parts_of(part).values()) if part else ():
+            for field in dataclasses.fields(inside):
+                value = getattr(inside, field.name)
+                if value is not None and not dataclasses.is_dataclass(value) and field.name != "options":
+                    assert flag_of(prefix + field.name) in words
     assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", algo} <= words
 
 
@@ -80,7 +82,7 @@ BAD_INPUT = {  # the words, and what the line says
     "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
     "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),
-    "minibatches": (["--minibatches", "9", "--minibatch-order", "columns"], "--minibatches is 9; accepted: at most --envs (8)"),
+    "minibatches": (["--algo", "ppo-gru", "--minibatches", "9"], "--minibatches is 9; accepted: at most --envs (8)"),
     "memory": (["--algo", "ppo-gru", "--minibatch-order", "shuffled"], "--minibatch-order is shuffled but the policy"),
     "order": (["--minibatch-order", "sorted"], "--minibatch-order: invalid choice: 'sorted'"),
     "encoder": (["--env", "gymnasium:CartPole-v1", "--encoder", "impala"], "--encoder is impala but gymnasium:Cart"),
@@ -114,7 +116,7 @@ def test_no_gpu_where_one_was_asked_for(small: Any, refused: Callable[..., str],
     ("words", "message"),
     [
         ([], "holds a run already; accepted: --resume, or another folder"),
-        (["--resume", "--gamma", "0.5"], "--resume: algorithm differs from"),
+        (["--resume", "--gamma", "0.5"], "--resume: gamma differs from"),
         (["--resume", "--algo", "ppo-gru"], "--resume: algo differs from"),
         (["--resume", "--seed", "9"], "--resume: seed differs from"),
         (["--resume", "--steps", "128"], "--steps is 128; accepted for this run: 256 or more"),

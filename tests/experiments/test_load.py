@@ -11,7 +11,7 @@ import torch
 
 import expgen
 from expgen.errors import InputError
-from expgen.experiments.load import load_learner, members_of
+from expgen.experiments.load import agents_of, load_run
 from expgen.experiments.run_folder import RunFolder
 
 
@@ -38,7 +38,7 @@ def edited(run: Path, tmp_path: Path) -> Callable[..., Path]:
 
 def test_the_agent_has_the_learner_s_weights(run: Path, small: Any) -> None:
     for member in (0, 1):
-        agent = expgen.load_agent(run, member)
+        agent = expgen.load_agent(run, f"member{member}")
         weights = small.weights(run, f"member{member}")
         own = agent.policy.state_dict()
         assert own.keys() == {name.removeprefix("policy.") for name in weights}
@@ -54,19 +54,20 @@ def test_it_plays_and_the_same_seed_plays_the_same(run: Path) -> None:
 
 
 def test_its_provenance_comes_along(run: Path, small: Any) -> None:
-    loaded = load_learner(RunFolder(run), "member1")
-    assert (loaded.learner, loaded.env_steps) == ("member1", 4 * small.update_steps)
+    loaded = load_run(RunFolder(run), "member1")
+    assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
 
 def test_which_members_are_meant(run: Path, tmp_path: Path) -> None:
     config, _ = RunFolder(run).read_config()
-    assert members_of(RunFolder(run), config, None) == ["member0", "member1"]
-    assert members_of(RunFolder(run), config, 1) == ["member1"]
-    for member in (-1, 2):
-        with pytest.raises(InputError, match=f"--member is {member}; accepted: 0 to 1"):
-            members_of(RunFolder(run), config, member)
+    for asked in (None, "each"):
+        assert agents_of(RunFolder(run), config, asked) == ["member0", "member1"]
+    assert agents_of(RunFolder(run), config, "member1") == ["member1"]
+    for learner in ("member2", "explorer"):
+        with pytest.raises(InputError, match=f"--learner is '{learner}'; accepted: each, member0, member1"):
+            agents_of(RunFolder(run), config, learner)
     with pytest.raises(InputError, match="has no checkpoint yet"):
-        members_of(RunFolder(tmp_path), config, None)
+        agents_of(RunFolder(tmp_path), config, None)
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_where_nothing_is_yet_resume_begins(small: Any, tmp_path: Path) -> None:
         ({"steps": 128}, "--steps is 128; accepted for this run: 256 or more"),
         ({"members": 1}, "--members is 1; accepted for this run: 2 or more"),
         ({"seed": 1}, "--resume: seed differs from .*config.json; accepted: more steps or members"),
-        ({"gamma": 0.5}, "--resume: algorithm differs"),
+        ({"gamma": 0.5}, "--resume: gamma differs"),
         ({"algo": "ppo-gru"}, "--resume: algo differs"),
         ({"env": "gymnasium:CartPole-v1"}, "--resume: env differs"),
         ({"options": {"texture": 0}}, "--resume: options differs"),

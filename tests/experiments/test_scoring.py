@@ -8,7 +8,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import Scorer, _split_of, score_run
+from expgen.experiments.scoring import EvaluationRequest, Scorer, _split_of, score_run
 from expgen.provenance import commit
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
@@ -53,14 +53,16 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
 def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
     folder = RunFolder(run)
     for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), ("test", "3,4", "3,4")):
-        rows = list(score_run(folder, split, levels, 6, 0, None, 4, "cpu"))
+        request = EvaluationRequest(split, levels, episodes=6, envs=4)
+        rows = [row for row, _ in score_run(folder, request)]
         assert [row.agent for row in rows] == ["member0", "member1"]
         assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
     assert rows[0].split == "train"  # levels named by hand say themselves what they are
 
 
 def test_the_same_seed_scores_the_same(run: Path) -> None:
-    rows = [next(score_run(RunFolder(run), "test", None, 12, seed, 0, envs, "cpu")) for seed, envs in ((0, 4), (0, 12))]
+    asked = [EvaluationRequest(episodes=12, learner="member0", envs=envs) for envs in (4, 12)]
+    rows = [next(score_run(RunFolder(run), request))[0] for request in asked]
     assert rows[0] == rows[1]
 
 

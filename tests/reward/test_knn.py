@@ -216,7 +216,7 @@ def test_only_frames_of_episodes_under_way_are_saved():
     first[0] = first[33] = True
     for rollout in rollouts((film(41)[0], first), 20):
         source(rollout)
-    assert source.state()["frames"].shape == (7, 3, 4, 3) and source.state()["age"].tolist() == [7, 7, 7]
+    assert source.state()["shape"].tolist() == [7, 3, 4, 3] and source.state()["age"].tolist() == [7, 7, 7]
     assert source.frames is not None and len(source.frames) == 29
 
 

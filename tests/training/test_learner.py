@@ -13,7 +13,8 @@ from torch import Tensor
 from expgen.algorithms.algorithm import RECIPES
 from expgen.envs.library import is_installed
 from expgen.evaluation.scores import read_scores
-from expgen.experiments.run import build_learner, make_config
+from expgen.experiments.plan import build_learner, plans_of
+from expgen.experiments.run import make_config
 from expgen.reward.source import GameReward
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
@@ -33,7 +34,8 @@ def on_procgen(test: Any) -> Any:
 
 def small_learner(small: Any, updates: int = 4, **changes: Any) -> Learner:
     settings = {name: value for name, value in small.settings.items() if name != "device"}
-    return build_learner(make_config(**{**settings, "steps": updates * small.update_steps, **changes}), 0, CPU)
+    config = make_config(**{**settings, "steps": updates * small.update_steps, **changes})
+    return build_learner(config, plans_of(config)[0], CPU)
 
 
 def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[dict[str, float]]:

@@ -1,0 +1,94 @@
+"""A run's learners spelled out: members and, beside an ensemble, the explorer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.experiments.config import EXPLORER, TrainConfig
+from expgen.networks.actor_critic import NetworkConfig
+from expgen.rollout.rollout import Rollout
+from expgen.training.learner import Learner, Schedule
+from expgen.training.resources import Resources
+
+
+@dataclass(frozen=True)
+class LearnerPlan:
+    """One policy to train: what, from which seed, on which levels, for how many steps."""
+
+    name: str  # member0, member1, …, explorer: also its folder among the checkpoints
+    algo: str
+    seed: int
+    levels: LevelSet
+    steps: int  # whole rollouts
+    network: NetworkConfig
+    algorithm: Any
+    reward: Any
+
+
+def plans_of(config: TrainConfig) -> list[LearnerPlan]:
+    """Members first, in the order of their seeds, then the explorer."""
+    recipe = recipe_of(config.algo)
+    algo = "ppo" if recipe.explorer else config.algo
+    plans = [
+        LearnerPlan(
+            f"member{index}",
+            algo,
+            config.seed + index,
+            member_levels(config, config.seed + index),
+            config.whole_rollouts(config.steps),
+            config.network,
+            config.algorithm,
+            config.reward,
+        )
+        for index in range(config.members)
+    ]
+    if config.explorer is not None and recipe.explorer is not None:
+        part = config.explorer
+        steps = config.whole_rollouts(part.steps)
+        what = (part.network, part.algorithm, part.reward)
+        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, steps, *what))
+    return plans
+
+
+def member_levels(config: TrainConfig, seed: int) -> LevelSet:
+    """What the member of `seed` trains on: all training levels, or the distinct ones of a bootstrap of them.
+
+    A bootstrap of n levels has about 63 % of them, so that each level is unseen by about 37 % of the members.
+    """
+    levels = config.train_set
+    if config.member_levels == "all" or levels.seeds is None:
+        return levels
+    rng = np.random.default_rng([seed, len(levels)])
+    drawn = np.unique(rng.integers(len(levels), size=len(levels)))
+    return LevelSet(tuple(levels.seeds[int(index)] for index in drawn))
+
+
+def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
+    """The learner of a plan, untrained."""
+    recipe = recipe_of(plan.algo)
+    env = make_env(
+        config.env,
+        plan.levels,
+        config.envs,
+        plan.seed,
+        resources.env_threads,
+        recipe.needs_full_view,
+        **config.options,
+    )
+    algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
+    observation = env.observe()
+    rollout = Rollout(
+        env.spec,
+        config.rollout_steps,
+        config.envs,
+        algorithm.policy.state_size,
+        resources.device,
+        full_view=observation.full is not observation.obs,
+    )
+    schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
+    reward = recipe.build_reward(plan.reward, config.envs)
+    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed)
