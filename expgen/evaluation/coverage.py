@@ -8,6 +8,7 @@ from expgen.agents.maze_layout import Layout
 from expgen.agents.wall_follower import next_heading, steps
 from expgen.reward.pooling import pooled
 
+LOOKS_ALIKE = ((6, 8), (6, 12))  # rows and columns of ProcGen's Maze with its border; found by playing 0.10.7
 POOL = 3  # pixels per side of Jumper's cells, its agent's size
 DIRT = (191, 63, 191)  # in Miner's flat colours
 MINER_SIDE = 10  # cells per side, easy mode
@@ -32,11 +33,13 @@ def reachable_cells(layout: Layout) -> ndarray:
 def tour_frames(layout: Layout, num_steps: int) -> ndarray:
     """Distinct frames a wall follower shows in so many steps, the first included, `[N]`.
 
-    A frame is a cell and the side the agent looks to: that of its last move to the right or left, right at first.
+    A frame is a cell and the side the agent looks to: that of its last move to the right or left, left at first. In
+    the cells LOOKS_ALIKE both sides are drawn the same.
     """
     N, height, width = layout.is_free.shape
+    alike = [row * width + column for row, column in LOOKS_ALIKE]
     here, agent = np.arange(N), layout.agent.copy()
-    heading, side = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    heading, side = np.zeros(N, dtype=np.int64), np.ones(N, dtype=np.int64)
     shown = np.zeros((N, 2, height * width), dtype=bool)
     shown[here, side, agent] = True
     for _ in range(num_steps):
@@ -44,6 +47,8 @@ def tour_frames(layout: Layout, num_steps: int) -> ndarray:
         agent = agent + steps(layout)[heading]
         side = np.where(heading == 0, 0, np.where(heading == 2, 1, side))
         shown[here, side, agent] = True
+    shown[:, 0, alike] |= shown[:, 1, alike]
+    shown[:, 1, alike] = False
     return shown.sum((1, 2))
 
 

@@ -1,10 +1,12 @@
 """A GRU that restarts wherever `first` is set, over whole sequences at once.
 
-Each environment's column of T steps is cut where episodes start; the pieces are independent sequences, so they run
-as one packed batch. That is exact, needs no step-by-step Python, and takes as many sequential steps as the longest
-piece has.
+On a GPU each environment's column of T steps is cut where episodes start; the pieces are independent sequences, so
+they run as one packed batch: exact, one call, as many sequential steps as the longest piece has. On the CPU the
+backward pass of a packed batch takes time quadratic in T (128 steps of 8 environments, 256 wide: 219 ms against 52), so
+there all columns are cut wherever any of them starts an episode, and the stretches between run one after another.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -48,11 +50,28 @@ class Memory(nn.Module):
 
     def forward(self, x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`, state after the last step."""
-        num_steps, num_envs, _ = x.shape
-        if num_steps == 1:
+        if len(x) == 1:
             start = state * (~first[0]).unsqueeze(1)  # [N, S]
             output, _ = self.gru(x, start.unsqueeze(0))
             return output, output[0]
+        output = self.in_pieces(x, first, state) if x.is_cuda else self.in_stretches(x, first, state)
+        return output, output[-1]
+
+    def in_stretches(self, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
+        """The stretches between episode starts of any environment, in order, `[T, N, S]`."""
+        start = [0, *(first[1:].any(1).nonzero().squeeze(1) + 1).tolist()]
+        length = [end - begin for begin, end in pairwise([*start, len(x)])]
+        outputs = []
+        for begin, stretch in zip(start, x.split(length), strict=True):
+            state = state * (~first[begin]).unsqueeze(1)  # [N, S]
+            output, last = self.gru(stretch, state.unsqueeze(0))
+            state = last[0]
+            outputs.append(output)
+        return torch.cat(outputs)
+
+    def in_pieces(self, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
+        """Every episode's piece of a column by itself, all in one packed batch, `[T, N, S]`."""
+        num_steps, num_envs, _ = x.shape
         pieces = cut_at_starts(first.cpu())  # the CPU waits for the GPU here
         device = x.device
         row, env = pieces.row.to(device), pieces.env.to(device)
@@ -60,8 +79,7 @@ class Memory(nn.Module):
         columns = x.transpose(0, 1).flatten(0, 1)  # [N·T, F]
         packed, _ = self.gru(PackedSequence(columns[row], pieces.batch_sizes), start.unsqueeze(0))
         output = torch.empty_like(packed.data).index_copy(0, row, packed.data)  # [N·T, S]
-        output = output.view(num_envs, num_steps, self.size).transpose(0, 1)  # [T, N, S]
-        return output, output[-1]
+        return output.view(num_envs, num_steps, self.size).transpose(0, 1)  # [T, N, S]
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

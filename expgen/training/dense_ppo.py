@@ -21,16 +21,18 @@ MOMENTS = ("exp_avg", "exp_avg_sq")  # torch's names for Adam's
 
 
 class Transitions(NamedTuple):
-    """What PPO learns from besides observations, `[B]` each."""
+    """A minibatch: observations as the network reads them `[B, I]`, the rest `[B]`."""
 
+    obs: Tensor
+    action: Tensor
     log_prob: Tensor
     value: Tensor
     advantage: Tensor
     value_target: Tensor
 
 
-def ppo_gradient(output: Tensor, action: Tensor, old: Transitions, config: PPOConfig) -> tuple[Tensor, Metrics]:
-    """∂L/∂o of `ppo_loss` and its parts, from `output` `[A+1, B]` (logits z over value V) and `action` `[B]`.
+def ppo_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tuple[Tensor, Metrics]:
+    """∂L/∂o of `ppo_loss` and its parts, from `output` `[A+1, B]`: logits z over the value V.
 
     With π = softmax(z), ρ = π(a)/π_old(a), H the row's entropy and c_H, c_V, c the config's coefficients and clip,
 
@@ -39,16 +41,16 @@ def ppo_gradient(output: Tensor, action: Tensor, old: Transitions, config: PPOCo
         ∂L/∂V   = (c_V/B) (V − R)  where  (V − R)² ≥ (V_old + clip(V − V_old, ±c) − R)²,  else 0
     """
     num_rows = output.shape[1]
-    action = action.unsqueeze(0)  # [1, B]
+    action = batch.action.unsqueeze(0)  # [1, B]
     log_pi = torch.log_softmax(output[:-1], 0)  # [A, B]
     pi = log_pi.exp()
     row_entropy = (pi * log_pi).sum(0).neg_()  # [B]
-    log_ratio = log_pi.gather(0, action)[0].sub_(old.log_prob)
+    log_ratio = log_pi.gather(0, action)[0].sub_(batch.log_prob)
     ratio = log_ratio.exp()
-    surrogate = ratio * old.advantage
-    smaller = torch.minimum(surrogate, ratio.clamp(1 - config.clip, 1 + config.clip).mul_(old.advantage))
-    change = output[-1] - old.value
-    error = output[-1] - old.value_target
+    surrogate = ratio * batch.advantage
+    smaller = torch.minimum(surrogate, ratio.clamp(1 - config.clip, 1 + config.clip).mul_(batch.advantage))
+    change = output[-1] - batch.value
+    error = output[-1] - batch.value_target
     clipped_error = change.clamp(-config.clip, config.clip).sub_(change).add_(error)  # exactly `error` where unclipped
     squared = error.square()
     larger = torch.maximum(squared, clipped_error.square_())
@@ -88,19 +90,19 @@ class DensePPO:
         """E epochs of minibatches; yields the metrics of each, as 0-d tensors."""
         config, T = self.config, rollout.num_steps
         advantage = normalized(rollout.advantage, config.advantage_epsilon)
-        old = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target]).flatten(1)
+        facts = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target]).flatten(1)
         obs, action = self.rows[:T].flatten(0, 1), rollout.action[:T].flatten()
         for _ in range(config.epochs):
             for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
-                batch = Transitions(*old.index_select(1, row))
-                yield self.step(obs.index_select(0, row), action.index_select(0, row), batch)
+                taken = (obs.index_select(0, row), action.index_select(0, row), *facts.index_select(1, row))
+                yield self.step(Transitions(*taken))
 
     @torch.no_grad()
-    def step(self, obs: Tensor, action: Tensor, old: Transitions) -> Metrics:
+    def step(self, batch: Transitions) -> Metrics:
         """One gradient step."""
-        output = self.network.forward(obs)
-        d_output, parts = ppo_gradient(output, action, old, self.config)
-        gradient = self.network.backward(obs, d_output)
+        output = self.network.forward(batch.obs)
+        d_output, parts = ppo_gradient(output, batch, self.config)
+        gradient = self.network.backward(batch.obs, d_output)
         norm = torch.linalg.vector_norm(gradient)
         gradient.mul_((self.config.max_grad_norm / (norm + 1e-6)).clamp_(max=1))  # as nn.utils.clip_grad_norm_
         self.optimizer.step()
@@ -118,7 +120,7 @@ class DensePPO:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`, this path's or PPO's."""
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        own = under_prefix("adam", self.state())
-        for name, tensor in under_prefix("adam", state).items():
-            own[name].copy_(tensor)
-        self.num_updates.copy_(state.get("adam.0.step", torch.zeros(())))
+        adam, nothing = under_prefix("adam", state), torch.zeros(())  # PPO's has no moments before its first step
+        for name, tensor in under_prefix("adam", self.state()).items():
+            tensor.copy_(adam.get(name, nothing))
+        self.num_updates.copy_(adam.get("0.step", nothing))

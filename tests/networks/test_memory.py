@@ -49,13 +49,21 @@ def random_case(num_steps: int, chance: float) -> tuple[Tensor, Tensor, Tensor]:
     return x, first, state
 
 
+@pytest.mark.parametrize("way", ["forward", "in_pieces", "in_stretches"])
 @pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("num_steps", [1, 2, 3, 17])
-def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chance: float):
+def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chance: float, way: str):
     memory = make_memory()
     x, first, state = random_case(num_steps, chance)
+
+    def whole(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        if way == "forward":
+            return memory(*inputs)
+        output = getattr(memory, way)(*inputs)
+        return output, output[-1]
+
     answers = []
-    for forward in (memory, lambda *inputs: step_by_step(memory, *inputs)):
+    for forward in (whole, lambda *inputs: step_by_step(memory, *inputs)):
         leaves = [x.clone().requires_grad_(), state.clone().requires_grad_(), *memory.parameters()]
         output, after = forward(leaves[0], first, leaves[1])
         weight = torch.linspace(-1, 1, output.numel(), dtype=torch.float64).view_as(output)

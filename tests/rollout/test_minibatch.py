@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.rollout.minibatch import Minibatch, minibatches
+from expgen.rollout.minibatch import Minibatch, minibatches, transition_order
 from expgen.rollout.rollout import Rollout
 
 T, N = 6, 8
@@ -93,3 +93,14 @@ def test_an_uneven_split_still_takes_as_many_steps_as_asked(order: str):
 
 def test_never_an_empty_minibatch():
     assert [batch.action.shape[1] for batch in epoch("columns", 11)] == [1] * N
+
+
+@pytest.mark.parametrize("order", ["columns", "shuffled"])
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: int):
+    rollout, _ = numbered_rollout()
+    rows = list(transition_order(rollout, count, order, torch.Generator().manual_seed(0)))  # type: ignore[arg-type]
+    batches = epoch(order, count)
+    assert len(rows) == len(batches)
+    for row, batch in zip(rows, batches):
+        assert torch.equal(row, batch.action.flatten())

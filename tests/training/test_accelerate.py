@@ -53,8 +53,7 @@ def play(lane: Lane, rollout: Rollout, spec: EnvSpec) -> list[ndarray]:
 def test_a_plain_lane_hands_out_the_actions_it_stores(memory: str):
     policy, rollout = make(SMALL, memory, 5, 6, CPU)
     rollout.draw_noise(torch.Generator().manual_seed(0))
-    lane = make_lane(policy, rollout)
-    assert isinstance(lane, PlainLane)
+    lane = PlainLane(policy, rollout)
     actions = play(lane, rollout, SMALL)
     assert actions[0].dtype == np.int32 and actions[0].shape == (6,)
     assert np.array_equal(np.stack(actions), rollout.action.numpy())
