@@ -1,5 +1,7 @@
 """How much of a level there is to cover: counts on layouts and on first frames."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy import ndarray
@@ -8,7 +10,6 @@ from expgen.agents.maze_layout import Layout
 from expgen.agents.wall_follower import next_heading, steps
 from expgen.reward.pooling import pooled
 
-LOOKS_ALIKE = ((6, 8), (6, 12))  # rows and columns of ProcGen's Maze with its border; found by playing 0.10.7
 POOL = 3  # pixels per side of Jumper's cells, its agent's size
 DIRT = (191, 63, 191)  # in Miner's flat colours
 MINER_SIDE = 10  # cells per side, easy mode
@@ -30,14 +31,13 @@ def reachable_cells(layout: Layout) -> ndarray:
     return count
 
 
-def tour_frames(layout: Layout, num_steps: int) -> ndarray:
+def tour_frames(layout: Layout, num_steps: int, alike: Sequence[tuple[int, int]] = ()) -> ndarray:
     """Distinct frames a wall follower shows in so many steps, the first included, `[N]`.
 
     A frame is a cell and the side the agent looks to: that of its last move to the right or left, left at first. In
-    the cells LOOKS_ALIKE both sides are drawn the same.
+    the cells `alike`, rows and columns, both sides are drawn the same.
     """
     N, height, width = layout.is_free.shape
-    alike = [row * width + column for row, column in LOOKS_ALIKE]
     here, agent = np.arange(N), layout.agent.copy()
     heading, side = np.zeros(N, dtype=np.int64), np.ones(N, dtype=np.int64)
     shown = np.zeros((N, 2, height * width), dtype=bool)
@@ -47,8 +47,9 @@ def tour_frames(layout: Layout, num_steps: int) -> ndarray:
         agent = agent + steps(layout)[heading]
         side = np.where(heading == 0, 0, np.where(heading == 2, 1, side))
         shown[here, side, agent] = True
-    shown[:, 0, alike] |= shown[:, 1, alike]
-    shown[:, 1, alike] = False
+    for row, column in alike:
+        shown[:, 0, row * width + column] |= shown[:, 1, row * width + column]
+        shown[:, 1, row * width + column] = False
     return shown.sum((1, 2))
 
 

@@ -2,13 +2,14 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from expgen.errors import InputError
+from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
 from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
 from expgen.experiments.presets import default_preset, game_values, preset_values
@@ -52,6 +53,7 @@ def train(
     run: Path | str | None = None,
     device: str = "auto",
     resume: bool = False,
+    adopt: Sequence[Path | str] = (),
     on_start: Callable[[int], None] = lambda total_steps: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -60,7 +62,8 @@ def train(
     """Train `algo` (default ppo) on `env` (default minimaze) in the folder `run`.
 
     `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
-    folder goes on: it is read from there, and only what RESUMABLE names may be raised.
+    folder goes on: it is read from there, and only what RESUMABLE names may be raised. `adopt` names run folders whose
+    trained policies join this one.
     """
     if resume and run and RunFolder(run).exists():
         folder = RunFolder(run)
@@ -72,6 +75,7 @@ def train(
             if not resume:
                 raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
             config = _resumed_config(folder, env, algo, settings)
+    adopt_from(folder, config, adopt)
     return _run(folder, config, device, on_start, on_row, should_stop)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.networks.conv import ConvEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
@@ -21,8 +22,8 @@ IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
 class NetworkConfig:
     """The shape of a policy network."""
 
-    encoder: Literal["auto", "impala", "small"] = setting(
-        "auto", "pixel encoder; auto takes impala from 32 pixels a side on, else small"
+    encoder: Literal["auto", "impala", "conv", "small"] = setting(
+        "auto", "impala for pictures from 32 pixels a side on, conv for small ones, small (dense layers) for anything"
     )
     features: int = setting(256, "width of the encoder's output and of the memory", low=1)
     memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
@@ -71,16 +72,16 @@ class Policy(nn.Module):
             nn.init.zeros_(head.bias)
 
 
-def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | SmallEncoder:
+def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder:
     """The encoder that `config` names for observations of `spec`."""
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
         choice = "impala" if is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE else "small"
-    if choice == "impala":
+    if choice in ("impala", "conv"):
         if not is_image:
-            raise InputError(f"--encoder is impala but {spec.name} has observations {spec.obs_shape}; accepted: small")
-        return ImpalaEncoder(spec.obs_shape, config.features)
+            raise InputError(f"--encoder is {choice} but {spec.name} has observations {spec.obs_shape}; accepted: small")
+        return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
     return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
 
 

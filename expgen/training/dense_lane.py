@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from numpy import ndarray
-from torch import Tensor
 
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
@@ -19,7 +18,7 @@ class DenseLane:
     """Keeps each observation as the float32 row the network reads, so that an update need not convert it again.
 
     A step computes what the game waits for, the action. Values and log-probabilities of all steps are written in one
-    go when the last slot has been decided, from the logits kept until then.
+    go when the last slot has been decided, from the outputs kept until then.
     """
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
@@ -28,22 +27,23 @@ class DenseLane:
         self.rollout = rollout
         self.is_pixels = policy.encoder.is_pixels
         slots, num_envs = rollout.num_steps + 1, rollout.num_envs
-        self.rows = torch.zeros(slots, num_envs, policy.encoder.linear1.in_features)  # [T+1, N, I]
+        self.rows = torch.ones(slots, num_envs, policy.encoder.linear1.in_features + 1)  # [T+1, N, I+1]
         self.output = torch.zeros(slots, policy.policy_head.out_features + 1, num_envs)  # [T+1, A+1, N]
         self.action = np.zeros(num_envs, dtype=np.int32)
+        # views of each slot, made once
+        self.seen, self.row = rollout.obs.flatten(2).unbind(), self.rows.unbind()
+        self.numbers, self.said = self.rows[..., :-1].unbind(), self.output.unbind()
         self.logits, self.noise = self.output.numpy()[:, :-1], rollout.noise.numpy().transpose(0, 2, 1)  # [T+1, A, N]
         self.decided = rollout.action.numpy()
 
     @torch.no_grad()
     def start(self, t: int, observation: Observation) -> None:
         self.rollout.record(t, observation)
-        row = self.rows[t]
-        row.copy_(self.rollout.obs[t].flatten(1))
+        numbers = self.numbers[t].copy_(self.seen[t])  # [N, I]
         if self.is_pixels:
-            row.mul_(2 / 255).sub_(1)
-        self.output[t] = self.network.forward(row)
-        self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)
-        self.action[:] = self.decided[t]
+            numbers.mul_(2 / 255).sub_(1)  # as SmallEncoder centres them
+        self.network.forward(self.row[t], out=self.said[t])
+        self.action[:] = self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)  # Gumbel-max, as in `sample`
         if t == self.rollout.num_steps:
             self._complete()
 

@@ -53,7 +53,8 @@ def test_a_rollout_is_the_plain_lanes():
         torch.testing.assert_close(rollout.value, plain.value, rtol=1e-4, atol=1e-5)
         assert len(rollout.action.unique()) > 1 and rollout.log_prob.std() > 0
         expected = plain.obs.flatten(2).float() * (2 / 255) - 1
-        torch.testing.assert_close(lane.rows, expected)
+        torch.testing.assert_close(lane.rows[..., :-1], expected)
+        assert (lane.rows[..., -1] == 1).all()
 
 
 def test_actions_follow_the_weights():

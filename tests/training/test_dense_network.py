@@ -19,11 +19,13 @@ def make() -> Policy:
 
 
 def inputs(num_rows: int) -> torch.Tensor:
-    return torch.randn(num_rows, 7, generator=torch.Generator().manual_seed(num_rows))
+    x = torch.randn(num_rows, 8, generator=torch.Generator().manual_seed(num_rows))
+    x[:, -1] = 1
+    return x
 
 
 def plain(policy: Policy, x: torch.Tensor) -> torch.Tensor:
-    output = policy(x.unsqueeze(0), torch.zeros(1, len(x), dtype=torch.bool), torch.zeros(len(x), 0))
+    output = policy(x[None, :, :-1], torch.zeros(1, len(x), dtype=torch.bool), torch.zeros(len(x), 0))
     return torch.cat([output.logits[0].t(), output.value])  # [A+1, B]
 
 

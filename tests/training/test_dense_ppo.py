@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_polic
 from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
 from expgen.training.dense_network import DenseNetwork
-from expgen.training.dense_ppo import DensePPO, Transitions, ppo_gradient
+from expgen.training.dense_ppo import PARTS, DensePPO, Transitions, ppo_gradient
 
 A, B, T, N = 4, 400, 5, 6
 SPEC = EnvSpec("toy", (3,), "float32", A)
@@ -30,14 +31,15 @@ def transitions(spread: float) -> tuple[Tensor, Transitions]:
     action = torch.randint(A, (B,), generator=generator)
     log_prob = output[:-1].log_softmax(0).gather(0, action.unsqueeze(0))[0] + spread * noise(B)
     value, target = output[-1] + spread * noise(B), output[-1] + noise(B)
-    return output, Transitions(torch.zeros(B, 3), action, log_prob, value, noise(B), target)
+    facts = (tensor.numpy() for tensor in (action, log_prob, value, noise(B), target))
+    return output, Transitions(torch.zeros(B, 3), *facts)
 
 
 def plain_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tuple[Tensor, Metrics]:
     output = output.clone().requires_grad_()
     said = PolicyOutput(output[:-1].t().unsqueeze(0), output[-1:], torch.zeros(B, 0))
     nothing = torch.zeros(1, B)
-    facts = (fact.unsqueeze(0) for fact in batch[1:])
+    facts = (torch.from_numpy(fact).unsqueeze(0) for fact in batch[1:])
     loss, parts = ppo_loss(said, Minibatch(nothing, nothing, torch.zeros(B, 0), *facts), config)
     return torch.autograd.grad(loss, output)[0], {"loss": loss.detach(), **parts}
 
@@ -46,31 +48,34 @@ def plain_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tup
 @pytest.mark.parametrize("changes", [{}, {"entropy_coef": 0.7, "value_coef": 2.0, "clip": 0.1}])
 def test_the_gradient_is_autograds(spread: float, changes: dict[str, float]):
     config = dataclasses.replace(CONFIG, **changes)
-    given = transitions(spread)
-    expected, parts = plain_gradient(*given, config)
-    got, metrics = ppo_gradient(*given, config)
-    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-7)
-    assert metrics.keys() == parts.keys()
-    for name in parts:
-        torch.testing.assert_close(metrics[name], parts[name], rtol=1e-4, atol=1e-6)
+    output, batch = transitions(spread)
+    expected, parts = plain_gradient(output, batch, config)
+    got, terms = ppo_gradient(output.numpy(), batch, config)
+    assert got.dtype == np.float32
+    torch.testing.assert_close(torch.from_numpy(got), expected, rtol=1e-4, atol=1e-7)
+    assert dict(zip(PARTS, terms, strict=True)) == pytest.approx(
+        {name: part.item() for name, part in parts.items()}, rel=1e-4, abs=1e-6
+    )
 
 
 def test_the_gradients_cases_all_occur():
-    """Ratio above and below the clip range under either sign of the advantage; values clipped and not."""
+    """Ratio above, below and inside the clip range under either sign of the advantage; values clipped and not."""
     output, batch = transitions(0.5)
-    ratio = (output[:-1].log_softmax(0).gather(0, batch.action.unsqueeze(0))[0] - batch.log_prob).exp()
-    for outside in (ratio > 1 + CONFIG.clip, ratio < 1 - CONFIG.clip, (ratio - 1).abs() < CONFIG.clip):
-        assert (outside & (batch.advantage > 0)).any() and (outside & (batch.advantage < 0)).any()
-    d_value = ppo_gradient(output, batch, CONFIG)[0][-1]
-    moved = (output[-1] - batch.value).abs() > CONFIG.clip
-    assert (d_value[moved] == 0).any() and (d_value[moved] != 0).any() and (d_value[~moved] != 0).all()
+    chosen = output[:-1].log_softmax(0).numpy()[batch.action, np.arange(B)]
+    ratio = np.exp(chosen - batch.log_prob)
+    for where in (ratio > 1 + CONFIG.clip, ratio < 1 - CONFIG.clip, abs(ratio - 1) < CONFIG.clip):
+        assert (where & (batch.advantage > 0)).any() and (where & (batch.advantage < 0)).any()
+    d_value = ppo_gradient(output.numpy(), batch, CONFIG)[0][-1]
+    is_far = abs(output[-1].numpy() - batch.value) > CONFIG.clip
+    assert (d_value[is_far] == 0).any() and (d_value[is_far] != 0).any() and (d_value[~is_far] != 0).all()
 
 
 def test_nothing_given_is_changed():
-    given = transitions(0.5)
-    before = [tensor.clone() for tensor in (given[0], *given[1])]
-    ppo_gradient(*given, CONFIG)
-    assert all(torch.equal(now, then) for now, then in zip((given[0], *given[1]), before))
+    output, batch = transitions(0.5)
+    given = (output.numpy(), *batch[1:])
+    before = [array.copy() for array in given]
+    ppo_gradient(output.numpy(), batch, CONFIG)
+    assert all(np.array_equal(now, then) for now, then in zip(given, before))
 
 
 def make(config: PPOConfig = CONFIG, seed: int = 0) -> PPO:
@@ -79,7 +84,8 @@ def make(config: PPOConfig = CONFIG, seed: int = 0) -> PPO:
 
 
 def dense(plain: PPO, rollout: Rollout) -> DensePPO:
-    return DensePPO(plain, DenseNetwork(plain.policy), rollout.obs)
+    rows = torch.cat([rollout.obs, torch.ones(T + 1, N, 1)], -1)
+    return DensePPO(plain, DenseNetwork(plain.policy), rows)
 
 
 def played_rollout(target_scale: float = 1.0) -> Rollout:

@@ -1,0 +1,35 @@
+"""expgen bench: CSV lines or JSON, and one line for bad input."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+WORDS = ("bench", "--preset", "smoke", "--learners", "1", "--seconds", "0.01", "--device", "cpu")
+
+
+def test_lines_for_speed_csv(command: Callable[..., Any]) -> None:
+    outcome = command(*WORDS)
+    header, *lines = outcome.out.splitlines()
+    assert outcome.status == 0 and header == "what,game,learners,steps_per_s,hardware,commit,date"
+    assert [line.split(",")[0] for line in lines] == ["environment", "rollout", "update", "training"]
+
+
+def test_json(command: Callable[..., Any]) -> None:
+    rows = json.loads(command(*WORDS, "--json").out)
+    assert len(rows) == 4 and all(row["steps_per_s"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--learners", "0"], "--learners is '0'; accepted: whole numbers from 1 on"),
+        (["--learners", "1,x"], "--learners is '1,x'; accepted: whole numbers from 1 on"),
+        (["--seconds", "nan"], "--seconds is nan; accepted: more than 0"),
+        (["pong"], "GAME is 'pong'; accepted: bigfish"),
+        (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),
+    ],
+)
+def test_bad_input(words: list[str], message: str, refused: Callable[..., str]) -> None:
+    assert message in refused(*WORDS, *words)

@@ -1,0 +1,53 @@
+"""Policies trained elsewhere become members and explorer of a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.errors import InputError
+
+
+@pytest.fixture
+def parts(small: Any, tmp_path: Path) -> Path:
+    """Two members trained in one run, an explorer in another."""
+    small.train(tmp_path / "members", 2, algo="ppo", members=2)
+    small.train(tmp_path / "explorer", 2, algo="maxent")
+    return tmp_path
+
+
+def population(small: Any, parts: Path, **changes: Any) -> Any:
+    settings = {"algo": "expgen", "explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "members": 3}
+    settings |= {"explorer_steps": 2 * small.update_steps, "explorer_learning_rate": 5e-4, "resume": True}
+    runs = [parts / "members", parts / "explorer"]
+    return small.train(parts / "whole", 2, **{**settings, "adopt": runs, **changes})
+
+
+def test_what_was_trained_elsewhere_is_not_trained_again(small: Any, equal: Any, parts: Path) -> None:
+    for _ in range(2):  # the same command again changes nothing
+        assert population(small, parts).is_complete
+        for mine, run, theirs in (
+            ("member0", "members", "member0"),
+            ("member1", "members", "member1"),
+            ("explorer", "explorer", "member0"),
+        ):
+            assert equal(small.weights(parts / "whole", mine), small.weights(parts / run, theirs))
+    assert small.facts(parts / "whole", "member2")["env_steps"] == 2 * small.update_steps  # this one is its own
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"members": 1}, "member1 finds no free place: all 1 are taken; accepted: more --members"),
+        ({"features": 8}, "has network NetworkConfig.*features=16.*; accepted: NetworkConfig.*features=8"),
+        ({"options": {"texture": 0}}, "plays minimaze; accepted: runs on minimaze with these options"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str, small: Any, parts: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        population(small, parts, **changes)
+
+
+def test_another_algorithm_is_refused(small: Any, parts: Path) -> None:
+    with pytest.raises(InputError, match="member0 is ppo; accepted: ppo-gru"):
+        small.train(parts / "other", 2, algo="ppo-gru", adopt=[parts / "members"])

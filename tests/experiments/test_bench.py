@@ -1,0 +1,31 @@
+"""Throughput figures: all of them, of the right thing, in order."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.experiments.bench import COLUMNS, bench, hardware
+from expgen.experiments.run import make_config
+
+
+@pytest.mark.parametrize("algo", ["ppo", "expgen"])
+def test_every_figure_is_measured(small: Any, algo: str) -> None:
+    settings = {name: value for name, value in small.settings.items() if name not in ("preset", "device")}
+    config = make_config(algo=algo, preset="smoke", **settings)
+    rows = list(bench(config, [1, 2], seconds=0.05, device="cpu"))
+    assert [(row.what, row.learners) for row in rows] == [
+        ("environment", 1),
+        ("rollout", 1),
+        ("update", 1),
+        ("training", 1),
+        ("training", 2),
+    ]
+    assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
+    speed = {row.what: row.steps_per_s for row in rows}
+    assert speed["environment"] > speed["rollout"]  # a rollout is the same steps and a policy's decisions
+    assert tuple(vars(rows[0])) == COLUMNS
+
+
+def test_the_hardware_is_named() -> None:
+    assert hardware(torch.device("cpu")).endswith("cores")
