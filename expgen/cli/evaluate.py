@@ -6,9 +6,10 @@ from pathlib import Path
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, whole_number
+from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, append_scores
+from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import EvaluationRequest, score_run
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,11 +35,13 @@ def main(argv: Sequence[str]) -> int:
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
-    for row, agent in score_run(folder, request):
-        print(_describe(row), flush=True)
-        if isinstance(agent, ConsensusAgent):
-            print(_explain(agent), flush=True)
-        append_scores(scores or folder.scores_file, [row])
+    for scored in score_run(folder, request):
+        print(_describe(scored.score), flush=True)
+        if isinstance(scored.agent, ConsensusAgent):
+            print(_explain(scored.agent), flush=True)
+        if scored.exploration is not None:
+            print(_explored(scored.exploration), flush=True)
+        append_scores(scores or folder.scores_file, [scored.score])
     return 0
 
 
@@ -46,6 +49,14 @@ def _explain(agent: ConsensusAgent) -> str:
     counts = agent.tally.total()
     votes = f"{agent.quorum} of {len(agent.ensemble.members)} agreed in {counts.agreement_rate:.0%} of the votes"
     return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
+
+
+def _explored(exploration: Exploration) -> str:
+    intrinsic, share = exploration.intrinsic_return, exploration.oracle_share
+    text = f"intrinsic return {intrinsic.value:.2f} ({intrinsic.ci_low:.2f} to {intrinsic.ci_high:.2f})"
+    if share is not None and exploration.oracle_success is not None:
+        text += f"; {share.value:.0%} of the oracle's, all of it in {exploration.oracle_success.value:.0%} of episodes"
+    return text
 
 
 def _describe(row: Score) -> str:

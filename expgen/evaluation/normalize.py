@@ -69,7 +69,7 @@ def normalized(score: float, game: str, constants: ConstantSet = "easy") -> floa
 
 
 def generalization_gap(train: float, test: float) -> float:
-    """(R_emp − R_pop) / R_emp of mean returns, of the game's reward or of r_I; NaN where nothing was scored in training.
+    """(R_emp − R_pop) / R_emp of mean returns, of the game's reward or of r_I; NaN where the train score is 0.
 
     A share of the train score: 0.388 is the paper's 38.8 %. Where the train score is negative the sign has no meaning.
     """

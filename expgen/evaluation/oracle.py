@@ -1,7 +1,7 @@
 """The most novelty there is to find in a level: maximum-entropy oracles (Appendix B.2), where they exist.
 
-An oracle takes level seeds and answers in steps that show a new frame, the measure of `exploration`. It knows the level,
-not the clock.
+An oracle takes level seeds and answers in steps that show a new frame, the measure of `exploration`. It knows the
+level, not the clock.
 
 | environment | counted |
 |---|---|
@@ -44,7 +44,7 @@ _TOGETHER = 256  # levels looked at in one go
 class _Count(NamedTuple):
     """How a ProcGen game is counted."""
 
-    count: Callable[[ndarray], ndarray]  # first frames [L, 64, 64, 3] → [L]
+    of_frames: Callable[[ndarray], ndarray]  # first frames [L, 64, 64, 3] → [L]
     view: Mapping[str, bool]  # options those frames are shown with
 
 

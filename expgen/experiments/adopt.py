@@ -21,9 +21,10 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
     adopted: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
     for run in runs:
         other = RunFolder(run)
-        their_config, their_spec = other.read_config()
+        their_config, _ = other.read_config()
         if (their_config.env, dict(their_config.options)) != (config.env, dict(config.options)):
-            raise InputError(f"--adopt {run} plays {their_config.env}; accepted: runs on {config.env} with these options")
+            accepted = f"runs on {config.env} with these options"
+            raise InputError(f"--adopt {run} plays {their_config.env}; accepted: {accepted}")
         plans = {plan.name: plan for plan in plans_of(their_config)}
         for name in other.learners():
             source = str((other.path / "checkpoints" / name).resolve())

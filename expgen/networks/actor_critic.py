@@ -80,7 +80,8 @@ def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEn
         choice = "impala" if is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE else "small"
     if choice in ("impala", "conv"):
         if not is_image:
-            raise InputError(f"--encoder is {choice} but {spec.name} has observations {spec.obs_shape}; accepted: small")
+            what = f"{spec.name} has observations {spec.obs_shape}"
+            raise InputError(f"--encoder is {choice} but {what}; accepted: small")
         return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
     return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
 

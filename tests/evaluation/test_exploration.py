@@ -129,13 +129,17 @@ def test_an_episode_under_way_counts_for_none():
     assert [row[1:] for row in result.episodes] == [(2.0, 2, None)]
 
 
-@pytest.mark.parametrize(("novelty", "oracle", "share"), [(3, 4, 0.75), (4, 4, 1.0), (9, 4, 1.0), (0, 0, 1.0), (1, None, None)])
+@pytest.mark.parametrize(
+    ("novelty", "oracle", "share"), [(3, 4, 0.75), (4, 4, 1.0), (9, 4, 1.0), (0, 0, 1.0), (1, None, None)]
+)
 def test_the_share_is_clipped_and_nothing_to_find_is_all_found(novelty: int, oracle: int | None, share: float | None):
     assert ExploredEpisode(Episode(0, 0.0, 1, False), 0.0, novelty, oracle).share == share
 
 
 def test_intervals_resample_levels():
-    rows = [ExploredEpisode(Episode(level, 0.0, 1, False), 2.0 * level, level, 2) for level in (0, 2) for _ in range(50)]
+    rows = [
+        ExploredEpisode(Episode(level, 0.0, 1, False), 2.0 * level, level, 2) for level in (0, 2) for _ in range(50)
+    ]
     result = summarize_exploration(rows)
     assert result.intrinsic_return == (2.0, 0.0, 4.0) and result.novelty == (1.0, 0.0, 2.0)
     assert result.oracle_share == result.oracle_success == (0.5, 0.0, 1.0)

@@ -29,9 +29,22 @@ def test_the_two_easy_sets_differ_in_two_games():
 
 
 PPO_TEST = {  # the paper's test scores of PPO, 25M steps
-    "bigfish": 2.9, "bossfight": 7.4, "caveflyer": 5.5, "chaser": 3.1, "climber": 5.4, "coinrun": 8.6,
-    "dodgeball": 2.2, "fruitbot": 26.2, "heist": 2.4, "jumper": 5.8, "leaper": 4.9, "maze": 5.6,
-    "miner": 7.8, "ninja": 6.1, "plunder": 7.8, "starpilot": 24.9,
+    "bigfish": 2.9,
+    "bossfight": 7.4,
+    "caveflyer": 5.5,
+    "chaser": 3.1,
+    "climber": 5.4,
+    "coinrun": 8.6,
+    "dodgeball": 2.2,
+    "fruitbot": 26.2,
+    "heist": 2.4,
+    "jumper": 5.8,
+    "leaper": 4.9,
+    "maze": 5.6,
+    "miner": 7.8,
+    "ninja": 6.1,
+    "plunder": 7.8,
+    "starpilot": 24.9,
 }
 
 

@@ -17,8 +17,8 @@ def parts(small: Any, tmp_path: Path) -> Path:
 
 
 def population(small: Any, parts: Path, **changes: Any) -> Any:
-    settings = {"algo": "expgen", "explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "members": 3}
-    settings |= {"explorer_steps": 2 * small.update_steps, "explorer_learning_rate": 5e-4, "resume": True}
+    settings = {"algo": "expgen", "members": 3, "explorer_features": 16, "explorer_minibatches": 2}
+    settings |= {"explorer_epochs": 1, "explorer_steps": 2 * small.update_steps, "resume": True}
     runs = [parts / "members", parts / "explorer"]
     return small.train(parts / "whole", 2, **{**settings, "adopt": runs, **changes})
 

@@ -7,8 +7,9 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.experiments.request import EvaluationRequest, _split_of, score_run
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import EvaluationRequest, Scorer, _split_of, score_run
+from expgen.experiments.scoring import Scorer
 from expgen.provenance import commit
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
@@ -54,7 +55,7 @@ def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
     folder = RunFolder(run)
     for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), ("test", "3,4", "3,4")):
         request = EvaluationRequest(split, levels, episodes=6, envs=4)
-        rows = [row for row, _ in score_run(folder, request)]
+        rows = [scored.score for scored in score_run(folder, request)]
         assert [row.agent for row in rows] == ["member0", "member1"]
         assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
     assert rows[0].split == "train"  # levels named by hand say themselves what they are
@@ -62,7 +63,7 @@ def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
 
 def test_the_same_seed_scores_the_same(run: Path) -> None:
     asked = [EvaluationRequest(episodes=12, learner="member0", envs=envs) for envs in (4, 12)]
-    rows = [next(score_run(RunFolder(run), request))[0] for request in asked]
+    rows = [next(score_run(RunFolder(run), request)).score for request in asked]
     assert rows[0] == rows[1]
 
 

@@ -1,0 +1,91 @@
+"""expgen evaluate: a run's agents on levels of the caller's choice."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from expgen.agents.agent import Agent
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import evaluate
+from expgen.evaluation.exploration import Exploration, explore
+from expgen.evaluation.oracle import make_oracle
+from expgen.evaluation.scores import Score, Split
+from expgen.experiments.config import TrainConfig
+from expgen.experiments.load import agents_of, load_run
+from expgen.experiments.plan import plans_of
+from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.scoring import Scored, levels_of, score_row
+from expgen.reward.knn import KnnConfig
+from expgen.training.resources import plan_resources
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """Which of a run's agents to play, on what."""
+
+    split: Split = "test"
+    levels: str | None = None  # others than the split's
+    episodes: int = 500
+    seed: int = 0
+    learner: str | None = None  # one policy alone; None: the run's agent, or every member where there is no ensemble
+    envs: int = 64
+    device: str = "cpu"
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--episodes", self.episodes), ("--envs", self.envs)):
+            if value < 1:
+                raise InputError(f"{flag} is {value}; accepted: 1 or more")
+        if not 0 <= self.seed < 2**31:
+            raise InputError(f"--seed is {self.seed}; accepted: 0 to {2**31 - 1}")
+
+
+class ScoredAgent(NamedTuple):
+    """A row, the agent as it was when it had played, and what it explored where it was trained to."""
+
+    score: Score
+    agent: Agent
+    exploration: Exploration | None
+
+
+def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredAgent]:
+    """Each agent asked for."""
+    config, _ = folder.read_config()
+    split, level_set = request.split, levels_of(config, request.split)
+    if request.levels is not None:
+        split, level_set = _split_of(config, request.levels)
+    resources = plan_resources(request.device, 1)
+    plans = {plan.name: plan for plan in plans_of(config)}
+    for name in agents_of(folder, config, request.learner):
+        loaded = load_run(folder, name, request.seed, request.device, request.consensus)
+        plan = plans.get(name)
+        knn = plan.reward if plan and isinstance(plan.reward, KnnConfig) else None
+        num_envs, threads = min(request.envs, request.episodes), resources.env_threads
+        env = make_env(config.env, level_set, num_envs, request.seed, threads, knn is not None, **config.options)
+        exploration = None
+        try:
+            if knn is not None:
+                oracle = make_oracle(config.env, **config.options)
+                exploration = explore(loaded.agent, env, knn, oracle, request.episodes, request.seed)
+            evaluation = (
+                exploration.evaluation if exploration else evaluate(loaded.agent, env, request.episodes, request.seed)
+            )
+        finally:
+            env.close()
+        algo, seed = (plan.algo, plan.seed) if plan else (config.algo, config.seed)
+        who = Scored(algo, seed, loaded.name, loaded.env_steps)
+        yield ScoredAgent(score_row(config, who, split, evaluation, level_set), loaded.agent, exploration)
+
+
+def _split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
+    """Levels named by hand are train or test levels; a mixture would be neither."""
+    chosen = LevelSet.parse(levels, "--levels")
+    if chosen.seeds is None:
+        return "test", chosen.without(config.train_set)
+    if not chosen.overlaps(config.train_set):
+        return "test", chosen
+    if len(chosen) <= len(config.train_set) and all(level in config.train_set for level in chosen.seeds):
+        return "train", chosen
+    raise InputError(f"--levels {levels} overlap the training levels {config.levels}; accepted: all or none of them")
