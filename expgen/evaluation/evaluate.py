@@ -5,7 +5,7 @@ environment takes the next on the list. Environments without level control play 
 """
 
 from collections.abc import Generator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy import ndarray
@@ -14,6 +14,9 @@ from expgen.agents.agent import Agent
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv
 from expgen.errors import InputError
 from expgen.evaluation.statistics import mean_interval
+
+
+T = TypeVar("T")
 
 
 class Episode(NamedTuple):
@@ -45,12 +48,16 @@ class Watcher(Protocol):
 
 def evaluate(agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0) -> Evaluation:
     """Play `episodes` episodes on the environment's levels and sum them up."""
-    play = play_episodes(agent, env, episodes, seed)
+    return summarize(result_of(play_episodes(agent, env, episodes, seed)))
+
+
+def result_of(work: Generator[None, None, T]) -> T:
+    """What `work` returns, without giving way to anyone."""
     while True:
         try:
-            next(play)
+            next(work)
         except StopIteration as finished:
-            return summarize(finished.value)
+            return finished.value
 
 
 def play_episodes(

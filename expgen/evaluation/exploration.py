@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import Observation, VecEnv
-from expgen.evaluation.evaluate import Episode, Evaluation, play_episodes, summarize
+from expgen.evaluation.evaluate import Episode, Evaluation, play_episodes, result_of, summarize
 from expgen.evaluation.oracle import Oracle
 from expgen.evaluation.statistics import mean_interval
 from expgen.reward.knn import KnnConfig, KnnReward
@@ -74,12 +74,7 @@ def explore(
 
     `env` shows what r_I measures: make it with `full_view=True`.
     """
-    play = explore_episodes(agent, env, config, oracle, episodes, seed, device)
-    while True:
-        try:
-            next(play)
-        except StopIteration as finished:
-            return finished.value
+    return result_of(explore_episodes(agent, env, config, oracle, episodes, seed, device))
 
 
 def explore_episodes(

@@ -8,7 +8,7 @@ from expgen.agents.agent import Agent, PolicyAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import VecEnv
-from expgen.evaluation.evaluate import Evaluation, play_episodes, summarize
+from expgen.evaluation.evaluate import Evaluation, play_episodes, result_of, summarize
 from expgen.evaluation.exploration import Exploration, explore_episodes
 from expgen.evaluation.oracle import Oracle, make_oracle
 from expgen.evaluation.scores import Score, Split, append_scores, read_scores
@@ -71,13 +71,8 @@ class Scorer:
         """Rows for what the whole ensemble and its explorer have become."""
         loaded = load_run(self.folder, device=str(self.resources.device))
         who = Scored(self.config.algo, self.config.seed, loaded.name, loaded.env_steps)
-        play = self._play(lambda: load_run(self.folder, device=str(self.resources.device)).agent, None)
-        while True:
-            try:
-                next(play)
-            except StopIteration as finished:
-                self._record([score_row(self.config, who, split, evaluation) for split, evaluation, _ in finished.value])
-                return
+        played = result_of(self._play(lambda: load_run(self.folder, device=str(self.resources.device)).agent, None))
+        self._record([score_row(self.config, who, split, evaluation) for split, evaluation, _ in played])
 
     def _play(self, make_agent: Callable[[], Agent], knn: KnnConfig | None) -> Generator[None, None, list[Played]]:
         config, played = self.config, []
@@ -98,9 +93,9 @@ class Scorer:
         return played
 
     def _env(self, split: Split, full_view: bool) -> VecEnv:
-        config, num_envs = self.config, min(NUM_ENVS, self.config.eval_episodes)
-        threads = self.resources.env_threads
-        return make_env(config.env, levels_of(config, split), num_envs, config.seed, threads, full_view, **config.options)
+        config, threads = self.config, self.resources.env_threads
+        levels, num_envs = levels_of(config, split), min(NUM_ENVS, config.eval_episodes)
+        return make_env(config.env, levels, num_envs, config.seed, threads, full_view, **config.options)
 
     def _oracle(self) -> Oracle | None:
         """Made once: it remembers the levels it has counted."""
