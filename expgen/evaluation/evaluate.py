@@ -15,7 +15,6 @@ from expgen.envs.vec_env import LevelControl, Observation, VecEnv
 from expgen.errors import InputError
 from expgen.evaluation.statistics import mean_interval
 
-
 T = TypeVar("T")
 
 
