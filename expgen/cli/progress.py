@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from tqdm import tqdm
@@ -12,13 +13,14 @@ LINE_SECONDS = 10.0
 class Progress:
     """Follows the rows of metrics of all learners together."""
 
-    def __init__(self, total_steps: int) -> None:
+    def __init__(self, total_steps: int, done: Mapping[str, int] | None = None) -> None:
         self.total = total_steps
-        self.done: dict[str, int] = {}
+        self.done = dict(done or {})  # steps by learner
         self.latest: dict[str, float] = {}
         self.bar: Any = None
         if sys.stderr.isatty():
-            self.bar = tqdm(total=total_steps, unit="step", unit_scale=True, smoothing=0.05, dynamic_ncols=True)
+            begun = sum(self.done.values())
+            self.bar = tqdm(total=total_steps, initial=begun, unit="step", unit_scale=True, dynamic_ncols=True)
         self.began: tuple[float, int] | None = None
         self.printed = -LINE_SECONDS
 

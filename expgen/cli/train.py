@@ -95,8 +95,8 @@ class _Watch:
     def __init__(self) -> None:
         self.progress: Progress | None = None
 
-    def start(self, total_steps: int) -> None:
-        self.progress = Progress(total_steps)
+    def start(self, total_steps: int, done: dict[str, int]) -> None:
+        self.progress = Progress(total_steps, done)
 
     def row(self, learner: str, row: dict[str, float]) -> None:
         assert self.progress is not None

@@ -54,7 +54,7 @@ def train(
     device: str = "auto",
     resume: bool = False,
     adopt: Sequence[Path | str] = (),
-    on_start: Callable[[int], None] = lambda total_steps: None,
+    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
@@ -110,7 +110,7 @@ def _run(
     folder: RunFolder,
     config: TrainConfig,
     device: str,
-    on_start: Callable[[int], None],
+    on_start: Callable[[int, dict[str, int]], None],
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
@@ -139,7 +139,8 @@ def _run(
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
             events.start(learner.name, learner.env_steps)
-        on_start(sum(learner.schedule.env_steps for learner in learners))
+        total = sum(learner.schedule.env_steps for learner in learners)
+        on_start(total, {learner.name: learner.env_steps for learner in learners})
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 

@@ -32,6 +32,13 @@ class ReturnScaler:
         self.running_return = np.zeros(num_envs)  # G, [N]
         self.moments = Moments()
 
+    def begin(self, first: ndarray) -> None:
+        """Where `first` `[N]` is set the next step opens an episode: nothing was earned in it yet.
+
+        Only news where games were not restored with the rest: else the step that ended the episode said so.
+        """
+        self.running_return = self.running_return * ~first
+
     def __call__(self, reward: ndarray, ended: ndarray) -> ndarray:
         """`reward` and `ended` `[T, N]`, in the order they were paid → scaled rewards, float32.
 

@@ -45,6 +45,7 @@ class GameReward:
     def __call__(self, rollout: Rollout) -> Tensor:
         if self.scaler is None:
             return rollout.game_reward
+        self.scaler.begin(rollout.host_first.numpy()[0])
         scaled = self.scaler(rollout.host_reward.numpy(), rollout.host_first.numpy()[1:])
         return torch.from_numpy(scaled).to(rollout.device)
 

@@ -24,7 +24,9 @@ class EpisodeLog:
         `reward` `[T, N]` is what returns are sums of: the game's unless another is given.
         """
         reward = (rollout.host_reward.numpy() if reward is None else reward).astype(np.float64)
-        first = rollout.host_first.numpy()[1:]
+        first = rollout.host_first.numpy()
+        self.running = self.running * ~first[0]  # only news where games were not restored with the rest
+        first = first[1:]
         solved = rollout.host_solved.numpy()[1:]
         finished = []
         for t in np.flatnonzero(first.any(1)):

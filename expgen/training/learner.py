@@ -174,8 +174,6 @@ class Learner:
         self.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
         if self.reward.intrinsic is not None:
             self.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
-        if not isinstance(self.env, Snapshots):
-            self.episodes.running[:] = self.explored.running[:] = 0
         self.env_steps, self.updates, self.seconds = facts["env_steps"], facts["updates"], facts["seconds"]
 
 

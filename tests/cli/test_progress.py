@@ -55,3 +55,9 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal.getvalue()
     assert watch.bar.n == 1000 and "50%" in shown and "100%" in shown and "return 3.00 test 2.50" in shown
     assert "step/s" in shown and "\n" not in shown.rstrip("\n")
+
+
+def test_what_earlier_sittings_did_counts(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
+    watch.row("member0", {"env_steps": 2000})
+    assert capsys.readouterr().err.startswith("4,000/4,000 steps")
