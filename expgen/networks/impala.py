@@ -23,7 +23,7 @@ class ResidualBlock(nn.Module):
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv2(F.relu(self.conv1(F.relu(x))))
+        return self.conv2(F.relu_(self.conv1(F.relu(x)))).add_(x)
 
 
 class Stage(nn.Module):
