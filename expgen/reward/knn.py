@@ -47,6 +47,7 @@ class KnnConfig:
     neighbor_rank: int = setting(2, "which nearest neighbour r_I measures the distance to, k_NN", low=1)
     distance: Distance = setting("l2", "norm of the difference of two pooled frames")
     reward_transform: Transform = setting("raw", "r_I is the distance d itself, log(max(d, 1e-5)) or log(1 + d)")
+    reward_scale: float = setting(1.0, "factor of r_I in what is learnt from; returns are reported without it", low=0)
     memory_length: int = setting(500, "earlier frames of the episode a frame is compared with", low=1)
     pool: int = setting(3, "pixels per side of the cells frames are averaged over", low=1, high=LARGEST_POOL)
 
@@ -61,8 +62,8 @@ class KnnReward:
         self.intrinsic = torch.zeros(0, num_envs)  # [T, N] r_I of the last rollout
 
     def __call__(self, rollout: Rollout) -> Tensor:
-        """r_I of every step of the rollout, `[T, N]` float32 on its device."""
-        return self.measure(rollout.full, rollout.first)
+        """What each step of the rollout is paid, `[T, N]` float32 on its device: r_I, scaled for learning."""
+        return self.measure(rollout.full, rollout.first) * self.config.reward_scale
 
     def measure(self, full: Tensor, first: Tensor) -> Tensor:
         """r_I of T steps that lead through `full` `[T+1, N, …]`, of which slot 0 is the last of the call before."""
