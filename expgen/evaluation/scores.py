@@ -1,8 +1,10 @@
 """scores.csv: one row per agent, split and evaluation. Reports read these rows and nothing else."""
 
+import contextlib
 import csv
 import dataclasses
 import io
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,20 +40,35 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Score))
 
 
 def append_scores(path: Path, scores: Iterable[Score]) -> None:
-    """Add rows to `path`, with the header where the file is new; all rows or none."""
+    """Add rows to `path`, with the header where the file is new; all rows or none, and nothing to any other file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    size = None  # of the file as it was; None: not yet looked at
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.stat().st_size == 0:
+        size = path.stat().st_size if path.exists() else 0
+        if size == 0:
             writer.writerow(COLUMNS)
+        else:
+            _check_header(path)
         for score in scores:
             row = dataclasses.astuple(score)
             writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in row)
         with open(path, "a", newline="") as file:
             file.write(text.getvalue())
     except OSError as error:
+        if size is not None:
+            with contextlib.suppress(OSError):
+                os.truncate(path, size)
         raise InputError(f"cannot write {path}: {error.strerror}; accepted: a file in a writable folder") from None
+
+
+def _check_header(path: Path) -> None:
+    """An InputError unless the first line of `path` names our columns."""
+    header = ",".join(COLUMNS)
+    with open(path, "rb") as file:
+        if file.readline().rstrip(b"\r\n") != header.encode():
+            raise InputError(f"{path} is no score file; accepted: a new file, or a csv file with columns {header}")
 
 
 def read_scores(path: Path) -> Sequence[Score]:

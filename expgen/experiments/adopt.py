@@ -25,6 +25,11 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
         if (their_config.env, dict(their_config.options)) != (config.env, dict(config.options)):
             accepted = f"runs on {config.env} with these options"
             raise InputError(f"--adopt {run} plays {their_config.env}; accepted: {accepted}")
+        if any(level not in config.train_set for level in their_config.train_set.seeds or ()):
+            accepted = f"levels among --levels {config.levels}, so that test levels are unseen"
+            raise InputError(f"--adopt {run} has trained on levels {their_config.levels}; accepted: {accepted}")
+        if their_config.envs != config.envs:  # its games come along
+            raise InputError(f"--adopt {run} has --envs {their_config.envs}; accepted: {config.envs}, as here")
         plans = {plan.name: plan for plan in plans_of(their_config)}
         for name in other.learners():
             source = str((other.path / "checkpoints" / name).resolve())

@@ -126,6 +126,6 @@ def _rollout_size(config: TrainConfig) -> int:
 
 
 def hardware(device: torch.device) -> str:
-    """`NVIDIA H200, 16 cores` or `2 cores`."""
+    """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
     cores = f"{len(os.sched_getaffinity(0))} cores"
     return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

@@ -75,6 +75,9 @@ def train(
             if not resume:
                 raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
             config = _resumed_config(folder, env, algo, settings)
+        elif folder.learners() and not adopt:
+            missing = f"holds checkpoints but no {folder.config_file.name}"
+            raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
     adopt_from(folder, config, adopt)
     return _run(folder, config, device, on_start, on_row, should_stop)
 

@@ -47,9 +47,9 @@ class KnnConfig:
     neighbor_rank: int = setting(2, "which nearest neighbour r_I measures the distance to, k_NN", low=1)
     distance: Distance = setting("l2", "norm of the difference of two pooled frames")
     reward_transform: Transform = setting("raw", "r_I is the distance d itself, log(max(d, 1e-5)) or log(1 + d)")
-    reward_scale: float = setting(1.0, "factor of r_I in what is learnt from; returns are reported without it", low=0)
     memory_length: int = setting(500, "earlier frames of the episode a frame is compared with", low=1)
     pool: int = setting(3, "pixels per side of the cells frames are averaged over", low=1, high=LARGEST_POOL)
+    reward_scale: float = setting(1.0, "factor of r_I in what is learnt from; returns are reported without it", low=0)
 
 
 class KnnReward:

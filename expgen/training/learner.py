@@ -165,11 +165,15 @@ class Learner:
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue exactly from `checkpoint`; games that cannot be restored start new episodes."""
         tensors, facts = checkpoint
-        self.algorithm.load_state(tensors)
-        self.generator.set_state(tensors["generator"])
-        if isinstance(self.env, Snapshots):
-            self.env.restore(_as_arrays(under_prefix("env", tensors)))
-            self.rollout.state[0].copy_(tensors["memory"])
+        with self.lane.updating():
+            self.algorithm.load_state(tensors)
+            if isinstance(self.env, Snapshots):
+                self.env.restore(_as_arrays(under_prefix("env", tensors)))
+                self.rollout.state[0].copy_(tensors["memory"])
+        if tensors["generator"].shape == self.generator.get_state().shape:
+            self.generator.set_state(tensors["generator"])
+        else:  # of another kind of device, whose numbers cannot go on here: others than those drawn so far
+            self.generator.manual_seed(self.generator.initial_seed() + facts["env_steps"])
         self.reward.load_state(_as_arrays(under_prefix("reward", tensors)))
         self.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
         if self.reward.intrinsic is not None:

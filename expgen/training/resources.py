@@ -35,7 +35,7 @@ def resolve_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = device.partition(":")
-    if kind not in ("cpu", "cuda") or (index and not index.isdigit()):
+    if kind not in ("cpu", "cuda") or (":" in device and not index.isdigit()):
         raise InputError(f"--device is {device!r}; accepted: auto, cpu, cuda, cuda:N")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(f"--device is {device!r} but this machine has {torch.cuda.device_count()} GPUs; accepted: cpu")

@@ -56,6 +56,14 @@ def test_an_empty_file_gets_its_header(tmp_path: Path):
     assert len(read_scores(path)) == 1
 
 
+def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
+    path = tmp_path / "notes.md"
+    path.write_text("hello\n")
+    with pytest.raises(InputError, match=r"notes\.md is no score file; accepted: a new file, or a csv file"):
+        append_scores(path, [SCORE])
+    assert path.read_text() == "hello\n"
+
+
 ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
 
 

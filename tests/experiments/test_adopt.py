@@ -41,6 +41,8 @@ def test_what_was_trained_elsewhere_is_not_trained_again(small: Any, equal: Any,
         ({"members": 1}, "member1 finds no free place: all 1 are taken; accepted: more --members"),
         ({"features": 8}, "has network NetworkConfig.*features=16.*; accepted: NetworkConfig.*features=8"),
         ({"options": {"texture": 0}}, "plays minimaze; accepted: runs on minimaze with these options"),
+        ({"levels": "10"}, "has trained on levels 20; accepted: levels among --levels 10, so that"),
+        ({"envs": 4, "steps": 512}, "has --envs 8; accepted: 4, as here"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str, small: Any, parts: Path) -> None:

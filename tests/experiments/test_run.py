@@ -291,3 +291,10 @@ def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -
     small.train(tmp_path, 1, levels=range(10, 20), test_levels=[3])
     assert small.train(tmp_path, 2, levels=range(10, 20), test_levels=[3], resume=True).config.levels == "10:10"
     expgen.load_agent(tmp_path)
+
+
+def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match=r"holds checkpoints but no config\.json; accepted: a folder without them"):
+        small.train(tmp_path, 2)

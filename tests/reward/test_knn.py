@@ -316,3 +316,10 @@ def test_the_explorer_trains_resumes_bit_equal_and_reports_its_intrinsic_return(
     header, *rows = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
     last = dict(zip(header.split(","), rows[-1].split(",")))
     assert float(last["intrinsic_return"]) > 0 and "episode_return" in last
+
+
+def test_the_scale_is_for_learning_and_not_for_reporting():
+    plain, scaled = KnnReward(KnnConfig(), 3), KnnReward(KnnConfig(reward_scale=0.25), 3)
+    for rollout in rollouts(film(41), 20):
+        assert torch.equal(scaled(rollout), 0.25 * plain(rollout))
+        assert torch.equal(scaled.intrinsic, plain.intrinsic)

@@ -95,6 +95,17 @@ def test_interrupted_anywhere_it_ends_the_same(
     assert parts == whole and len(whole) == 6
 
 
+def test_a_checkpoint_of_another_kind_of_device_goes_on_with_new_random_numbers(small: Any, tmp_path: Path) -> None:
+    live(small_learner(small, 2), tmp_path, stop_after=1)
+    checkpoint, learner = latest_checkpoint(tmp_path), small_learner(small, 2)
+    assert checkpoint is not None
+    fresh = learner.generator.get_state()
+    checkpoint.tensors["generator"] = torch.zeros(16, dtype=torch.uint8)  # as a GPU's
+    learner.resume(checkpoint)
+    assert not torch.equal(learner.generator.get_state(), fresh)
+    assert len(live(learner, tmp_path)) == 1
+
+
 @on_procgen
 def test_a_procgen_run_resumes_exactly(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     gaps = {"levels": "3,5,8", "algo": "ppo-gru"}  # a set whose levels we replace by hand

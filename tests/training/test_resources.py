@@ -15,7 +15,7 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) ->
         assert resolve_device("auto").type == kind
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x"])
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x", "cuda:"])
 def test_other_names_are_refused(device: str) -> None:
     with pytest.raises(InputError, match="accepted: auto, cpu, cuda, cuda:N"):
         resolve_device(device)
