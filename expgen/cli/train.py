@@ -24,6 +24,8 @@ def main(argv: Sequence[str]) -> int:
     if options:
         arguments["options"] = options
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
+    if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
+        RunFolder(arguments["run"]).read_config()  # nothing says what to start where there is no run
     with _StopSignals() as signals:
         watch = _Watch()
         try:

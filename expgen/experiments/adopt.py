@@ -49,6 +49,8 @@ def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, wha
         raise InputError(f"{what} is {theirs.algo}; accepted: {accepted}")
     if kind[0].network != theirs.network:
         raise InputError(f"{what} has network {theirs.network}; accepted: {kind[0].network}")
+    if kind[0].reward != theirs.reward:
+        raise InputError(f"{what} learnt from {theirs.reward}; accepted: {kind[0].reward}")
     taken = set(folder.learners())
     for plan in kind:
         if plan.name not in taken:

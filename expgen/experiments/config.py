@@ -25,6 +25,7 @@ class ExplorerConfig:
     """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
 
     steps: int = setting(100_000_000, "environment steps", low=1)
+    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
     reward: KnnConfig = KnnConfig()
@@ -56,10 +57,10 @@ class TrainConfig:
     explorer: ExplorerConfig | None = None
     consensus: ConsensusConfig | None = None
 
-    def whole_rollouts(self, steps: int) -> int:
-        """The most steps, up to `steps`, that are whole rollouts."""
-        size = self.envs * self.rollout_steps
-        return steps // size * size
+    def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
+        """The most steps, up to those of `part`, that are whole rollouts of it."""
+        size = self.envs * part.rollout_steps
+        return part.steps // size * size
 
     @property
     def game(self) -> str:
@@ -88,13 +89,15 @@ class TrainConfig:
         for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
             if part is None:
                 continue
-            if not self.whole_rollouts(part.steps):
-                flag, least = flag_of(prefix + "steps"), self.envs * self.rollout_steps
+            if not self.whole_rollouts(part):
+                flag, least = flag_of(prefix + "steps"), self.envs * part.rollout_steps
                 raise InputError(f"{flag} is {part.steps}; accepted: {least} (one rollout) or more")
             ppo = part.algorithm
             if self.envs < ppo.minibatches and ppo.minibatch_order == "columns":
                 flag = flag_of(prefix + "minibatches")
                 raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({self.envs})")
+        if self.seed + self.members > 2**31:
+            raise InputError(f"--seed is {self.seed}; accepted for {self.members} members: 0 to {2**31 - self.members}")
         if self.consensus is not None and self.consensus.leader >= self.members:
             raise InputError(f"--leader is {self.consensus.leader}; accepted: 0 to {self.members - 1}")
         return self

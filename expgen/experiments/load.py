@@ -57,6 +57,9 @@ def load_run(
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
+    if size < config.members and settings.min_agree and "min_agree" not in (consensus or {}):
+        quorum = max(1, round(settings.min_agree * size / config.members))  # as large a part of them as of all
+        settings = dataclasses.replace(settings, min_agree=quorum)
     names = [f"member{index}" for index in range(size)] + ([EXPLORER] if settings.fallback == "explorer" else [])
     policies = [load_policy(folder, name, device) for name in names]
     members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None

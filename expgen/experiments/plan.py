@@ -24,6 +24,7 @@ class LearnerPlan:
     seed: int
     levels: LevelSet
     steps: int  # whole rollouts
+    rollout_steps: int
     network: NetworkConfig
     algorithm: Any
     reward: Any
@@ -39,7 +40,8 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
             algo,
             config.seed + index,
             member_levels(config, config.seed + index),
-            config.whole_rollouts(config.steps),
+            config.whole_rollouts(config),
+            config.rollout_steps,
             config.network,
             config.algorithm,
             config.reward,
@@ -48,9 +50,8 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     ]
     if config.explorer is not None and recipe.explorer is not None:
         part = config.explorer
-        steps = config.whole_rollouts(part.steps)
-        what = (part.network, part.algorithm, part.reward)
-        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, steps, *what))
+        what = (config.whole_rollouts(part), part.rollout_steps, part.network, part.algorithm, part.reward)
+        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *what))
     return plans
 
 
@@ -83,7 +84,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     observation = env.observe()
     rollout = Rollout(
         env.spec,
-        config.rollout_steps,
+        plan.rollout_steps,
         config.envs,
         algorithm.policy.state_size,
         resources.device,

@@ -46,23 +46,40 @@ QUORUM = {
     "plunder": 2, "caveflyer": 2, "coinrun": 1, "chaser": 2, "climber": 2, "dodgeball": 2, "leaper": 1, "ninja": 2,
 }  # fmt: skip
 # What an explorer trained beside an ensemble shares with the members' preset.
-SHARED_WITH_EXPLORER = ("steps", "learning_rate", "minibatches", "epochs")
+SHARED_WITH_EXPLORER = ("steps", "rollout_steps", "learning_rate", "minibatches", "epochs")
+# The laptop's explorer on minimaze: short rollouts for many updates, convolutions since what it learns is local, and
+# r_I at the scale it has in ProcGen's Maze, which suits the value's clip range. 95 % of the oracle's cells on training
+# levels and 83 % on unseen ones after 1.5M steps.
+LAPTOP_EXPLORER = {
+    "rollout_steps": 32, "minibatches": 4, "learning_rate": 5e-4, "encoder": "conv", "features": 128,
+    "reward_scale": 0.15,
+}  # fmt: skip
+LAPTOP_ENSEMBLE = {"members": 5, "min_agree": 5, "steps": 1_500_000, "explorer_steps": 1_500_000}
 
 
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
     """The settings of `algo` that depend on what it plays."""
     values: dict[str, Any] = {}
+    on_a_laptop = preset == "laptop" and env == "minimaze"
     if beside := recipe_of(algo).explorer:
         common = {name: value for name, value in preset_values(preset, env).items() if name in SHARED_WITH_EXPLORER}
         explorer = {**common, **game_values(beside, env, preset)}
         values = {f"explorer_{name}": value for name, value in explorer.items()}
-        if env.startswith("procgen:") and env.partition(":")[2] in QUORUM:
-            values["min_agree"] = QUORUM[env.partition(":")[2]]
+        if on_a_laptop:
+            values |= LAPTOP_ENSEMBLE
+    if algo == "maxent" and on_a_laptop:
+        values |= LAPTOP_EXPLORER
     if algo in GAME_VALUES:
-        values = {"gamma": recipe_of(algo).config.gamma, **GAME_VALUES[algo].get(env, {})}
+        values |= {"gamma": recipe_of(algo).config.gamma, **GAME_VALUES[algo].get(env, {})}
     if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:
         values["steps"] = PAPER_STEPS[algo]
     return values
+
+
+def paper_quorum(env: str, members: int) -> int:
+    """The paper's quorum in proportion to the ensemble's size; 0, more than half, where it has none."""
+    of_ten = QUORUM.get(env.removeprefix("procgen:"), 0)
+    return max(1, round(of_ten * members / 10)) if of_ten else 0
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:

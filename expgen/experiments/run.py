@@ -12,7 +12,7 @@ from expgen.errors import InputError
 from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
 from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
-from expgen.experiments.presets import default_preset, game_values, preset_values
+from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
 from expgen.networks.actor_critic import Policy
@@ -43,7 +43,10 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    return with_values(config, settings).checked()
+    config = with_values(config, settings)
+    if config.consensus is not None and config.consensus.min_agree == 0:
+        config = with_values(config, {"min_agree": paper_quorum(env, config.members)})
+    return config.checked()
 
 
 def train(

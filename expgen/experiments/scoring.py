@@ -53,6 +53,7 @@ class Scorer:
         """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv."""
         plain = copy.deepcopy(policy)
         plain.encode = plain.encoder.forward  # whatever training runs on
+        plain.encoder.is_bfloat16 = False  # and as evaluated later
         who = Scored(plan.algo, plan.seed, plan.name, env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
         played = yield from self._play(lambda: PolicyAgent(plain, self.config.seed), knn)

@@ -38,12 +38,12 @@ def test_settings_of_the_explorer_have_names_of_their_own() -> None:
     config = make_config(algo="expgen", gamma=0.98, explorer_gamma=0.7, explorer_steps=10**6, explorer_neighbor_rank=3)
     member, explorer = plans_of(config)[0], plans_of(config)[-1]
     assert (member.algorithm.gamma, explorer.algorithm.gamma, explorer.reward.neighbor_rank) == (0.98, 0.7, 3)
-    assert explorer.steps == 10**6 // 8192 * 8192
+    assert explorer.steps == 10**6 // 2048 * 2048 and explorer.rollout_steps == 32
     with pytest.raises(InputError, match="'explorer_colour' is unknown to --algo expgen"):
         make_config(algo="expgen", explorer_colour=1)
     with pytest.raises(InputError, match="'explorer_gamma' is unknown to --algo ppo"):
         make_config(algo="ppo", explorer_gamma=0.5)
-    with pytest.raises(InputError, match="--explorer-steps is 7; accepted: 8192"):
+    with pytest.raises(InputError, match="--explorer-steps is 7; accepted: 2048"):
         make_config(algo="expgen", explorer_steps=7)
 
 
@@ -51,7 +51,12 @@ def test_the_quorum_is_the_paper_s_where_it_has_one() -> None:
     for game, quorum in (("maze", 6), ("heist", 8), ("jumper", 4), ("miner", 2)):
         config = make_config(f"procgen:{game}", "expgen")
         assert config.consensus is not None and config.consensus.min_agree == quorum
-    elsewhere = make_config(algo="expgen").consensus
+    for members, quorum in ((4, 2), (5, 3), (10, 6)):  # in proportion
+        consensus = make_config("procgen:maze", "expgen", members=members).consensus
+        assert consensus is not None and consensus.min_agree == quorum
+    given = make_config("procgen:maze", "expgen", members=4, min_agree=6).consensus
+    assert given is not None and given.min_agree == 6  # an impossible one plays as the explorer, if that is asked for
+    elsewhere = make_config(algo="expgen", preset="paper").consensus
     assert elsewhere is not None and elsewhere.quorum(10) == 6
 
 
@@ -73,7 +78,7 @@ def test_the_config_of_a_population_survives_json() -> None:
 
 def test_a_population_trains_resumes_and_is_scored_as_a_whole(small: Any, equal: Any, tmp_path: Path) -> None:
     changes = {"algo": "expgen", "members": 2, "eval_every": 2 * small.update_steps, "explorer_features": 16}
-    changes |= {"explorer_steps": 3 * small.update_steps, "explorer_minibatches": 2}
+    changes |= {"explorer_steps": 3 * small.update_steps, "explorer_rollout_steps": 16, "explorer_minibatches": 2}
     small.train(tmp_path / "whole", 2, **changes)
     stop = iter([False, False, False, *[True] * 20])
     small.train(tmp_path / "cut", 2, should_stop=stop.__next__, resume=True, **changes)
