@@ -254,7 +254,8 @@ def test_discounts_and_cells_by_game():
     assert (config.algorithm.gamma, config.steps, config.network.memory) == (0.9, 100_000_000, "gru")
     assert config.reward == KnnConfig(2, "l2", "raw", 500, 3)
     config = make_config("minimaze", "maxent")
-    assert config.reward == dataclasses.replace(KnnConfig(), pool=1, reward_scale=0.15) and config.algorithm.gamma == 0.9
+    assert config.reward == dataclasses.replace(KnnConfig(), pool=1, reward_scale=0.15)
+    assert config.algorithm.gamma == 0.9
     assert make_config("gymnasium:CartPole-v1", "maxent", "laptop").algorithm.gamma == 0.9  # not the preset's
 
 
