@@ -76,15 +76,20 @@ class TrainConfig:
     def test_set(self) -> LevelSet:
         """The levels scored on; `all` means all but the training levels."""
         test = LevelSet.parse(self.test_levels, "--test-levels")
-        return test.without(self.train_set) if test.seeds is None else test
+        return test.without(self.train_set) if test.seeds is None and self.has_unseen_levels else test
+
+    @property
+    def has_unseen_levels(self) -> bool:
+        """Whether anything is left to be tested on; not where an environment knows no levels and plays `all`."""
+        return self.train_set.seeds is not None
 
     def checked(self) -> "TrainConfig":
         """This config, or an InputError that says what is wrong with it."""
         recipe_of(self.algo)
         check_config(self)
-        if self.train_set.seeds is None:
+        if not self.has_unseen_levels and not self.env.startswith("envpool:"):
             raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
-        if self.test_set.overlaps(self.train_set):
+        if self.has_unseen_levels and self.test_set.overlaps(self.train_set):
             raise InputError(f"--test-levels {self.test_levels} overlap --levels {self.levels}; accepted: disjoint")
         for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
             if part is None:

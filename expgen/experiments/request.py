@@ -53,6 +53,8 @@ class ScoredAgent(NamedTuple):
 def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredAgent]:
     """Each agent asked for."""
     config, _ = folder.read_config()
+    if not config.has_unseen_levels and (request.split == "test" or request.levels is not None):
+        raise InputError(f"--split is test but {config.env} has no levels to leave unseen; accepted: --split train")
     split, level_set = request.split, levels_of(config, request.split)
     if request.levels is not None:
         split, level_set = _split_of(config, request.levels)

@@ -77,7 +77,7 @@ class Scorer:
 
     def _play(self, make_agent: Callable[[], Agent], knn: KnnConfig | None) -> Generator[None, None, list[Played]]:
         config, played = self.config, []
-        splits: tuple[Split, ...] = ("train", "test")
+        splits: tuple[Split, ...] = ("train", "test") if config.has_unseen_levels else ("train",)
         for split in splits:
             env = self._env(split, full_view=knn is not None)
             exploration = None

@@ -17,6 +17,7 @@ import pytest
 import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run import default_folder, make_config
 from expgen.experiments.run_folder import RunFolder
 
@@ -298,3 +299,12 @@ def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tm
     (tmp_path / "config.json").unlink()
     with pytest.raises(InputError, match=r"holds checkpoints but no config\.json; accepted: a folder without them"):
         small.train(tmp_path, 2)
+
+
+def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any, tmp_path: Path) -> None:
+    pytest.importorskip("envpool", reason="EnvPool is an optional extra")
+    changes = {"env": "envpool:CartPole-v1", "levels": "all", "eval_every": small.update_steps}
+    assert small.train(tmp_path / "run", 1, **changes).is_complete
+    assert [row.split for row in read_scores(tmp_path / "run" / "scores.csv")] == ["train"]
+    with pytest.raises(InputError, match="has no levels to leave unseen; accepted: --split train"):
+        next(score_run(RunFolder(tmp_path / "run"), EvaluationRequest()))
