@@ -17,6 +17,8 @@ from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.settings import check_config, flag_of, is_of_type, setting
 
+# Options of ProcGen under which a level set means nothing: one fixed level, or levels that follow from the last.
+UNSPLITTABLE = (("distribution_mode", "exploration"), ("use_sequential_levels", True))
 EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
 
 
@@ -91,6 +93,9 @@ class TrainConfig:
             raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
         if self.has_unseen_levels and self.test_set.overlaps(self.train_set):
             raise InputError(f"--test-levels {self.test_levels} overlap --levels {self.levels}; accepted: disjoint")
+        for option, value in UNSPLITTABLE:
+            if self.options.get(option) == value:
+                raise InputError(f"--option {option}={value} leaves the level set; accepted: a value that keeps to it")
         for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
             if part is None:
                 continue

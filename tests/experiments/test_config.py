@@ -10,6 +10,7 @@ from expgen.algorithms.algorithm import RECIPES
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig, default_config, with_values
+from expgen.experiments.run import make_config
 
 
 @pytest.mark.parametrize("algo", RECIPES)
@@ -113,3 +114,10 @@ def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
     config = with_values(default_config("ppo"), {"minibatches": 64, "minibatch_order": "shuffled"})
     assert config.checked() is config
+
+
+@pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
+def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="leaves the level set; accepted: a value that keeps to it"):
+        make_config("procgen:coinrun", options=option)
+    assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
