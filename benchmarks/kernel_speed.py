@@ -2,14 +2,16 @@
 
     python benchmarks/kernel_speed.py [--search]
 
-`--search` times each kernel over block sizes and warps; the defaults in `expgen/kernels` are what it found on an H200.
+`--search` times each kernel over block sizes and warps; the defaults in `expgen/kernels` are the best on an H200.
 """
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import triton
-from torch import nn
+from torch import Tensor, nn
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.kernels.conv3x3 import conv3x3, weight_gradient
@@ -23,10 +25,16 @@ from expgen.networks.memory import Memory
 
 BATCH = 2048
 SHAPES = ((32, 16, 16), (32, 16, 32), (32, 32, 16), (16, 32, 32), (8, 32, 32))  # side, channels in, out
+CONV_OPTIONS = [(64, 4), (128, 4), (128, 8), (256, 8)]  # block, warps
+# parts, block, warps, stages
+SUM_OPTIONS = [(264, 64, 2, 3), (528, 64, 2, 3), (528, 64, 4, 3), (528, 128, 4, 2), (1056, 32, 2, 3)]
+STEM_SUM_OPTIONS = [(264, 64, 4, 1), (528, 64, 4, 1), (528, 64, 4, 2), (528, 128, 4, 2), (1056, 64, 4, 1)]
 
 
-def microseconds(work) -> float:
-    return 1000 * triton.testing.do_bench(work, warmup=10, rep=40, return_mode="median")
+def microseconds(work: Callable[..., Any], *arguments: Any, **named: Any) -> int:
+    """The median of some 40 ms of calls."""
+    call = lambda: work(*arguments, **named)  # noqa: E731
+    return round(1000 * triton.testing.do_bench(call, warmup=10, rep=40, return_mode="median"))
 
 
 def encoder() -> ImpalaEncoder:
@@ -38,106 +46,95 @@ def encoder() -> ImpalaEncoder:
     return policy.encoder
 
 
-def relative(a: torch.Tensor, b: torch.Tensor) -> float:
+def pictures(batch: int) -> Tensor:
+    return torch.randint(0, 256, (batch, 64, 64, 3), dtype=torch.uint8, device="cuda")
+
+
+def noise(*shape: int) -> Tensor:
+    return torch.randn(*shape, device="cuda").bfloat16()
+
+
+def distance(a: Tensor, b: Tensor) -> float:
     return ((a - b).norm() / b.norm()).item()
 
 
-def compare() -> None:
-    """Output and gradients of the whole encoder, ours and the library's bf16, beside float32."""
-    module = encoder()
-    obs = torch.randint(0, 256, (256, 64, 64, 3), dtype=torch.uint8, device="cuda")
-    weight = torch.randn(256, 256, device="cuda")
+def forward(encode: Callable[[Tensor], Tensor], obs: Tensor) -> None:
+    with torch.no_grad():
+        encode(obs)
 
-    def run(encode, is_bfloat16=False):
+
+def forward_and_back(encode: Callable[..., Tensor], *inputs: Tensor) -> None:
+    encode(*inputs).square().sum().backward()
+
+
+def compare_encoders() -> None:
+    """Output and gradients of the whole encoder, ours and the library's bf16, beside float32; then their times."""
+    module, obs, weight = encoder(), pictures(256), torch.randn(256, 256, device="cuda")
+
+    def run(encode: Callable[[Tensor], Tensor], is_bfloat16: bool = False) -> tuple[Tensor, ...]:
         module.is_bfloat16 = is_bfloat16
         out = encode(obs)
-        return out.detach(), torch.autograd.grad((out * weight).sum(), list(module.parameters()))
+        return out.detach(), *torch.autograd.grad((out * weight).sum(), list(module.parameters()))
 
     torch.backends.cudnn.allow_tf32 = False
-    exact, exact_grads = run(module.forward)
-    for name, (out, grads) in {"library": run(module.forward, True), "ours": run(FusedImpala(module))}.items():
-        worst = max(relative(g, e) for g, e in zip(grads, exact_grads, strict=True))
-        print(f"{name}: output off by {relative(out, exact):.4f} of its norm, the worst gradient by {worst:.4f}")
-
-
-def time_encoders() -> None:
-    module = encoder()
-    fused, compiled = FusedImpala(module), torch.compile(module.forward, dynamic=False)
+    exact = run(module.forward)
+    for name, found in {"library": run(module.forward, True), "ours": run(FusedImpala(module))}.items():
+        off, *gradients = (distance(a, b) for a, b in zip(found, exact, strict=True))
+        print(f"{name}: output off by {off:.4f} of its norm, the worst gradient by {max(gradients):.4f}")
+    compiled = torch.compile(module.forward, dynamic=False)
     for batch in (32, BATCH):
-        obs = torch.randint(0, 256, (batch, 64, 64, 3), dtype=torch.uint8, device="cuda")
-        for name, encode in {"ours": fused, "compiled": compiled}.items():
+        obs = pictures(batch)
+        for name, encode in {"ours": FusedImpala(module), "compiled": compiled}.items():
             module.is_bfloat16 = name == "compiled"
-
-            def both():
-                module.zero_grad()
-                encode(obs).square().sum().backward()
-
-            def forward():
-                with torch.no_grad():
-                    encode(obs)
-
-            print(f"batch {batch} {name}: forward {microseconds(forward):.0f} µs, with backward {microseconds(both):.0f} µs")
+            there, both = microseconds(forward, encode, obs), microseconds(forward_and_back, encode, obs)
+            print(f"encoder, batch {batch}, {name}: forward {there} µs, with backward {both} µs", flush=True)
 
 
-def time_memory() -> None:
+def compare_memories() -> None:
     memory = Memory(256, 256).cuda()
     memory.initialise(torch.Generator("cuda").manual_seed(0))
     x = torch.randn(512, 4, 256, device="cuda", requires_grad=True)
-    first = torch.rand(512, 4, device="cuda") < 1 / 200
-    state = torch.randn(4, 256, device="cuda")
-    outs = {}
-    for name, run in {"ours": FusedGru(memory.gru), "pieces": memory.in_pieces}.items():
-        out = run(x, first, state)
-        outs[name] = out, torch.autograd.grad(out.square().sum(), [x, *memory.parameters()])
-        print(f"gru {name}: forward {microseconds(lambda: run(x, first, state)):.0f} µs,",
-              f"with backward {microseconds(lambda: run(x, first, state).sum().backward()):.0f} µs")
-    a, b = outs["ours"], outs["pieces"]
-    print("gru: off by", relative(a[0], b[0]), "gradients", [round(relative(g, e), 4) for g, e in zip(a[1], b[1])])
+    inputs = x, torch.rand(512, 4, device="cuda") < 1 / 200, torch.randn(4, 256, device="cuda")
+    found = []
+    for name, run in {"library": memory.in_pieces, "ours": FusedGru(memory.gru)}.items():
+        out = run(*inputs)
+        found.append((out.detach(), *torch.autograd.grad(out.square().sum(), [x, *memory.parameters()])))
+        print(f"gru, {name}: forward {microseconds(run, *inputs)} µs,", end=" ")
+        print(f"with backward {microseconds(forward_and_back, run, *inputs)} µs", flush=True)
+    print("gru: output and gradients off by", [round(distance(a, b), 4) for a, b in zip(*found, strict=True)])
 
 
-def search(only: int | None = None) -> None:
+def search() -> None:
     """Each kernel over block sizes, warps and parts."""
-    for side, ci, co in SHAPES if only is None else SHAPES[only : only + 1]:
-        x = torch.randn(BATCH, side, side, ci, device="cuda").bfloat16()
-        dy = torch.randn(BATCH, side, side, co, device="cuda").bfloat16()
-        w = torch.randn(12 * ci * co, device="cuda").bfloat16()
-        b = torch.randn(co, device="cuda")
-        skip = dy if ci == co else None
+    for side, ci, co in SHAPES:
+        x, dy, weight = noise(BATCH, side, side, ci), noise(BATCH, side, side, co), noise(9 * ci * co)
+        bias, skip = torch.randn(co, device="cuda"), dy if ci == co else None
         times = {
-            (block, warps): microseconds(lambda: conv3x3(x, w, co, b, skip=skip, relu_in=True, block=block, warps=warps))
-            for block, warps in ((64, 4), (128, 4), (128, 8), (256, 8))
+            (block, warps): microseconds(conv3x3, x, weight, co, bias, None, skip, True, block=block, warps=warps)
+            for block, warps in CONV_OPTIONS
         }
-        print(f"conv {side} {ci}->{co}:", {key: round(t) for key, t in times.items()}, flush=True)
-        options = [(264, 64, 4, 3), (528, 64, 4, 3), (1056, 64, 4, 2), (528, 128, 4, 2), (528, 128, 8, 3), (528, 64, 4, 2)]
-        times = {option: microseconds(lambda: weight_gradient(x, dy, True, *option)) for option in options}
-        print(f"weights {side} {ci}->{co}:", {key: round(t) for key, t in times.items()}, flush=True)
-    if only is not None and only < len(SHAPES):
-        return
-    obs = torch.randint(0, 256, (BATCH, 64, 64, 3), dtype=torch.uint8, device="cuda")
-    w, b = torch.randn(3 * 64 * 16, device="cuda").bfloat16(), torch.randn(16, device="cuda")
-    times = {k: microseconds(lambda: stem(obs, w, b, 16, *k)) for k in ((32, 4), (64, 4), (128, 4), (128, 8))}
-    print("stem:", {key: round(t) for key, t in times.items()}, flush=True)
-    y, winner = stem(obs, w, b, 16)
-    options = [(264, 64, 4, 2), (528, 64, 4, 2), (528, 128, 4, 2), (528, 64, 4, 1), (1056, 64, 4, 2)]
-    times = {option: microseconds(lambda: stem_weight_gradient(obs, y, winner, *option)) for option in options}
-    print("stem weights:", {key: round(t) for key, t in times.items()}, flush=True)
+        print(f"convolution {side} {ci}->{co}:", times, flush=True)
+        times = {option: microseconds(weight_gradient, x, dy, True, *option) for option in SUM_OPTIONS}
+        print(f"weight gradient {side} {ci}->{co}:", times, flush=True)
+    obs, expanded, bias = pictures(BATCH), noise(3 * 64 * 16), torch.randn(16, device="cuda")
+    options = [(64, 2), (64, 4), (128, 4), (128, 8)]
+    print("stem:", {option: microseconds(stem, obs, expanded, bias, 16, *option) for option in options}, flush=True)
+    y, winner = stem(obs, expanded, bias, 16)
+    times = {option: microseconds(stem_weight_gradient, obs, y, winner, *option) for option in STEM_SUM_OPTIONS}
+    print("stem's weight gradient:", times, flush=True)
     for side in (32, 16):
-        x = torch.randn(BATCH, side, side, 32, device="cuda").bfloat16()
-        print("pool", side, {n: round(microseconds(lambda: max_pool(x, n))) for n in (32, 64, 128, 256)})
+        x = noise(BATCH, side, side, 32)
+        print(f"pool {side}:", {block: microseconds(max_pool, x, block) for block in (32, 64, 128)})
         y, winner = max_pool(x)
-        print("unpool", side, {n: round(microseconds(lambda: max_pool_gradient(y, winner, n))) for n in (32, 64, 128, 256)})
+        times = {block: microseconds(max_pool_gradient, y, winner, block) for block in (32, 64, 128)}
+        print(f"pool's gradient {side}:", times, flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--search", action="store_true")
-    parser.add_argument("--only", type=int, help="search one family alone, to fill the compiler's cache in parallel")
     arguments = parser.parse_args()
-    if arguments.only is not None:
-        search(arguments.only)
-        raise SystemExit
-    compare()
-    time_memory()
-    time_encoders()
+    compare_encoders()
+    compare_memories()
     if arguments.search:
         search()

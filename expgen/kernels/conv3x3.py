@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+
 @triton.jit
 def _shifted(x, pixel, row, col, valid, dy, dx, H: tl.constexpr, W: tl.constexpr, C: tl.constexpr):
     """The pixels `(dy, dx)` away from `pixel`, `[pixels, C]`, zero outside the picture."""

@@ -141,7 +141,7 @@ class _Scan(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         keep, start, weight, out, gates = ctx.saved_tensors
         num_steps, num_envs, size = out.shape
         before = torch.cat([start.unsqueeze(0), out[:-1]]) * keep.unsqueeze(-1)  # [T, N, S]
@@ -169,13 +169,14 @@ class FusedGru:
     """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`; the weights are `gru`'s."""
 
     def __init__(self, gru: nn.GRU, product: torch.dtype = torch.bfloat16) -> None:
-        self.gru, self.product = gru, product
+        self.weights = list(gru.parameters())  # W_x, W_h and their biases
+        self.product = product
 
     def __call__(self, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
-        gru = self.gru
-        a = F.linear(x.to(self.product), gru.weight_ih_l0.to(self.product)).float() + gru.bias_ih_l0
+        weight_x, weight_h, bias_x, bias_h = self.weights
+        a = F.linear(x.to(self.product), weight_x.to(self.product)).float() + bias_x
         keep = (~first).to(state.dtype)
-        return _Scan.apply(a, keep, state.contiguous(), gru.weight_hh_l0, gru.bias_hh_l0, self.product)
+        return _Scan.apply(a, keep, state.contiguous(), weight_h, bias_h, self.product)
 
 
 def can_fuse_gru(gru: nn.GRU) -> bool:

@@ -1,5 +1,7 @@
 """`networks.impala.ImpalaEncoder` with its convolutions done by our kernels and its linear layer in bfloat16."""
 
+from typing import TypeGuard
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -8,12 +10,12 @@ from expgen.kernels.impala_trunk import STEM_INPUTS, FusedTrunk
 from expgen.networks.impala import STAGE_CHANNELS, ImpalaEncoder
 
 
-def can_fuse(encoder: nn.Module) -> bool:
+def can_fuse(encoder: nn.Module) -> TypeGuard[ImpalaEncoder]:
     """Whether the kernels compute this encoder: the standard widths, three colours, sides that halve three times."""
     if type(encoder) is not ImpalaEncoder:
         return False
     height, width, colours = encoder.obs_shape
-    channels = tuple(stage.conv.out_channels for stage in encoder.stages)
+    channels = tuple(stage.conv.out_channels for stage in encoder.stages)  # type: ignore[union-attr]
     return channels == STAGE_CHANNELS and colours == STEM_INPUTS and height % 8 == 0 and width % 8 == 0
 
 

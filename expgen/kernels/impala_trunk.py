@@ -36,7 +36,7 @@ class FusedTrunk:
     def __init__(self, encoder: ImpalaEncoder, dtype: torch.dtype = torch.bfloat16) -> None:
         self.dtype = dtype
         self.convs = [conv for conv in encoder.modules() if isinstance(conv, nn.Conv2d)]
-        self.parameters = [parameter for conv in self.convs for parameter in (conv.weight, conv.bias)]
+        self.parameters = [parameter for conv in self.convs for parameter in conv.parameters()]  # weight, bias, …
         device = self.parameters[0].device
         self.zero = torch.zeros(1, device=device)
         self.index, self.sizes = self._packing()
@@ -96,7 +96,7 @@ class _Trunk(torch.autograd.Function):
         return x
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         packed: list[Packed] = ctx.packed
         obs, *kept = ctx.saved_tensors
         sums: list[Tensor] = []  # of the convolutions from the last to the first

@@ -110,6 +110,7 @@ def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
         with lanes[1].updating():
             cuda.carry_over()
         plain.carry_over()
+    lanes[1].close()
 
 
 @pytest.mark.gpu
@@ -120,6 +121,7 @@ def test_a_cuda_lane_follows_weights_changed_by_an_update():
     with lane.updating(), torch.no_grad():
         policy.policy_head.bias[7] = 1e6
     assert all((action == 7).all() for action in play(lane, rollout, PICTURES))
+    lane.close()
 
 
 @pytest.mark.gpu
