@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.vec_env import LevelControl, Observation, Snapshots, VecEnv
+from expgen.envs.vec_env import LevelControl, Observation, Pictured, Snapshots, VecEnv
 
 WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
 AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
@@ -14,6 +14,10 @@ AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
 
 class _ControlledEnv(VecEnv, LevelControl, Snapshots, Protocol):
     """An environment whose games can be saved and sent to a chosen level."""
+
+
+class _PicturedEnv(VecEnv, Pictured, Protocol):
+    """An environment that can be watched."""
 
 
 class UncentredTwin:
@@ -78,7 +82,7 @@ class HiddenMaze:
     its games can neither be saved nor sent to a level: this is a VecEnv and no more.
     """
 
-    def __init__(self, env: VecEnv) -> None:
+    def __init__(self, env: _PicturedEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env = env
         bare = env.observe()
@@ -103,6 +107,10 @@ class HiddenMaze:
             self._masked[self._shown] = self._bare[self._shown]
             self._is_stale = False
         return self._seen
+
+    def picture(self, env: int) -> ndarray:
+        """What the agent cannot see; see ProcgenEnv."""
+        return self._env.picture(env)
 
     def close(self) -> None:
         """Close the maze."""
