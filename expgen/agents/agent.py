@@ -25,8 +25,8 @@ class PolicyAgent:
     """A policy that samples its actions; remembers what the policy's memory asks for.
 
     `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
-    policy has memory, which is what sets an explorer apart from the members it plays beside. `output` is what the policy
-    said last, for the inspector.
+    policy has memory, which is what sets an explorer apart from the members it plays beside. `output` is what the
+    policy said last, for the inspector.
     """
 
     def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None) -> None:

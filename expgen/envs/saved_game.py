@@ -2,7 +2,7 @@
 
 Little-endian, as ProcGen 0.10.7 writes it: format version; name; 12 options; grid step; first level and end of the
 level range; game type; game number; level generator; game generator; reward; done; level complete; action; time limit;
-level; nine more numbers; and then the level's contents: number of cells; number of entities; the entities; 19 numbers; a
+level; nine numbers; and then the level's contents: number of cells; number of entities; the entities; 19 numbers; a
 generator; width and height in cells; and more. Strings and generators carry their length in front.
 """
 

@@ -83,3 +83,7 @@ class Pictured(Protocol):
 
     def picture(self, env: int) -> ndarray:
         """One game as a person would want to see it, `[H, W, 3]` uint8; call between `observe` and `act`."""
+
+
+class PicturedEnv(VecEnv, Pictured, Protocol):
+    """An environment that can be watched."""

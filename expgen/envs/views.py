@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.vec_env import LevelControl, Observation, Pictured, Snapshots, VecEnv
+from expgen.envs.vec_env import LevelControl, Observation, PicturedEnv, Snapshots, VecEnv
 
 WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
 AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
@@ -14,10 +14,6 @@ AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
 
 class _ControlledEnv(VecEnv, LevelControl, Snapshots, Protocol):
     """An environment whose games can be saved and sent to a chosen level."""
-
-
-class _PicturedEnv(VecEnv, Pictured, Protocol):
-    """An environment that can be watched."""
 
 
 class UncentredTwin:
@@ -82,7 +78,7 @@ class HiddenMaze:
     its games can neither be saved nor sent to a level: this is a VecEnv and no more.
     """
 
-    def __init__(self, env: _PicturedEnv) -> None:
+    def __init__(self, env: PicturedEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env = env
         bare = env.observe()

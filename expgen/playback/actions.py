@@ -1,6 +1,5 @@
 """What actions are called, and the rows that votes for them are shown in."""
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from expgen.agents.agreement import ActionClasses, classes_of
@@ -27,9 +26,10 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
     family = spec.name.partition(":")[0]
     if family == "minimaze":
         return ("stay", *MINIMAZE_ACTIONS[1:])
-    if spec.num_actions == len(PROCGEN_ACTIONS) and (family == "procgen" or spec.action_classes is None):
-        return PROCGEN_ACTIONS if classes_of(spec) is not None else _numbers(spec)
-    return _numbers(spec)
+    is_procgen = family == "procgen" or (family == "envpool" and classes_of(spec) is not None)
+    if is_procgen and spec.num_actions == len(PROCGEN_ACTIONS):
+        return PROCGEN_ACTIONS
+    return tuple(f"action {action}" for action in range(spec.num_actions))
 
 
 def action_rows(spec: EnvSpec, by_action: bool = False) -> ActionRows:
@@ -38,17 +38,12 @@ def action_rows(spec: EnvSpec, by_action: bool = False) -> ActionRows:
     classes: ActionClasses | None = None if by_action else classes_of(spec)
     if classes is None:
         return ActionRows(names, names, tuple(range(spec.num_actions)))
-    return ActionRows(names, *_classed(spec.num_actions, classes))
+    row_of = [_first_class(action, classes) for action in range(spec.num_actions)]
+    outside = [name for name, row in zip(names, row_of) if row == len(classes)]
+    last = [] if not outside else outside if len(outside) == 1 else [OTHER]
+    return ActionRows(names, (*classes, *last), tuple(row_of))
 
 
-def _classed(num_actions: int, classes: Mapping[str, Sequence[int]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """An action of several classes stands in the first; one of none in a row of its own at the end."""
-    rows = list(classes)
-    row_of = [next((i for i, name in enumerate(rows) if action in classes[name]), -1) for action in range(num_actions)]
-    if -1 in row_of:
-        rows.append(OTHER)
-    return tuple(rows), tuple(row % len(rows) for row in row_of)
-
-
-def _numbers(spec: EnvSpec) -> tuple[str, ...]:
-    return tuple(f"action {action}" for action in range(spec.num_actions))
+def _first_class(action: int, classes: ActionClasses) -> int:
+    """The first class that holds an action; the number after the last where none does."""
+    return next((i for i, actions in enumerate(classes.values()) if action in actions), len(classes))

@@ -11,7 +11,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.minimaze import Minimaze
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
-from expgen.envs.vec_env import Pictured, VecEnv
+from expgen.envs.vec_env import Pictured, PicturedEnv, VecEnv
 from expgen.evaluation.coverage import reachable_cells
 from expgen.evaluation.oracle import FLAT, first_frames
 from expgen.playback.recording import LevelMap
@@ -78,9 +78,7 @@ class ProcgenCamera:
         if not isinstance(self.env, ControlledProcgenEnv):
             return None
         level = int(self.env.observe().level[0])
-        whole = make_procgen(
-            replace(self.config, center_agent=False), LevelSet((level,)), 1, 0, threads=0, full_view=False, human_view=True
-        )
+        whole = watched_procgen(replace(self.config, center_agent=False), LevelSet((level,)))
         assert isinstance(whole, ControlledProcgenEnv)
         picture, (_, _, width, height) = whole.picture(0).copy(), whole.whereabouts(0)
         whole.close()
@@ -90,6 +88,13 @@ class ProcgenCamera:
         if self.config.game != "maze" or self.config.distribution_mode != "easy" or width != PROCGEN_SIDE:
             return None
         return int(reachable_cells(read_procgen_maze(first_frames("procgen:maze", np.array([level]), **FLAT)))[0])
+
+
+def watched_procgen(config: ProcgenConfig, levels: LevelSet, seed: int = 0) -> PicturedEnv:
+    """One game of ProcGen that draws large pictures."""
+    env = make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True)
+    assert isinstance(env, Pictured)
+    return env
 
 
 class PlainCamera:

@@ -22,7 +22,7 @@ class Film:
         if self.shape and picture.shape != self.shape:
             raise ValueError(f"picture is {picture.shape}; accepted: {self.shape}, as the first")
         self.shape = picture.shape
-        packed = zlib.compress(np.ascontiguousarray(picture), 1)
+        packed = zlib.compress(picture.tobytes(), 1)
         if packed not in self._known:
             self._known[packed] = len(self.kept)
             self.kept.append(packed)

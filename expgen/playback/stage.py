@@ -6,13 +6,13 @@ from expgen.agents.wall_follower import WallFollower, procgen_maze_follower
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.minimaze import Minimaze
-from expgen.envs.procgen import ProcgenConfig, make_procgen
+from expgen.envs.procgen import ProcgenConfig
 from expgen.envs.procgen_env import ControlledProcgenEnv
-from expgen.envs.vec_env import Pictured, VecEnv
+from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import ControlledTwin
 from expgen.errors import InputError
 from expgen.evaluation.oracle import FLAT, make_wall_follower
-from expgen.playback.cameras import Camera, MinimazeCamera, PlainCamera, ProcgenCamera
+from expgen.playback.cameras import Camera, MinimazeCamera, PlainCamera, ProcgenCamera, watched_procgen
 
 ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
 
@@ -29,30 +29,25 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
     family, _, game = name.partition(":")
     if family == "procgen":
         config = ProcgenConfig(game, **options)
-        env = make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True)
-        assert isinstance(env, Pictured)
-        return Stage(env, ProcgenCamera(env, config))
+        watched = watched_procgen(config, levels, seed)
+        return Stage(watched, ProcgenCamera(watched, config))
     if family == "gymnasium" and (stage := _rendered(name, levels, seed, options)):
         return stage
     env = make_env(name, levels, 1, seed, **options)
     return Stage(env, MinimazeCamera(env) if isinstance(env, Minimaze) else PlainCamera(env, is_rendered=False))
 
 
-def open_follower_stage(
-    name: str, levels: LevelSet, seed: int = 0, **options: Any
-) -> tuple[WallFollower, Stage]:
+def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
     """The wall follower and a stage that it can read; ProcGen's Maze is shown as it is, and read in flat colours."""
     if name != "procgen:maze":
         follower, env = make_wall_follower(name, levels, 1, seed, **options)
         assert isinstance(env, Minimaze)
         return follower, Stage(env, MinimazeCamera(env))
     shown, read = ProcgenConfig("maze", **options), ProcgenConfig("maze", **{**options, **FLAT})
-    games = [
-        make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True) for config in (read, shown)
-    ]
-    if not all(isinstance(game, ControlledProcgenEnv) for game in games):
-        raise InputError("the wall follower reads a maze that is hidden or generated; accepted: one in its own colours")
-    return procgen_maze_follower(), Stage(ControlledTwin(*games), ProcgenCamera(games[1], shown))
+    seen, large = watched_procgen(read, levels, seed), watched_procgen(shown, levels, seed)
+    if not (isinstance(seen, ControlledProcgenEnv) and isinstance(large, ControlledProcgenEnv)):
+        raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
+    return procgen_maze_follower(), Stage(ControlledTwin(seen, large), ProcgenCamera(large, shown))
 
 
 def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:
