@@ -1,5 +1,6 @@
 """Film: the pictures of an episode, kept small in memory; any of them can be looked at again."""
 
+import hashlib
 import zlib
 
 import numpy as np
@@ -22,11 +23,12 @@ class Film:
         if self.shape and picture.shape != self.shape:
             raise ValueError(f"picture is {picture.shape}; accepted: {self.shape}, as the first")
         self.shape = picture.shape
-        packed = zlib.compress(picture.tobytes(), 1)
-        if packed not in self._known:
-            self._known[packed] = len(self.kept)
-            self.kept.append(packed)
-        self.index.append(self._known[packed])
+        content = picture.tobytes()
+        name = hashlib.sha1(content, usedforsecurity=False).digest()
+        if name not in self._known:
+            self._known[name] = len(self.kept)
+            self.kept.append(zlib.compress(content, 1))
+        self.index.append(self._known[name])
 
     def __len__(self) -> int:
         return len(self.index)

@@ -4,13 +4,15 @@
 
     head = player_assets()                                     # once, in another page's <head>
     body = player(recording)                                   # wherever an episode shall be shown
-    body = player_group([ppo, expgen])                         # side by side, stepped together
+    body = player_group([player(ppo), player(expgen)])         # side by side, stepped together
+    body = player_group(players_in(page))                      # of a page written earlier
 
 Nothing is fetched: pictures are data URIs, and the page's own policy forbids the rest.
 """
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -27,7 +29,8 @@ DIGITS = 3  # of a probability
 def inspector_page(recordings: Sequence[Recording], title: str = "") -> str:
     """A self-contained document that shows one episode, or several side by side."""
     heading = title or " and ".join(heading_of(recording) for recording in recordings)
-    return _asset("page.html").format(title=html.escape(heading), assets=player_assets(), body=player_group(recordings))
+    players = player_group([player(recording) for recording in recordings])
+    return _asset("page.html").format(title=html.escape(heading), assets=player_assets(), body=players)
 
 
 def player_assets() -> str:
@@ -35,9 +38,9 @@ def player_assets() -> str:
     return f"<style>{_asset('player.css')}</style>\n<script>{_asset('player.js')}</script>"
 
 
-def player_group(recordings: Sequence[Recording]) -> str:
+def player_group(players: Sequence[str]) -> str:
     """Players side by side that step together."""
-    return f'<div class="xg-group">{"".join(player(recording) for recording in recordings)}</div>'
+    return f'<div class="xg-group">{"".join(players)}</div>'
 
 
 def player(recording: Recording) -> str:
@@ -50,6 +53,11 @@ def player(recording: Recording) -> str:
         f'<script type="application/json">{safe}</script>'
         "<noscript>This episode needs JavaScript to be shown.</noscript></section>"
     )
+
+
+def players_in(page: str) -> list[str]:
+    """The players of an inspector page that was written earlier, to put them into another page."""
+    return re.findall(r'<section class="xg-player".*?</section>', page, re.DOTALL)  # their data holds no < of its own
 
 
 def heading_of(recording: Recording) -> str:

@@ -6,7 +6,7 @@ from expgen.agents.wall_follower import WallFollower, procgen_maze_follower
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.minimaze import Minimaze
-from expgen.envs.procgen import ProcgenConfig
+from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import ControlledTwin
@@ -44,7 +44,8 @@ def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: A
         assert isinstance(env, Minimaze)
         return follower, Stage(env, MinimazeCamera(env))
     shown, read = ProcgenConfig("maze", **options), ProcgenConfig("maze", **{**options, **FLAT})
-    seen, large = watched_procgen(read, levels, seed), watched_procgen(shown, levels, seed)
+    seen = make_procgen(read, levels, 1, seed, threads=0, full_view=False)
+    large = watched_procgen(shown, levels, seed)
     if not (isinstance(seen, ControlledProcgenEnv) and isinstance(large, ControlledProcgenEnv)):
         raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
     return procgen_maze_follower(), Stage(ControlledTwin(seen, large), ProcgenCamera(large, shown))

@@ -142,7 +142,8 @@
     constructor(episode, parent) {
       this.episode = episode;
       const { members, quorum, rows } = episode;
-      make("h3", "", parent, members ? "The members’ votes" : "The policy’s choice");
+      this.title = make("h3", "", parent, members ? "The members’ votes" : "The policy’s choice");
+      parent.classList.toggle("xg-alone", !members);
       this.rows = rows.map((name) => {
         const row = make("div", "xg-row", parent);
         make("span", "", row, called(name));
@@ -159,6 +160,7 @@
         for (const who of members ? ["ensemble", "explorer"] : ["policy"]) {
           parts.bars[who] = make("div", "xg-bar", lane);
           parts.bars[who].dataset.who = who;
+          if (!members) parts.share = make("span", "xg-share", lane);
         }
         return parts;
       });
@@ -181,10 +183,18 @@
       entry.append(text);
     }
 
-    show(step) {
+    show(t) {
       const { episode } = this;
-      const leaderRow = step.votes ? episode.rowOf[step.votes[episode.leader]] : -1;
+      const step = episode.steps[t];
+      let asked = t; /* while a stretch of exploration lasts, the vote that began it is shown, faded */
+      while (asked > 0 && !episode.steps[asked].votes) asked--;
+      const { votes, agrees } = episode.steps[asked];
+      const leaderRow = votes ? episode.rowOf[votes[episode.leader]] : -1;
       const done = step.who === "ensemble" || step.who === "leader" ? leaderRow : episode.rowOf[step.action];
+      if (episode.members) {
+        this.title.textContent =
+          asked === t ? "The members’ votes" : `Nobody is asked now; the votes of step ${asked + 1} that led to exploring`;
+      }
       this.rows.forEach((parts, index) => {
         parts.row.classList.toggle("xg-done", index === done);
         parts.row.dataset.who = step.who;
@@ -194,14 +204,15 @@
           bar.style.width = percent(share).replace(" ", "");
           bar.title = `${NAME[who]}: ${percent(share)}`;
           bar.hidden = !shares[who];
+          if (parts.share) parts.share.textContent = percent(share);
         }
         if (parts.slots) parts.slots.replaceChildren();
+        if (parts.slots) parts.slots.classList.toggle("xg-past", asked !== t);
       });
-      (step.votes || []).forEach((action, member) => {
-        const agrees = step.agrees[member];
-        const parts = this.rows[agrees ? leaderRow : episode.rowOf[action]];
+      (votes || []).forEach((action, member) => {
+        const parts = this.rows[agrees[member] ? leaderRow : episode.rowOf[action]];
         const chip = make("span", "xg-chip", parts.slots);
-        chip.dataset.agrees = agrees;
+        chip.dataset.agrees = agrees[member];
         chip.dataset.leader = Number(member === episode.leader);
         make("i", "", chip, member === episode.leader ? `★ ${member}` : member);
         const role = member === episode.leader ? " (the leader)" : "";
@@ -322,6 +333,7 @@
   class Player {
     constructor(root, scrub) {
       const episode = JSON.parse(root.querySelector("script").textContent);
+      this.root = root;
       this.episode = episode;
       this.total = episode.steps.length;
       const head = make("header", "xg-head", root);
@@ -365,7 +377,7 @@
       this.actor.dataset.who = this.why.dataset.who = step.who;
       this.end.hidden = t < this.total - 1;
       this.why.textContent = reason(this.episode, t);
-      if (this.votes) this.votes.show(step);
+      if (this.votes) this.votes.show(t);
       this.timeline.show(t, `step ${t + 1} of ${this.total}: ${NAME[step.who]}, ${did}`);
       return Promise.all([this.film.show(t), this.seen.show(t), this.map && this.map.show(t)]);
     }
@@ -458,7 +470,7 @@
     key(event) {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
       if (event.key === " " && event.target.tagName === "BUTTON") return; /* it is pressed by that key already */
-      const [one] = this.players;
+      const one = this.players.find((player) => player.root.contains(event.target)) || this.players[0];
       const does = {
         " ": () => this.toggle(),
         ArrowRight: () => this.go(this.now + 1),
