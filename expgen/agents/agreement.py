@@ -70,11 +70,7 @@ class Agreement:
 
     def count(self, votes: ndarray, leader: int) -> ndarray:
         """`votes` `[M, N]` actions → how many agree with member `leader`, `[N]`."""
-        return self.agrees(votes, leader).sum(0)
-
-    def agrees(self, votes: ndarray, leader: int) -> ndarray:
-        """`votes` `[M, N]` actions → who agrees with member `leader`, `[M, N]` bool."""
         own = votes[leader]
         agrees = self.counts_for[own, votes]  # [M, N]
         agrees[leader] = self.counts_itself[own]
-        return agrees
+        return agrees.sum(0)

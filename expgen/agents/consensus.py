@@ -116,6 +116,7 @@ class ConsensusAgent:
         self.vote_seeds = [stream_seed(seed, stream) for stream in streams]
         self.clock = EpisodeClock()
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
+        self.logits = np.zeros((len(members), 0, spec.num_actions), dtype=np.float32)  # [M, n, A] of the last vote
         self.decision: Decision | None = None
         self.tally = Tally()
 
@@ -129,10 +130,8 @@ class ConsensusAgent:
         asked = np.flatnonzero(left == 0)
         votes = np.full((len(self.vote_seeds), num_envs), -1, dtype=np.int32)  # [M, N]
         agreed = np.zeros(num_envs, dtype=bool)
-        logits = None
         if len(asked):
-            logits = self._logits(obs if len(asked) == num_envs else obs[asked])
-            votes[:, asked] = self._vote(logits, episode[asked], step[asked])
+            votes[:, asked] = self._vote(obs if len(asked) == num_envs else obs[asked], episode[asked], step[asked])
             agreed[asked] = self.agreement.count(votes[:, asked], self.config.leader) >= self.quorum
 
         action = votes[self.config.leader].copy()
@@ -143,15 +142,13 @@ class ConsensusAgent:
             action = np.where(left > 0, other, action)
         actor = np.where(left > 0, self.fallback_actor, Actor.LEADER).astype(np.int8)
         self.explore_steps = np.maximum(left - 1, 0)
-        self.decision = Decision(votes, agreed, actor, self.explore_steps, logits)
+        self.decision = Decision(votes, agreed, actor, self.explore_steps)
         self.tally.record(self.decision, first, episode)
         return action
 
-    def _logits(self, obs: ndarray) -> ndarray:
-        return self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()  # [M, n, A]
-
-    def _vote(self, logits: ndarray, episode: ndarray, step: ndarray) -> ndarray:
+    def _vote(self, obs: ndarray, episode: ndarray, step: ndarray) -> ndarray:
         """Every member's sampled action, `[M, n]`."""
+        self.logits = logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()
         noise = [gumbel_noise(seed, episode, step, logits.shape[2]) for seed in self.vote_seeds]
         return (logits + np.stack(noise)).argmax(2)
 

@@ -22,7 +22,6 @@ class Decision(NamedTuple):
     agreed: ndarray  # [N] bool, the quorum was reached; False where nobody was asked
     actor: ndarray  # [N] int8, an Actor
     explore_steps: ndarray  # [N] int64, steps of the stretch still to come after this one
-    logits: ndarray | None = None  # [M, n, A] of the n environments whose members were asked; None: nobody was
 
 
 class Counts(NamedTuple):

@@ -13,7 +13,6 @@ from expgen.evaluation.scores import Split
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import levels_of
 from expgen.playback.record import record_episode
 from expgen.playback.recording import Recording
 from expgen.playback.stage import Stage, open_follower_stage, open_stage
@@ -64,7 +63,8 @@ def _choose(config: TrainConfig, request: PlayRequest) -> _Choice:
         return _Choice(config.train_set, "train")
     if level is None:
         split = split or "test"
-        drawn = levels_of(config, split).draw(1, np.random.default_rng(request.seed))
+        of_split = config.train_set if split == "train" else config.test_set
+        drawn = of_split.draw(1, np.random.default_rng(request.seed))
         return _Choice(LevelSet(tuple(drawn.tolist())), split)
     levels = LevelSet.parse((level,), "--level")
     belongs: Split = "train" if level in config.train_set else "test"

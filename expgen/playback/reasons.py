@@ -53,17 +53,24 @@ def reason_of(agent: Agent) -> Reason:
 def _consensus_reason(agent: ConsensusAgent) -> Reason:
     decision = agent.decision
     assert decision is not None
-    was_asked = bool(decision.votes[0, 0] >= 0)
-    agrees = agent.agreement.agrees(decision.votes[:, :1], agent.config.leader)[:, 0] if was_asked else ()
-    mean = _softmax(decision.logits[:, 0]).mean(0) if was_asked and decision.logits is not None else ()
+    votes = decision.votes[:, 0]  # [M]
+    was_asked = bool(votes[agent.config.leader] >= 0)
     return Reason(
         _who(Actor(int(decision.actor[0])), bool(decision.agreed[0])),
-        votes=tuple(decision.votes[:, 0].tolist()) if was_asked else (),
-        agrees=tuple(bool(does) for does in agrees),
+        votes=tuple(votes.tolist()) if was_asked else (),
+        agrees=_agrees(agent, votes) if was_asked else (),
         lasts=int(decision.explore_steps[0]),
-        probability=tuple(float(share) for share in mean),
+        probability=tuple(_softmax(agent.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
     )
+
+
+def _agrees(agent: ConsensusAgent, votes: ndarray) -> tuple[bool, ...]:
+    """Which members `agent.agreement` counts, of the votes `[M]`."""
+    leader = agent.config.leader
+    agrees = agent.agreement.counts_for[votes[leader], votes]
+    agrees[leader] = agent.agreement.counts_itself[votes[leader]]
+    return tuple(agrees.tolist())
 
 
 def _who(actor: Actor, has_agreed: bool) -> Who:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from expgen.agents.agent import PolicyAgent, UniformAgent
+from expgen.agents.agreement import MINIMAZE, Agreement
 from expgen.agents.wall_follower import minimaze_follower
 from expgen.networks.actor_critic import Policy
 from expgen.playback.reasons import Cast, cast_of, reason_of
@@ -23,6 +24,7 @@ def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording)
         if why.votes:
             same = [vote == why.votes[0] and vote > 0 for vote in why.votes[1:]]  # standing still agrees with nothing
             assert why.agrees == (True, *same)
+            assert sum(why.agrees) == Agreement(5, MINIMAZE).count(np.array(why.votes)[:, None], 0)[0]
             assert (why.who == "ensemble") == (sum(why.agrees) >= 3)
             assert sum(why.probability) == pytest.approx(1)
         if why.who == "ensemble":
