@@ -1,5 +1,6 @@
 """A recording as a .gif (Pillow) or an .mp4 (the ffmpeg that imageio-ffmpeg brings along)."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,6 @@ def write_mp4(recording: Recording, path: Path, fps: int) -> None:
 def find_ffmpeg() -> Any:
     """The package that brings ffmpeg; an InputError where it is missing."""
     try:
-        import imageio_ffmpeg
+        return importlib.import_module("imageio_ffmpeg")
     except ImportError:
         raise InputError(".mp4 needs ffmpeg: pip install 'expgen[video]'; accepted without it: .html, .gif") from None
-    return imageio_ffmpeg

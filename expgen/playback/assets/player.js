@@ -28,7 +28,8 @@
     return node;
   }
 
-  const percent = (share) => `${Math.round(share * 100)} %`;
+  const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
+  const across = (share) => `${share * 100}%`; /* as CSS writes it */
   const signed = (value) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value);
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const called = (name) => (ARROW[name] ? `${ARROW[name]} ${name}` : name);
@@ -129,9 +130,9 @@
       context.strokeRect(...corner, size, size);
       const found = {};
       for (const { who } of visits.values()) if (who) found[who] = (found[who] || 0) + 1;
-      const parts = Object.entries(found).map(([who, count]) => `${count} by ${NAME[who].toLowerCase()}`);
+      const parts = Object.entries(found).map(([who, count]) => `${count} by the ${NAME[who].toLowerCase()}`);
       const most = map.reachable ? ` of ${map.reachable}` : "";
-      const list = parts.length > 1 ? `, found ${parts.join(", ")}` : "";
+      const list = parts.length > 1 ? `; first reached ${parts.join(", ")}` : "";
       this.note.textContent = `${visits.size}${most} cells visited${list}.`;
       this.canvas.setAttribute("aria-label", `Coverage map: ${this.note.textContent}`);
     }
@@ -153,7 +154,7 @@
           parts.slots = make("div", "xg-slots", lane);
           parts.slots.style.setProperty("--members", members);
           const line = make("div", "xg-quorum", lane);
-          line.style.left = percent(Math.min(1, quorum / members)).replace(" ", "");
+          line.style.left = across(Math.min(1, quorum / members));
           line.style.bottom = "auto";
           line.style.height = "27px";
         }
@@ -193,7 +194,7 @@
       const done = step.who === "ensemble" || step.who === "leader" ? leaderRow : episode.rowOf[step.action];
       if (episode.members) {
         this.title.textContent =
-          asked === t ? "The members’ votes" : `Nobody is asked now; the votes of step ${asked + 1} that led to exploring`;
+          asked === t ? "The members’ votes" : `No vote now; these, of step ${asked + 1}, led to exploring`;
       }
       this.rows.forEach((parts, index) => {
         parts.row.classList.toggle("xg-done", index === done);
@@ -201,7 +202,7 @@
         const shares = { ensemble: step.probability, policy: step.probability, explorer: step.explorer };
         for (const [who, bar] of Object.entries(parts.bars)) {
           const share = shares[who] ? shares[who][index] : 0;
-          bar.style.width = percent(share).replace(" ", "");
+          bar.style.width = across(share);
           bar.title = `${NAME[who]}: ${percent(share)}`;
           bar.hidden = !shares[who];
           if (parts.share) parts.share.textContent = percent(share);
@@ -285,13 +286,13 @@
 
     mark(t, text, title) {
       const node = make("span", "xg-mark", this.node, text);
-      node.style.left = `${((t + 0.5) / this.total) * 100}%`;
+      node.style.left = across((t + 0.5) / this.total);
       node.title = title;
       return node;
     }
 
     show(t, text) {
-      this.head.style.left = `${((t + 0.5) / this.total) * 100}%`;
+      this.head.style.left = across((t + 0.5) / this.total);
       this.node.setAttribute("aria-valuenow", t + 1);
       this.node.setAttribute("aria-valuetext", text);
     }
@@ -319,7 +320,8 @@
     } else if (members) {
       const who = step.who === "explorer" ? "The explorer goes on" : "Random actions go on";
       const then = step.lasts ? `${plural(step.lasts, "more step")} of it to come` : "the members vote again at the next step";
-      text = `${who}: ${did}. Nobody is asked for a vote; ${then}.`;
+      text = `${who}: ${did}. Nobody is asked for a vote`;
+      text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
     } else if (step.who === "policy") {
       const share = step.probability && step.probability[episode.rowOf[step.action]];
       text = `One policy decides alone and samples from its probabilities: ${did}${shown(share)}.`;
