@@ -12,6 +12,7 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import Split
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
+from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.playback.record import record_episode
 from expgen.playback.recording import Recording
@@ -85,5 +86,6 @@ def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels:
         stage = open_stage(config.env, levels, request.seed, **config.options)
         return UniformAgent(stage.env.spec.num_actions, request.seed), "random actions", stage
     loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
-    name = loaded.name if loaded.name.startswith(config.algo) else f"{config.algo} {loaded.name}"
+    algo_of = {plan.name: plan.algo for plan in plans_of(config)}
+    name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else loaded.name
     return loaded.agent, name, open_stage(config.env, levels, request.seed, **config.options)

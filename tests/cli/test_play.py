@@ -33,8 +33,8 @@ def test_an_episode_becomes_a_file(ending: str, run: Path, command: Callable[...
 @pytest.mark.parametrize(
     ("learner", "name"),
     [
-        ("member2", "expgen member2"),
-        ("explorer", "expgen explorer"),
+        ("member2", "ppo member2"),
+        ("explorer", "maxent explorer"),
         ("random", "random actions"),
         ("wall-follower", "wall follower"),
     ],
