@@ -10,6 +10,7 @@ VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
     "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
+    "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
