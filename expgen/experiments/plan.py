@@ -24,6 +24,7 @@ class LearnerPlan:
     seed: int
     levels: LevelSet
     steps: int  # whole rollouts
+    envs: int
     rollout_steps: int
     network: NetworkConfig
     algorithm: Any
@@ -33,7 +34,7 @@ class LearnerPlan:
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     """Members first, in the order of their seeds, then the explorer."""
     recipe = recipe_of(config.algo)
-    algo = "ppo" if recipe.explorer else config.algo
+    algo = recipe.member or config.algo
     plans = [
         LearnerPlan(
             f"member{index}",
@@ -41,6 +42,7 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
             config.seed + index,
             member_levels(config, config.seed + index),
             config.whole_rollouts(config),
+            config.envs,
             config.rollout_steps,
             config.network,
             config.algorithm,
@@ -50,8 +52,9 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     ]
     if config.explorer is not None and recipe.explorer is not None:
         part = config.explorer
-        what = (config.whole_rollouts(part), part.rollout_steps, part.network, part.algorithm, part.reward)
-        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *what))
+        how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
+        what = (part.network, part.algorithm, part.reward)
+        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *how_long, *what))
     return plans
 
 
@@ -74,7 +77,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     env = make_env(
         config.env,
         plan.levels,
-        config.envs,
+        plan.envs,
         plan.seed,
         resources.env_threads,
         recipe.needs_full_view,
@@ -85,11 +88,11 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     rollout = Rollout(
         env.spec,
         plan.rollout_steps,
-        config.envs,
+        plan.envs,
         algorithm.policy.state_size,
         resources.device,
         full_view=observation.full is not observation.obs,
     )
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
-    reward = recipe.build_reward(plan.reward, config.envs)
+    reward = recipe.build_reward(plan.reward, plan.envs)
     return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
 from expgen.settings import setting
 
+Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
 
 
@@ -55,10 +56,17 @@ class Policy(nn.Module):
 
     def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
         """`obs` `[T, N, …]`, `first` `[T, N]`, `state` `[N, S]` before the first step."""
+        features, state = self.features(obs, first, state)
+        return self.heads(features, state)
+
+    def features(self, obs: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """What both heads read, `[T, N, F]`, and the memory after the last step."""
         num_steps, num_envs = first.shape
         features = self.encode(obs.flatten(0, 1)).view(num_steps, num_envs, -1)  # [T, N, F]
-        if self.memory is not None:
-            features, state = self.memory(features, first, state)
+        return (features, state) if self.memory is None else self.memory(features, first, state)
+
+    def heads(self, features: Tensor, state: Tensor) -> PolicyOutput:
+        """What the policy says of `features` `[T, N, F]`."""
         return PolicyOutput(self.policy_head(features), self.value_head(features).squeeze(-1), state)
 
     @torch.no_grad()
@@ -87,9 +95,14 @@ def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEn
 
 
 def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
-    """A policy with fresh weights; built on the meta device, so no global random numbers are drawn."""
+    """A policy with fresh weights."""
+    return fresh_network(lambda: Policy(spec, config), generator, device)
+
+
+def fresh_network(build: Callable[[], Network], generator: torch.Generator, device: torch.device) -> Network:
+    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn."""
     with torch.device("meta"):
-        policy = Policy(spec, config)
-    policy = policy.to_empty(device="cpu")
-    policy.initialise(generator)
-    return policy.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network = build()
+    network = network.to_empty(device="cpu")
+    network.initialise(generator)  # type: ignore[operator]
+    return network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -29,19 +29,25 @@ def minibatches(
 ) -> Iterator[Minibatch]:
     """One epoch over the rollout, each transition once; `advantage` `[T, N]` is the (normalised) one to learn from."""
     T, N = rollout.num_steps, rollout.num_envs
-    per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
     if order == "columns":
+        per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
         permutation = torch.randperm(N, generator=generator, device=rollout.device)
         for env in permutation.tensor_split(min(num_minibatches, N)):
             obs, first, *rest = (x[:T].index_select(1, env) for x in (rollout.obs, rollout.first, *per_step))
             yield Minibatch(obs, first, rollout.state[0].index_select(0, env), *rest)
         return
-    permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
-    for row in permutation.tensor_split(min(num_minibatches, T * N)):
-        obs, first, *rest = (
-            x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
-        )
-        yield Minibatch(obs, first, rollout.state[0].new_zeros(len(row), rollout.state.shape[-1]), *rest)
+    for row in transition_order(rollout, num_minibatches, order, generator):
+        yield transitions(rollout, advantage, row)
+
+
+def transitions(rollout: Rollout, advantage: Tensor, row: Tensor) -> Minibatch:
+    """The transitions `row` `[B]` of `[T * N]`, whatever order they are in."""
+    T = rollout.num_steps
+    per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
+    obs, first, *rest = (
+        x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
+    )
+    return Minibatch(obs, first, rollout.state[0].new_zeros(len(row), rollout.state.shape[-1]), *rest)
 
 
 def transition_order(

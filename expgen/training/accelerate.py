@@ -16,10 +16,11 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
+from expgen.networks.decoupled import ValueNetwork
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
@@ -68,6 +69,8 @@ def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
     """The fastest form of `algorithm` for the lane it learns in; the same checkpoints, the same function."""
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
         return DensePPO(algorithm, lane.network, lane.rows)
+    if isinstance(lane, CudaLane) and isinstance(algorithm, HasCritic):
+        accelerate_encoder(algorithm.value_network)
     return algorithm
 
 
@@ -181,17 +184,17 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_encoder(policy: Policy) -> None:
+def accelerate_encoder(network: Policy | ValueNetwork) -> None:
     """bf16 and compilation for the convolutions; log-probabilities, losses and optimiser state stay float32."""
-    encoder = policy.encoder
+    encoder = network.encoder
     if isinstance(encoder, ImpalaEncoder):
         encoder.is_bfloat16 = True
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-        policy.encode = torch.compile(encoder.forward, dynamic=False)
+        network.encode = torch.compile(encoder.forward, dynamic=False)
 
 
 def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
-    """Each metric's mean over the minibatches; one transfer for all of them."""
-    names = list(metrics[0])
-    table = torch.stack([torch.stack([row[name].float() for name in names]) for row in metrics])
-    return dict(zip(names, table.mean(0).tolist(), strict=True))
+    """Each metric's mean over the minibatches that have it; one transfer for all of them."""
+    names = list(dict.fromkeys(name for row in metrics for name in row))
+    means = [torch.stack([row[name].float() for row in metrics if name in row]).mean() for name in names]
+    return dict(zip(names, torch.stack(means).tolist(), strict=True))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import Snapshots, VecEnv
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import under_prefix, with_prefix
@@ -90,6 +90,8 @@ class Learner:
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""
         rollout, config = self.rollout, self.algorithm.config
+        if isinstance(self.algorithm, KeepsHistory):
+            self.algorithm.history.open(self.env)
         with self.lane.updating():
             rollout.draw_noise(self.generator)
         for _ in collect(self.env, self.lane, rollout):
@@ -99,6 +101,8 @@ class Learner:
         with self.lane.updating():
             rollout.finish()
             rollout.reward.copy_(self.reward(rollout))
+            if isinstance(self.algorithm, HasCritic):
+                self.algorithm.judge(rollout)
             gae = advantages(rollout.reward, rollout.value, rollout.first, config.gamma, config.gae_lambda)
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])
@@ -122,9 +126,9 @@ class Learner:
         with self.lane.updating():
             means = mean_of(metrics)
             row = {**self._episodes(), **means}
-        for name in ("loss", "grad_norm"):  # a gradient that overflowed has spoilt the weights though the loss was fine
-            if not np.isfinite(means.get(name, 0.0)):
-                raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {means[name]}")
+        for name, mean in means.items():  # a gradient that overflowed has spoilt the weights though the loss was fine
+            if name.endswith(("loss", "grad_norm")) and not np.isfinite(mean):
+                raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {mean}")
         return row
 
     def _episodes(self) -> dict[str, float]:
