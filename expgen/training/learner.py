@@ -90,9 +90,9 @@ class Learner:
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""
         rollout, config = self.rollout, self.algorithm.config
-        if isinstance(self.algorithm, KeepsHistory):
-            self.algorithm.history.open(self.env)
         with self.lane.updating():
+            if isinstance(self.algorithm, KeepsHistory):
+                self.algorithm.history.open(self.env)
             rollout.draw_noise(self.generator)
         for _ in collect(self.env, self.lane, rollout):
             yield Phase.COLLECT

@@ -21,6 +21,17 @@ def test_recipes():
         recipe_of("a2c")
 
 
+def test_expgen_is_there_over_every_algorithm_without_memory():
+    for member in ("ppo", "daac", "idaac", "ppg"):
+        recipe = recipe_of(f"expgen-{member}")
+        assert (recipe.member, recipe.explorer) == (member, "maxent")
+        assert (recipe.build, recipe.config) == (RECIPES[member].build, RECIPES[member].config)
+    assert recipe_of("expgen") == recipe_of("expgen-ppo")
+    for algo in ("expgen-ppo-gru", "expgen-maxent", "expgen-none", "expgen-"):
+        with pytest.raises(InputError, match=f"--algo is '{algo}'; accepted: ppo"):
+            recipe_of(algo)
+
+
 @pytest.mark.parametrize("algo", list(RECIPES))
 def test_each_recipe_builds_from_its_seed_alone(algo: str):
     recipe = recipe_of(algo)

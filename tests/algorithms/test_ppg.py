@@ -72,7 +72,7 @@ def test_policy_phases_leave_the_second_head_alone_and_auxiliary_phases_move_eve
             after = [weights(part) for part in parts]
             moved = [not torch.equal(*pair) for pair in zip(before, after)]
             kind = "policy" if "policy_loss" in metrics else "aux" if metrics else "old policy"
-            if not kind == "aux" or "aux" in seen:  # π = π_old at the first auxiliary step: its head has no gradient
+            if kind != "aux" or "aux" in seen:  # π = π_old at the first auxiliary step: its head has no gradient
                 assert moved == {"policy": [True, True, False, True], "aux": [True] * 4}.get(kind, [False] * 4)
             seen.append(kind)
             before = after

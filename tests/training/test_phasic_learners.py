@@ -30,10 +30,10 @@ PHASIC: dict[str, dict[str, Any]] = {
 CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1)
 
 
-def small_learner(small: Any, **changes: Any) -> Learner:
+def small_learner(small: Any, resources: Resources = CPU, **changes: Any) -> Learner:
     settings = {name: value for name, value in small.settings.items() if name != "device"}
     config = make_config(**{**settings, "steps": 4 * small.update_steps, **changes})
-    return build_learner(config, plans_of(config)[0], CPU)
+    return build_learner(config, plans_of(config)[0], resources)
 
 
 def train_cut(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **settings: Any) -> None:
@@ -76,6 +76,20 @@ def test_a_procgen_run_resumes_exactly(algo: str, small: Any, equal: Callable[..
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "cut"))
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("algo", PHASIC)
+def test_on_a_gpu_both_networks_have_the_fast_encoder(algo: str, small: Any):
+    picture = {"options": {"max_cells": 16}, "encoder": "impala", "algo": algo, **PHASIC[algo]}
+    learner = small_learner(small, Resources(torch.device("cuda"), torch_threads=1, env_threads=1), **picture)
+    networks = (learner.algorithm.policy, learner.algorithm.value_network)  # type: ignore[attr-defined]
+    assert all(network.encoder.is_bfloat16 and network.encode != network.encoder.forward for network in networks)
+    for _ in range(4):
+        list(learner.iterate())
+    assert all(parameter.isfinite().all() for network in networks for parameter in network.parameters())
+    learner.close()
+
+
 def test_a_checkpoint_of_ppg_holds_no_observations(small: Any, tmp_path: Path):
     small.train(tmp_path, 5, algo="ppg", policy_phases=32)
     state, spec = small.state(tmp_path), RunFolder(tmp_path).read_config()[1]
@@ -101,7 +115,7 @@ def test_a_resumed_ppg_run_sees_its_history_again(small: Any, tmp_path: Path):
 def test_a_value_gradient_that_overflows_is_noticed_before_it_is_saved(algo: str, small: Any, tmp_path: Path):
     learner = small_learner(small, algo=algo)
     learner.algorithm.value_network.value_head.weight.data.fill_(torch.inf)  # type: ignore[attr-defined]
-    with pytest.raises(Diverged, match="member0 diverged at 128 steps: its .*loss is"):
+    with pytest.raises(Diverged, match=r"member0 diverged at 128 steps: its .*loss is"):
         list(learner.iterate())
 
 
