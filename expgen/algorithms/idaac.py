@@ -4,6 +4,7 @@ A classifier D learns to tell from the features of two frames of one level which
 policy network learns to leave it undecided. Pairs are of one level, not of one trajectory, as in the authors' code.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -48,14 +49,15 @@ class OrderClassifier(nn.Module):
     """D: features of frames i and j `[B, F]` each → `[B, 2]`, the first the larger the surer that j comes earlier."""
 
     def __init__(self, features: int, hidden: int, generator: torch.Generator) -> None:
-        """Orthogonal with gain 1, biases 0; the authors' initialisation is not known to us."""
+        """Orthogonal with gain 1, √2 before a ReLU; biases 0."""
         super().__init__()
         widths = [2 * features, hidden, 2] if hidden else [2 * features, 2]
         self.layers = nn.ModuleList(nn.Linear(*pair, device="meta") for pair in pairwise(widths))
         self.to_empty(device="cpu")
         for layer in self.layers:
             assert isinstance(layer, nn.Linear)
-            nn.init.orthogonal_(layer.weight, generator=generator)
+            gain = 1 if layer is self.layers[-1] else math.sqrt(2)
+            nn.init.orthogonal_(layer.weight, gain, generator=generator)
             nn.init.zeros_(layer.bias)
 
     def forward(self, features: Tensor, partner: Tensor) -> Tensor:

@@ -76,6 +76,10 @@ LAPTOP_EXPLORER = {
 # The quorum was picked by scores on unseen levels of one seed: to be picked on left-out training levels instead.
 LAPTOP_ENSEMBLE = {"members": 5, "min_agree": 5, "steps": 1_500_000, "explorer_steps": 1_500_000}
 
+# DAAC and IDAAC on the laptop's minimaze: as many epochs of each network as PPO has of its one. The authors' one of the
+# policy and nine of the values learn slowly there.
+LAPTOP_DAAC = {"epochs": 3, "value_epochs": 3}
+
 
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
     """The settings of `algo` that depend on what it plays."""
@@ -90,11 +94,14 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
             values["explorer_envs"] = 0  # as many as a member has
         if on_a_laptop:
             values |= LAPTOP_ENSEMBLE
+    member = recipe.member or algo
     if algo == "maxent" and on_a_laptop:
         values |= LAPTOP_EXPLORER
+    if member in ("daac", "idaac") and on_a_laptop:
+        values |= LAPTOP_DAAC
     if algo in OWN_DISCOUNT:
         values["gamma"] = recipe.config.gamma
-    values |= GAME_VALUES.get(recipe.member or algo, {}).get(env, {})
+    values |= GAME_VALUES.get(member, {}).get(env, {})
     if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:
         values["steps"] = PAPER_STEPS[algo]
     return values

@@ -41,6 +41,9 @@ def test_the_classifier_is_linear_unless_given_a_width():
     linear, wide = (OrderClassifier(8, hidden, generator()) for hidden in (0, 5))
     assert [layer.weight.shape for layer in linear.layers] == [(2, 16)]
     assert [layer.weight.shape for layer in wide.layers] == [(5, 16), (2, 5)]
+    gram = wide.layers[0].weight @ wide.layers[0].weight.T  # rows at right angles, of length √2 before a ReLU
+    torch.testing.assert_close(gram, 2 * torch.eye(5))
+    torch.testing.assert_close(wide.layers[1].weight @ wide.layers[1].weight.T, torch.eye(2))
     one, other = torch.randn(3, 8, generator=generator()), torch.randn(3, 8, generator=generator(1))
     by_hand = torch.cat([one, other], 1) @ wide.layers[0].weight.T
     torch.testing.assert_close(wide(one, other), by_hand.clamp(min=0) @ wide.layers[1].weight.T)
