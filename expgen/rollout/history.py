@@ -60,7 +60,8 @@ class History:
         """Forget; the room is used again."""
         self.count, self.start = 0, {}
 
-    def columns(self, kept: Tensor, column: Tensor) -> Tensor:
+    @staticmethod
+    def columns(kept: Tensor, column: Tensor) -> Tensor:
         """The parts `column` `[P]` of `kept` `[K, T, N, …]`, each one environment in one rollout: `[P, T, …]`."""
         num_envs = kept.shape[2]
         return kept[column // num_envs, :, column % num_envs]
