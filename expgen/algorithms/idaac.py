@@ -20,7 +20,7 @@ from expgen.algorithms.ppo import Metrics
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, transition_order, transitions
+from expgen.rollout.minibatch import Minibatch, gather, transition_order
 from expgen.rollout.order import draw_pairs
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
@@ -95,7 +95,7 @@ class IDAAC:
         frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
         for _ in range(config.epochs):
             for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
-                batch = transitions(rollout, advantage, row)
+                batch = gather(rollout, advantage, row, "shuffled")
                 yield self.step(batch, frames[pairs.partner[row]].unsqueeze(0), pairs.is_earlier[row])
         yield from self.critic.update(rollout, generator)
 

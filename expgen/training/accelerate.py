@@ -6,6 +6,8 @@ high-priority stream as a captured graph and updates on an ordinary one, so that
 another's minibatches; the launches never wait for the host.
 """
 
+import copy
+import importlib.util
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
+from expgen.training.captured_ppo import CapturedPPO
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
 
@@ -69,9 +72,16 @@ def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
     """The fastest form of `algorithm` for the lane it learns in; the same checkpoints, the same function."""
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
         return DensePPO(algorithm, lane.network, lane.rows)
+    if isinstance(lane, CudaLane) and type(algorithm) is PPO and is_capturable(algorithm.policy):
+        return CapturedPPO(algorithm, lane.rollout)
     if isinstance(lane, CudaLane) and isinstance(algorithm, HasCritic):
-        accelerate_encoder(algorithm.value_network)
+        accelerate_networks(algorithm.value_network)
     return algorithm
+
+
+def is_capturable(policy: Policy) -> bool:
+    """Whether a whole gradient step has fixed shapes and no host values."""
+    return policy.memory is None or policy.memory.scan is not None
 
 
 class PlainLane:
@@ -106,7 +116,7 @@ class CudaLane:
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
         self.policy, self.rollout = policy, rollout
-        accelerate_encoder(policy)
+        accelerate_networks(policy)
         self.acting = torch.cuda.Stream(rollout.device, priority=-1)
         self.update = torch.cuda.Stream(rollout.device)
         self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
@@ -184,13 +194,38 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_encoder(network: Policy | ValueNetwork) -> None:
-    """bf16 and compilation for the convolutions; log-probabilities, losses and optimiser state stay float32."""
-    encoder = network.encoder
+def accelerate_networks(network: Policy | ValueNetwork) -> None:
+    """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
+    encoder, memory = network.encoder, getattr(network, "memory", None)
+    if has_kernels():
+        from expgen.kernels.gru import FusedGru, can_fuse_gru
+        from expgen.kernels.impala_encoder import FusedImpala, can_fuse
+
+        if memory is not None and can_fuse_gru(memory.gru):
+            memory.scan = FusedGru(memory.gru)
+        if can_fuse(encoder):
+            network.encode = FusedImpala(encoder)
+            return
     if isinstance(encoder, ImpalaEncoder):
         encoder.is_bfloat16 = True
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
         network.encode = torch.compile(encoder.forward, dynamic=False)
+
+
+def plain_copy(policy: Policy) -> Policy:
+    """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
+    plain = copy.deepcopy(policy)
+    plain.encode = plain.encoder.forward
+    if isinstance(plain.encoder, ImpalaEncoder):
+        plain.encoder.is_bfloat16 = False
+    if plain.memory is not None:
+        plain.memory.scan = None
+    return plain
+
+
+def has_kernels() -> bool:
+    """Whether Triton, which our kernels are written in, is installed."""
+    return importlib.util.find_spec("triton") is not None
 
 
 def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
