@@ -19,8 +19,7 @@ from torch import Tensor
 from expgen.algorithms.algorithm import Algorithm
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
-from expgen.networks.actor_critic import Policy
-from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
@@ -49,11 +48,11 @@ class Lane(Protocol):
         """Let go of the environment's buffers; call before the environment is closed."""
 
 
-def make_lane(policy: Policy, rollout: Rollout) -> Lane:
-    """The fastest lane for this policy on its device."""
+def make_lane(policy: Policy, rollout: Rollout, learns_by: type = PPO) -> Lane:
+    """The fastest lane for this policy on its device; a DenseLane's weights are laid out for DensePPO alone."""
     if rollout.device.type == "cuda":
         return CudaLane(policy, rollout)
-    if is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
+    if learns_by is PPO and is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
         return DenseLane(policy, rollout)
     return PlainLane(policy, rollout)
 
@@ -183,11 +182,12 @@ class CudaLane:
 
 def accelerate_encoder(policy: Policy) -> None:
     """bf16 and compilation for the convolutions; log-probabilities, losses and optimiser state stay float32."""
-    encoder = policy.encoder
-    if isinstance(encoder, ImpalaEncoder):
-        encoder.is_bfloat16 = True
-        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-        policy.encode = torch.compile(encoder.forward, dynamic=False)
+    for part in policies_in(policy):
+        encoder = part.encoder
+        if hasattr(encoder, "is_bfloat16"):  # the convolutional ones worth it
+            encoder.is_bfloat16 = True
+            torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+            part.encode = torch.compile(encoder.forward, dynamic=False)
 
 
 def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
