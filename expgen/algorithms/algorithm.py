@@ -7,13 +7,19 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
+from expgen.algorithms.plr import LevelReplay, PlrConfig
 from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
+from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
+from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.rollout import Rollout
 
 
@@ -45,6 +51,11 @@ class Recipe:
     build_reward: Callable[[Any, int], RewardSource]
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
     explorer: str | None = None  # the algorithm of the explorer trained beside these, its members
+    envs: int = 32  # environments and steps of a rollout, as the authors have them
+    rollout_steps: int = 512
+    build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
+    build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, environments, seed
+    needs_pictures: bool = False  # square ones, in colour
 
 
 RECIPES = {
@@ -64,6 +75,22 @@ RECIPES = {
         "PPO with a GRU on a weighted sum of the intrinsic and the game's reward",
         PPO, PPOConfig(gamma=0.5), NetworkConfig(memory="gru"), MixtureConfig(), MixedReward, needs_full_view=True,
     ),
+    "leep": Recipe(
+        "LEEP: members on subsets of the levels, joined by their maximum",
+        Leep, LeepConfig(), NetworkConfig(extra_layers=2), GameRewardConfig(), GameReward,
+        build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
+        build_levels=SubsetLevels,
+    ),
+    "plr": Recipe(
+        "PPO on levels replayed by what is left to learn from them",
+        PPO, PlrConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        envs=64, rollout_steps=256, build_levels=LevelReplay,
+    ),
+    "ucb-drac": Recipe(
+        "PPO that says the same of augmented pictures; a bandit picks the augmentation",
+        UcbDrac, UcbDracConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        envs=64, rollout_steps=256, needs_pictures=True,
+    ),
 }  # fmt: skip
 RECIPES["expgen"] = replace(RECIPES["ppo"], summary="ExpGen: PPO members and an explorer", explorer="maxent")
 
@@ -73,11 +100,30 @@ def recipe_of(algo: str) -> Recipe:
     return RECIPES[check_choice("--algo", algo, RECIPES)]
 
 
+def build_policy(
+    recipe: Recipe,
+    spec: EnvSpec,
+    network: NetworkConfig,
+    config: Any,
+    generator: torch.Generator,
+    device: torch.device,
+) -> Policy:
+    """What plays, with fresh weights."""
+
+    def build(spec: EnvSpec, network: NetworkConfig) -> Any:
+        return recipe.build_policy(spec, network, config)
+
+    return make_policy(spec, network, generator, device, build)
+
+
 def build_algorithm(
     recipe: Recipe, spec: EnvSpec, network: NetworkConfig, config: Any, seed: int, device: torch.device
 ) -> Algorithm:
     """A learner's networks and optimisers, fresh from `seed`."""
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
-    policy = make_policy(spec, network, torch.Generator().manual_seed(seed), device)
+    if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
+        what = f"{spec.name} has observations {spec.obs_shape}"
+        raise InputError(f"{what}; accepted for this --algo: square pictures in colour")
+    policy = build_policy(recipe, spec, network, config, torch.Generator().manual_seed(seed), device)
     return recipe.build(policy, config)
