@@ -1,6 +1,5 @@
 """A sliding-window UCB bandit: which of several arms to pull next, by what the last pulls of each returned."""
 
-import math
 from collections.abc import Mapping
 
 import torch
@@ -17,7 +16,7 @@ class UcbBandit:
         self.exploration = exploration
         self.pulls = torch.ones(num_arms, dtype=torch.float64)  # n(f)
         self.total = torch.ones(1, dtype=torch.float64)  # n
-        self.returns = torch.full((num_arms, window), math.nan, dtype=torch.float64)  # newest last; NaN: none yet
+        self.returns = torch.zeros(num_arms, window, dtype=torch.float64)  # newest last; 0 where there is none yet
         self.arm = torch.full((1,), -1)  # the last one pulled; −1 before the first
 
     def reward(self, value: float) -> None:
@@ -34,7 +33,7 @@ class UcbBandit:
 
     def bounds(self) -> Tensor:
         """UCB of every arm."""
-        quality = self.returns.nanmean(1).nan_to_num(0)
+        quality = self.returns.sum(1) / (self.pulls - 1).clamp(1, self.returns.shape[1])
         return quality + self.exploration * (self.total.log() / self.pulls).sqrt()
 
     def state(self) -> dict[str, Tensor]:
