@@ -9,11 +9,12 @@ from torch import Tensor
 class UcbBandit:
     """UCB(f) = Q(f) + c √(ln n / n(f)): Q(f) is the mean of the last `window` returns after pulling f.
 
-    n counts all pulls and n(f) those of f; both start at 1, and Q at 0, so the first arm is pulled first.
+    n counts all pulls and n(f) those of f; both start at 1, and Q at 0, so the first arm is pulled first. An arm that
+    returns more than c √(ln n) is then never left, unless `tries_each` has every arm pulled once before bounds count.
     """
 
-    def __init__(self, num_arms: int, exploration: float, window: int) -> None:
-        self.exploration = exploration
+    def __init__(self, num_arms: int, exploration: float, window: int, tries_each: bool = False) -> None:
+        self.exploration, self.tries_each = exploration, tries_each
         self.pulls = torch.ones(num_arms, dtype=torch.float64)  # n(f)
         self.total = torch.ones(1, dtype=torch.float64)  # n
         self.returns = torch.zeros(num_arms, window, dtype=torch.float64)  # newest last; 0 where there is none yet
@@ -34,7 +35,8 @@ class UcbBandit:
     def bounds(self) -> Tensor:
         """UCB of every arm."""
         quality = self.returns.sum(1) / (self.pulls - 1).clamp(1, self.returns.shape[1])
-        return quality + self.exploration * (self.total.log() / self.pulls).sqrt()
+        bound = quality + self.exploration * (self.total.log() / self.pulls).sqrt()
+        return torch.where(self.pulls == 1, torch.inf, bound) if self.tries_each else bound
 
     def state(self) -> dict[str, Tensor]:
         """Everything a resumed run needs."""

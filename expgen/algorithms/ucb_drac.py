@@ -38,6 +38,7 @@ class UcbDracConfig(PPOConfig):
     ] = setting("ucb", "one of the eight for every update, or the bandit's choice")
     ucb_exploration: float = setting(0.1, "c: weight of the bandit's exploration bonus", low=0)
     ucb_window: int = setting(10, "returns of each augmentation that the bandit remembers", low=1)
+    ucb_try_each: bool = setting(False, "use every augmentation once first; else good returns may never leave crop")
 
 
 def drac_loss(plain: PolicyOutput, augmented: PolicyOutput, noise: Tensor) -> tuple[Tensor, Metrics]:
@@ -64,7 +65,7 @@ class UcbDrac:
         self.optimizer = torch.optim.Adam(
             policy.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
         )
-        self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window)
+        self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """One augmentation for E epochs of minibatches; yields the metrics of each."""

@@ -27,16 +27,27 @@ def test_quality_is_the_mean_of_the_last_returns():
     assert bandit.bounds().tolist() == [0, 1.5] and bandit.pulls.tolist() == [1, 4] and bandit.total.item() == 4
 
 
+@pytest.mark.parametrize("tries_each", [False, True])
 @pytest.mark.parametrize("best", [0, 3, 7])
-def test_it_finds_the_best_of_synthetic_arms(best: int):
+def test_it_finds_the_best_of_synthetic_arms(best: int, tries_each: bool):
     generator = torch.Generator().manual_seed(best)
-    bandit, counts = UcbBandit(8, exploration=0.5, window=10), torch.zeros(8)
+    bandit, counts = UcbBandit(8, exploration=0.5, window=10, tries_each=tries_each), torch.zeros(8)
     for _ in range(400):
         arm = bandit.pull()
         counts[arm] += 1
         mean = 1.0 if arm == best else 0.3
         bandit.reward(mean + 0.2 * torch.randn((), generator=generator).item())
     assert counts.argmax() == best and counts[best] > 200 and (counts > 0).all()
+
+
+def test_a_good_first_arm_is_left_only_where_each_is_tried():
+    """The authors' start: with c = 0.1 a return of 1 beats every bonus of an arm nobody has pulled."""
+    for tries_each, expected in ((False, [0] * 12), (True, [0, 1, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2])):
+        bandit, pulled = UcbBandit(4, exploration=0.1, window=10, tries_each=tries_each), []
+        for _ in range(12):
+            pulled.append(bandit.pull())
+            bandit.reward(2.0 if pulled[-1] == 2 else 1.0)
+        assert pulled == expected
 
 
 def test_it_follows_arms_that_change():

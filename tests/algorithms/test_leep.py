@@ -110,7 +110,11 @@ def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
 
 def test_the_penalty_pulls_members_together():
     def spread(coef: float) -> float:
-        algorithm, rollout, generator = make(kl_coef=coef, entropy_coef=0.0, learning_rate=5e-3), played(), torch.Generator()
+        algorithm, rollout, generator = (
+            make(kl_coef=coef, entropy_coef=0.0, learning_rate=5e-3),
+            played(),
+            torch.Generator(),
+        )
         for member in algorithm.members:
             member.policy_head.weight.data.mul_(200)
         rollout.advantage.zero_()
