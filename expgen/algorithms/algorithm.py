@@ -1,7 +1,7 @@
 """What the trainer knows of an algorithm, and what each `--algo` name stands for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -51,13 +51,14 @@ class Recipe:
     build_reward: Callable[[Any, int], RewardSource]
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
     explorer: str | None = None  # the algorithm of the explorer trained beside these, its members
-    envs: int = 32  # environments and steps of a rollout, as the authors have them
-    rollout_steps: int = 512
     build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
     build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, environments, seed
     needs_pictures: bool = False  # square ones, in colour
+    run: Mapping[str, Any] = field(default_factory=dict)  # how the run differs from TrainConfig's defaults
 
 
+# What PPO's successors play before each update: as many steps as ExpGen's PPO, of twice the environments.
+WIDE = {"envs": 64, "rollout_steps": 256}
 RECIPES = {
     "ppo": Recipe(
         "PPO without memory: the member of the paper's ensemble",
@@ -84,12 +85,12 @@ RECIPES = {
     "plr": Recipe(
         "PPO on levels replayed by what is left to learn from them",
         PPO, PlrConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
-        envs=64, rollout_steps=256, build_levels=LevelReplay,
+        build_levels=LevelReplay, run=WIDE,
     ),
     "ucb-drac": Recipe(
         "PPO that says the same of augmented pictures; a bandit picks the augmentation",
         UcbDrac, UcbDracConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
-        envs=64, rollout_steps=256, needs_pictures=True,
+        needs_pictures=True, run=WIDE,
     ),
 }  # fmt: skip
 RECIPES["expgen"] = replace(RECIPES["ppo"], summary="ExpGen: PPO members and an explorer", explorer="maxent")

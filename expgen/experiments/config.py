@@ -129,14 +129,8 @@ class TrainConfig:
 def default_config(algo: str) -> TrainConfig:
     """The defaults of `algo`."""
     recipe = recipe_of(algo)
-    config = TrainConfig(
-        algo=algo,
-        envs=recipe.envs,
-        rollout_steps=recipe.rollout_steps,
-        network=recipe.network,
-        algorithm=recipe.config,
-        reward=recipe.reward,
-    )
+    config = TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
+    config = dataclasses.replace(config, **recipe.run)
     if recipe.explorer is None:
         return config
     other = recipe_of(recipe.explorer)

@@ -8,6 +8,7 @@ import torch
 from expgen.algorithms.algorithm import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.experiments.config import default_config
 from expgen.networks.actor_critic import NetworkConfig, policies_in
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
@@ -51,5 +52,6 @@ def test_what_cannot_be_augmented_is_refused(spec: EnvSpec):
 
 
 def test_the_rivals_play_as_their_authors_have_them():
-    sizes = {algo: (recipe_of(algo).envs, recipe_of(algo).rollout_steps) for algo in ("ppo", "leep", "plr", "ucb-drac")}
+    configs = {algo: default_config(algo) for algo in ("ppo", "leep", "plr", "ucb-drac")}
+    sizes = {algo: (config.envs, config.rollout_steps) for algo, config in configs.items()}
     assert sizes == {"ppo": (32, 512), "leep": (32, 512), "plr": (64, 256), "ucb-drac": (64, 256)}
