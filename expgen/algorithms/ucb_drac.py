@@ -62,9 +62,9 @@ class UcbDrac:
 
     def __init__(self, policy: Policy, config: UcbDracConfig) -> None:
         self.policy, self.config = policy, config
-        self.optimizer = torch.optim.Adam(
-            policy.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
-        )
+        weights = list(policy.parameters())  # on the CPU maybe views (training.dense_network), which fused Adam spoils
+        is_fused = weights[0].is_cuda
+        self.optimizer = torch.optim.Adam(weights, lr=config.learning_rate, eps=config.adam_epsilon, fused=is_fused)
         self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:

@@ -48,11 +48,11 @@ class Lane(Protocol):
         """Let go of the environment's buffers; call before the environment is closed."""
 
 
-def make_lane(policy: Policy, rollout: Rollout, learns_by: type = PPO) -> Lane:
-    """The fastest lane for this policy on its device; a DenseLane's weights are laid out for DensePPO alone."""
+def make_lane(policy: Policy, rollout: Rollout) -> Lane:
+    """The fastest lane for this policy on its device."""
     if rollout.device.type == "cuda":
         return CudaLane(policy, rollout)
-    if learns_by is PPO and is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
+    if is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
         return DenseLane(policy, rollout)
     return PlainLane(policy, rollout)
 

@@ -69,7 +69,7 @@ class Learner:
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
-        self.lane = make_lane(algorithm.policy, rollout, type(algorithm))
+        self.lane = make_lane(algorithm.policy, rollout)
         self.algorithm = make_learning(algorithm, self.lane)
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # spent in earlier sittings and this one
