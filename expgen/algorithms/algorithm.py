@@ -9,16 +9,22 @@ from torch import Tensor
 
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig
+from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
+from expgen.algorithms.plr import LevelReplay, PlrConfig
 from expgen.algorithms.ppg import PPG, PPGConfig
 from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
+from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
 from expgen.networks.decoupled import ValueNetwork, make_decoupled
+from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.history import History
+from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.rollout import Rollout
 
 
@@ -66,7 +72,10 @@ class Recipe:
     reward: Any
     build_reward: Callable[[Any, int], RewardSource]
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
-    make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] = make_policy
+    make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a policy
+    build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
+    build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, environments, seed
+    needs_pictures: bool = False  # square ones, in colour
     run: Mapping[str, Any] = field(default_factory=dict)  # how the run differs from TrainConfig's defaults
     member: str | None = None  # of an ensemble: the algorithm of its members,
     explorer: str | None = None  # and that of the explorer trained beside them
@@ -104,6 +113,22 @@ RECIPES = {
         PPG, PPGConfig(), NetworkConfig(), GameRewardConfig(normalize_with="rollout"), GameReward,
         make_networks=make_decoupled, run=WIDE,
     ),
+    "leep": Recipe(
+        "LEEP: members on subsets of the levels, joined by their maximum",
+        Leep, LeepConfig(), NetworkConfig(extra_layers=2), GameRewardConfig(), GameReward,
+        build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
+        build_levels=SubsetLevels,
+    ),
+    "plr": Recipe(
+        "PPO on levels replayed by what is left to learn from them",
+        PPO, PlrConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        build_levels=LevelReplay, run=WIDE,
+    ),
+    "ucb-drac": Recipe(
+        "PPO that says the same of augmented pictures; a bandit picks the augmentation",
+        UcbDrac, UcbDracConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        needs_pictures=True, run=WIDE,
+    ),
 }  # fmt: skip
 
 
@@ -125,11 +150,32 @@ def recipe_of(algo: str) -> Recipe:
     return RECIPES[check_choice("--algo", algo, RECIPES)]
 
 
+def build_policy(
+    recipe: Recipe,
+    spec: EnvSpec,
+    network: NetworkConfig,
+    config: Any,
+    generator: torch.Generator,
+    device: torch.device,
+) -> Policy:
+    """What plays, with fresh weights."""
+
+    def build(spec: EnvSpec, network: NetworkConfig) -> Any:
+        return recipe.build_policy(spec, network, config)
+
+    return make_policy(spec, network, generator, device, build)
+
+
 def build_algorithm(
     recipe: Recipe, spec: EnvSpec, network: NetworkConfig, config: Any, seed: int, device: torch.device
 ) -> Algorithm:
     """A learner's networks and optimisers, fresh from `seed`."""
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
-    networks = recipe.make_networks(spec, network, torch.Generator().manual_seed(seed), device)
-    return recipe.build(networks, config)
+    if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
+        what = f"{spec.name} has observations {spec.obs_shape}"
+        raise InputError(f"{what}; accepted for this --algo: square pictures in colour")
+    generator = torch.Generator().manual_seed(seed)
+    if recipe.make_networks is not None:
+        return recipe.build(recipe.make_networks(spec, network, generator, device), config)
+    return recipe.build(build_policy(recipe, spec, network, config, generator, device), config)

@@ -10,6 +10,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
@@ -83,6 +84,9 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
         recipe.needs_full_view,
         **config.options,
     )
+    director = None
+    if recipe.build_levels is not None:
+        director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
     algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
     observation = env.observe()
     rollout = Rollout(
@@ -95,4 +99,4 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     )
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
-    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed)
+    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director)

@@ -21,9 +21,8 @@ from torch import Tensor
 from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.decoupled import ValueNetwork
-from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
@@ -196,30 +195,33 @@ class CudaLane:
 
 def accelerate_networks(network: Policy | ValueNetwork) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
-    encoder, memory = network.encoder, getattr(network, "memory", None)
-    if has_kernels():
-        from expgen.kernels.gru import FusedGru, can_fuse_gru
-        from expgen.kernels.impala_encoder import FusedImpala, can_fuse
+    parts: list[Policy | ValueNetwork] = [*policies_in(network)] or [network]
+    for part in parts:
+        encoder, memory = part.encoder, getattr(part, "memory", None)
+        if has_kernels():
+            from expgen.kernels.gru import FusedGru, can_fuse_gru
+            from expgen.kernels.impala_encoder import FusedImpala, can_fuse
 
-        if memory is not None and can_fuse_gru(memory.gru):
-            memory.scan = FusedGru(memory.gru)
-        if can_fuse(encoder):
-            network.encode = FusedImpala(encoder)
-            return
-    if isinstance(encoder, ImpalaEncoder):
-        encoder.is_bfloat16 = True
-        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-        network.encode = torch.compile(encoder.forward, dynamic=False)
+            if memory is not None and can_fuse_gru(memory.gru):
+                memory.scan = FusedGru(memory.gru)
+            if can_fuse(encoder):
+                part.encode = FusedImpala(encoder)
+                continue
+        if hasattr(encoder, "is_bfloat16"):  # the convolutional ones worth it
+            encoder.is_bfloat16 = True
+            torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+            part.encode = torch.compile(encoder.forward, dynamic=False)
 
 
 def plain_copy(policy: Policy) -> Policy:
     """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
-    plain = copy.deepcopy(policy)
-    plain.encode = plain.encoder.forward
-    if isinstance(plain.encoder, ImpalaEncoder):
-        plain.encoder.is_bfloat16 = False
-    if plain.memory is not None:
-        plain.memory.scan = None
+    plain = copy.deepcopy(policy).eval()
+    for part in policies_in(plain):
+        part.encode = part.encoder.forward
+        if hasattr(part.encoder, "is_bfloat16"):
+            part.encoder.is_bfloat16 = False
+        if part.memory is not None:
+            part.memory.scan = None
     return plain
 
 
