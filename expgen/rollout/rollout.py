@@ -1,5 +1,7 @@
 """Rollout: T steps of N environments as tensors, allocated once and reused."""
 
+import copy
+
 import torch
 from torch import Tensor
 
@@ -75,6 +77,14 @@ class Rollout:
             self.game_reward.copy_(self.host_reward, non_blocking=True)
             self.level.copy_(self.host_level, non_blocking=True)
 
+    def columns(self, begin: int, end: int) -> "Rollout":
+        """Environments begin..end-1 of what learning reads, sharing this rollout's memory."""
+        part = copy.copy(self)
+        part.num_envs = end - begin
+        for name in ("obs", "first", "state", "action", "log_prob", "value", "advantage", "value_target", "reward"):
+            setattr(part, name, getattr(self, name)[:, begin:end])
+        return part
+
     def carry_over(self) -> None:
         """Start the next rollout with the memory this one ended with."""
         self.state[0].copy_(self.state[self.num_steps])
@@ -86,4 +96,3 @@ class Rollout:
 
 def _on_host(device: torch.device, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.zeros(shape, dtype=dtype, pin_memory=device.type == "cuda")
-

@@ -18,11 +18,11 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
-from expgen.networks.actor_critic import Policy
-from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.actor_critic import Policy, policies_in
+from expgen.networks.decoupled import ValueNetwork
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
@@ -73,6 +73,8 @@ def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
         return DensePPO(algorithm, lane.network, lane.rows)
     if isinstance(lane, CudaLane) and type(algorithm) is PPO and is_capturable(algorithm.policy):
         return CapturedPPO(algorithm, lane.rollout)
+    if isinstance(lane, CudaLane) and isinstance(algorithm, HasCritic):
+        accelerate_networks(algorithm.value_network)
     return algorithm
 
 
@@ -191,32 +193,35 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_networks(policy: Policy) -> None:
+def accelerate_networks(network: Policy | ValueNetwork) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
-    encoder, memory = policy.encoder, policy.memory
-    if has_kernels():
-        from expgen.kernels.gru import FusedGru, can_fuse_gru
-        from expgen.kernels.impala_encoder import FusedImpala, can_fuse
+    parts: list[Policy | ValueNetwork] = [*policies_in(network)] or [network]
+    for part in parts:
+        encoder, memory = part.encoder, getattr(part, "memory", None)
+        if has_kernels():
+            from expgen.kernels.gru import FusedGru, can_fuse_gru
+            from expgen.kernels.impala_encoder import FusedImpala, can_fuse
 
-        if memory is not None and can_fuse_gru(memory.gru):
-            memory.scan = FusedGru(memory.gru)
-        if can_fuse(encoder):
-            policy.encode = FusedImpala(encoder)
-            return
-    if isinstance(encoder, ImpalaEncoder):
-        encoder.is_bfloat16 = True
-        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-        policy.encode = torch.compile(encoder.forward, dynamic=False)
+            if memory is not None and can_fuse_gru(memory.gru):
+                memory.scan = FusedGru(memory.gru)
+            if can_fuse(encoder):
+                part.encode = FusedImpala(encoder)
+                continue
+        if hasattr(encoder, "is_bfloat16"):  # the convolutional ones worth it
+            encoder.is_bfloat16 = True
+            torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+            part.encode = torch.compile(encoder.forward, dynamic=False)
 
 
 def plain_copy(policy: Policy) -> Policy:
     """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
-    plain = copy.deepcopy(policy)
-    plain.encode = plain.encoder.forward
-    if isinstance(plain.encoder, ImpalaEncoder):
-        plain.encoder.is_bfloat16 = False
-    if plain.memory is not None:
-        plain.memory.scan = None
+    plain = copy.deepcopy(policy).eval()
+    for part in policies_in(plain):
+        part.encode = part.encoder.forward
+        if hasattr(part.encoder, "is_bfloat16"):
+            part.encoder.is_bfloat16 = False
+        if part.memory is not None:
+            part.memory.scan = None
     return plain
 
 
@@ -226,7 +231,7 @@ def has_kernels() -> bool:
 
 
 def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
-    """Each metric's mean over the minibatches; one transfer for all of them."""
-    names = list(metrics[0])
-    table = torch.stack([torch.stack([row[name].float() for name in names]) for row in metrics])
-    return dict(zip(names, table.mean(0).tolist(), strict=True))
+    """Each metric's mean over the minibatches that have it; one transfer for all of them."""
+    names = list(dict.fromkeys(name for row in metrics for name in row))
+    means = [torch.stack([row[name].float() for row in metrics if name in row]).mean() for name in names]
+    return dict(zip(names, torch.stack(means).tolist(), strict=True))

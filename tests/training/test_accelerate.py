@@ -78,6 +78,11 @@ def test_mean_of():
     assert mean_of(rows) == {"a": 2.0, "b": 2.0}
 
 
+def test_mean_of_what_only_some_minibatches_have():
+    rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
+    assert mean_of(rows) == {"a": 3.0, "b": 2.0}
+
+
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("memory", ["none", "gru"])
