@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +18,8 @@ from expgen.networks.small import SmallEncoder
 from expgen.networks.wide_impala import WideImpala
 from expgen.settings import setting
 
+Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
-
 Encoder = ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder | DeepEncoder
 
 
@@ -104,22 +104,18 @@ def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | Wide
     return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
 
 
-def make_policy(
-    spec: EnvSpec,
-    config: NetworkConfig,
-    generator: torch.Generator,
-    device: torch.device,
-    build: Callable[[EnvSpec, NetworkConfig], Any] = Policy,
-) -> Policy:
-    """A policy with fresh weights; built on the meta device, so no global random numbers are drawn.
+def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
+    """A policy with fresh weights."""
+    return fresh_network(lambda: Policy(spec, config), generator, device)
 
-    `build` makes another kind of network, one that is called like a Policy.
-    """
+
+def fresh_network(build: Callable[[], Network], generator: torch.Generator, device: torch.device) -> Network:
+    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn."""
     with torch.device("meta"):
-        policy = build(spec, config)
-    policy = policy.to_empty(device="cpu")
-    policy.initialise(generator)
-    return policy.to(device).to(memory_format=torch.channels_last)
+        network = build()
+    network = network.to_empty(device="cpu")
+    network.initialise(generator)  # type: ignore[operator]
+    return network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def policies_in(network: nn.Module) -> list[Policy]:
