@@ -54,7 +54,7 @@ def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[
 ALGORITHMS = ["ppo", "ppo-gru", "leep", "plr", "ucb-drac"]
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("algo", ["ppo", "ppo-gru", "plr"])
 def test_weights_do_not_depend_on_who_trains_beside(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
