@@ -106,7 +106,7 @@ def _training_rate(config: TrainConfig, count: int, resources: Resources, second
             done += 1
 
     try:
-        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners])
+        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners], resources.updates_at_once)
         return done * _rollout_size(config) / (time.perf_counter() - began)
     finally:
         for learner in learners:

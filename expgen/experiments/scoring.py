@@ -15,9 +15,10 @@ from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
 from expgen.experiments.plan import LearnerPlan
 from expgen.experiments.run_folder import RunFolder
-from expgen.networks.actor_critic import Policy, plain_copy
+from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
+from expgen.training.accelerate import plain_copy
 from expgen.training.learner import Scores
 from expgen.training.resources import Resources
 
@@ -50,7 +51,7 @@ class Scorer:
 
     def score(self, plan: LearnerPlan, env_steps: int, policy: Policy) -> Generator[None, None, Scores]:
         """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv."""
-        plain = plain_copy(policy)  # as evaluated later
+        plain = plain_copy(policy)
         who = Scored(plan.algo, plan.seed, plan.name, env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
         played = yield from self._play(lambda: PolicyAgent(plain, self.config.seed), knn)

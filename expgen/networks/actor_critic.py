@@ -1,6 +1,5 @@
 """Policy: one encoder, optional memory, a policy head and a value head on the same features."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
@@ -121,12 +120,3 @@ def fresh_network(build: Callable[[], Network], generator: torch.Generator, devi
 def policies_in(network: nn.Module) -> list[Policy]:
     """Every Policy that `network` is or holds."""
     return [module for module in network.modules() if isinstance(module, Policy)]
-
-
-def plain_copy(policy: Policy) -> Policy:
-    """A copy to evaluate, free of whatever training runs on: float32 and the encoders' own forward."""
-    copied = copy.deepcopy(policy).eval()
-    for part in policies_in(copied):
-        part.encode = part.encoder.forward
-        part.encoder.is_bfloat16 = False
-    return copied

@@ -23,7 +23,7 @@ from expgen.training.metrics import MetricsFile
 from expgen.training.resources import Resources
 
 TINY_PROCGEN = {"env": "procgen:bigfish", "envs": 4, "minibatches": 2}  # random fish do not live long
-CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1)
+CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 
 
 def on_procgen(test: Any) -> Any:
