@@ -17,7 +17,7 @@ from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
-from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.actor_critic import NetworkConfig, Policy, fresh_network
 from expgen.networks.decoupled import ValueNetwork, make_decoupled
 from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
@@ -159,11 +159,7 @@ def build_policy(
     device: torch.device,
 ) -> Policy:
     """What plays, with fresh weights."""
-
-    def build(spec: EnvSpec, network: NetworkConfig) -> Any:
-        return recipe.build_policy(spec, network, config)
-
-    return make_policy(spec, network, generator, device, build)
+    return fresh_network(lambda: recipe.build_policy(spec, network, config), generator, device)
 
 
 def build_algorithm(

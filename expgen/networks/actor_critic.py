@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,6 @@ from expgen.settings import setting
 
 Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
-
 Encoder = ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder | DeepEncoder
 
 
@@ -111,15 +110,9 @@ def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | Wide
     return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
 
 
-def make_policy(
-    spec: EnvSpec,
-    config: NetworkConfig,
-    generator: torch.Generator,
-    device: torch.device,
-    build: Callable[[EnvSpec, NetworkConfig], Any] = Policy,
-) -> Policy:
-    """A policy with fresh weights; `build` makes another kind of network, one that is called like a Policy."""
-    return fresh_network(lambda: build(spec, config), generator, device)
+def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
+    """A policy with fresh weights."""
+    return fresh_network(lambda: Policy(spec, config), generator, device)
 
 
 def fresh_network(build: Callable[[], Network], generator: torch.Generator, device: torch.device) -> Network:

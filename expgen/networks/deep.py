@@ -1,5 +1,7 @@
 """Dense layers on top of an encoder, before whatever reads its features (LEEP's members have two)."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,23 +13,14 @@ class DeepEncoder(nn.Module):
     def __init__(self, encoder: nn.Module, features: int, num_layers: int) -> None:
         super().__init__()
         self.encoder = encoder
+        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # training.accelerate may put a faster one here
         self.layers = nn.ModuleList(nn.Linear(features, features) for _ in range(num_layers))
 
     def forward(self, obs: Tensor) -> Tensor:
-        x = self.encoder(obs)
+        x = self.encode(obs)
         for layer in self.layers:
             x = F.relu(layer(x))
         return x  # [B, F]
-
-    @property
-    def is_bfloat16(self) -> bool:
-        """Of the encoder below, where it has the choice; the layers here stay float32."""
-        return getattr(self.encoder, "is_bfloat16", False)
-
-    @is_bfloat16.setter
-    def is_bfloat16(self, value: bool) -> None:
-        if hasattr(self.encoder, "is_bfloat16"):
-            self.encoder.is_bfloat16 = value  # type: ignore[assignment]
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

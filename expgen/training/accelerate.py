@@ -9,20 +9,20 @@ another's minibatches; the launches never wait for the host.
 import copy
 import importlib.util
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy import ndarray
-from torch import Tensor
+from torch import Tensor, nn
 
 from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
-from expgen.networks.actor_critic import Policy, policies_in
-from expgen.networks.decoupled import ValueNetwork
+from expgen.networks.actor_critic import Policy
+from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
@@ -193,35 +193,48 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_networks(network: Policy | ValueNetwork) -> None:
+def accelerate_networks(network: nn.Module) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
-    parts: list[Policy | ValueNetwork] = [*policies_in(network)] or [network]
+    parts: list[Any] = list(network.modules())
     for part in parts:
-        encoder, memory = part.encoder, getattr(part, "memory", None)
-        if has_kernels():
+        if isinstance(part, Memory) and has_kernels():
             from expgen.kernels.gru import FusedGru, can_fuse_gru
-            from expgen.kernels.impala_encoder import FusedImpala, can_fuse
 
-            if memory is not None and can_fuse_gru(memory.gru):
-                memory.scan = FusedGru(memory.gru)
-            if can_fuse(encoder):
-                part.encode = FusedImpala(encoder)
-                continue
-        if hasattr(encoder, "is_bfloat16"):  # the convolutional ones worth it
-            encoder.is_bfloat16 = True
-            torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-            part.encode = torch.compile(encoder.forward, dynamic=False)
+            part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
+        if has_seam(part):
+            part.encode = fast_encode(part.encoder)
+
+
+def fast_encode(encoder: Any) -> Callable[[Tensor], Tensor]:
+    """The encoder's forward, as fast as we have it."""
+    if has_kernels():
+        from expgen.kernels.impala_encoder import FusedImpala, can_fuse
+
+        if can_fuse(encoder):
+            return FusedImpala(encoder)
+    if hasattr(encoder, "is_bfloat16"):
+        encoder.is_bfloat16 = True
+        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+        return torch.compile(encoder.forward, dynamic=False)
+    return encoder.forward
+
+
+def has_seam(part: nn.Module) -> bool:
+    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
+    return hasattr(part, "encode") and hasattr(part, "encoder")
 
 
 def plain_copy(policy: Policy) -> Policy:
     """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
     plain = copy.deepcopy(policy).eval()
-    for part in policies_in(plain):
-        part.encode = part.encoder.forward
-        if hasattr(part.encoder, "is_bfloat16"):
-            part.encoder.is_bfloat16 = False
-        if part.memory is not None:
-            part.memory.scan = None
+    parts: list[Any] = list(plain.modules())
+    for part in parts:
+        if has_seam(part):
+            part.encode = part.encoder.forward
+        if hasattr(part, "is_bfloat16"):
+            part.is_bfloat16 = False
+        if isinstance(part, Memory):
+            part.scan = None
     return plain
 
 

@@ -12,6 +12,7 @@ from expgen.networks.conv import ConvEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.wide_impala import WideImpala
+from expgen.training.accelerate import plain_copy
 
 PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
 CPU = torch.device("cpu")
@@ -106,9 +107,13 @@ def test_extra_layers_come_after_the_encoder():
         torch.testing.assert_close(deep(obs), x)
 
 
-def test_bfloat16_reaches_the_encoder_below():
-    deep = DeepEncoder(WideImpala((32, 32, 3), 8, 1, is_pooled=True), 8, 1)
-    deep.is_bfloat16 = True
-    assert deep.encoder.is_bfloat16 and deep.is_bfloat16
-    deep.is_bfloat16 = False
-    assert not deep.encoder.is_bfloat16
+def test_a_plain_copy_undoes_what_training_put_in():
+    config = NetworkConfig(encoder="impoola", features=8, extra_layers=1, memory="gru")
+    policy = make_policy(EnvSpec("toy", (32, 32, 3), "uint8", 4), config, torch.Generator().manual_seed(0), CPU)
+    policy.encoder.encode = lambda obs: torch.zeros(len(obs), 8)
+    policy.encoder.encoder.is_bfloat16 = True
+    policy.memory.scan = lambda x, first, state: torch.zeros_like(x)
+    obs, first, state = pictures(2, 1, 32, 32, 3), torch.zeros(2, 1, dtype=torch.bool), torch.zeros(1, 8)
+    plain = plain_copy(policy)
+    assert not policy(obs, first, state).value.any() and plain(obs, first, state).value.any()
+    assert not plain.encoder.encoder.is_bfloat16 and not plain.training
