@@ -61,7 +61,8 @@ def _explored(exploration: Exploration) -> str:
 
 def _describe(row: Score) -> str:
     interval = f"{row.ci_low:.2f} to {row.ci_high:.2f}"
-    cells = (row.agent, row.split, row.levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
+    levels = row.levels if row.levels.count(",") < 3 else f"{row.levels.count(',') + 1} listed"
+    cells = (row.agent, row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
     return _line(*cells, f"{row.solved_rate:.1%}")
 
 

@@ -1,4 +1,4 @@
-"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv."""
+"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, adopted.json."""
 
 import dataclasses
 import json
@@ -19,6 +19,7 @@ class RunFolder:
         self.config_file = self.path / "config.json"
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
+        self.adopted_file = self.path / "adopted.json"
         self.events_folder = self.path / "tensorboard"
 
     def exists(self) -> bool:
