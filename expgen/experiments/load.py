@@ -13,6 +13,7 @@ from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.tuned import read_tuned
 from expgen.networks.actor_critic import Policy, make_policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
@@ -45,7 +46,10 @@ def load_run(
     device: str = "cpu",
     consensus: Mapping[str, Any] | None = None,
 ) -> LoadedAgent:
-    """As `load_agent`, with its provenance. Of the checkpoints only policies' weights are read."""
+    """As `load_agent`, with its provenance. Of the checkpoints only policies' weights are read.
+
+    What `expgen tune` picked for an ensemble stands where `consensus` does not say otherwise.
+    """
     config, spec = folder.read_config()
     if config.consensus is None or learner not in (None, config.algo):
         if consensus:
@@ -53,7 +57,8 @@ def load_run(
             raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
         policy, env_steps = load_policy(folder, learner or "member0", device)
         return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
-    settings = changed_consensus(config.consensus, consensus or {})
+    changes = {**read_tuned(folder, config), **(consensus or {})}
+    settings = changed_consensus(config.consensus, changes)
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
@@ -64,8 +69,8 @@ def load_run(
     policies = [load_policy(folder, name, device) for name in names]
     members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None
     agent = ConsensusAgent(members, explorer, spec, settings, seed)
-    changes = " ".join(f"{name}={value}" for name, value in (consensus or {}).items())
-    return LoadedAgent(agent, f"{config.algo} {changes}".strip(), sum(env_steps for _, env_steps in policies))
+    shown = " ".join(f"{name}={value}" for name, value in changes.items())
+    return LoadedAgent(agent, f"{config.algo} {shown}".strip(), sum(env_steps for _, env_steps in policies))
 
 
 def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:
