@@ -10,6 +10,7 @@ VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
     "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
     "tune": "pick an ensemble's quorum and alpha on training levels that the voting members never saw",
+    "agents": "list the agents that ship with the package, their scores and where they come from",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2

@@ -1,4 +1,4 @@
-"""load_agent: something that plays, from a run folder."""
+"""load_agent: something that plays, from a run folder or from what ships with the package."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.plan import plans_of
+from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tuned import read_tuned
 from expgen.networks.actor_critic import Policy, make_policy
@@ -31,12 +32,13 @@ class LoadedAgent(NamedTuple):
 def load_agent(
     run: Path | str, learner: str | None = None, seed: int = 0, device: str = "cpu", **consensus: Any
 ) -> Agent:
-    """What the run folder `run` has become so far.
+    """What the run folder `run` has become so far, or the bundled agent of that name, as in `minimaze/expgen`.
 
     For an ensemble with an explorer that is the ExpGen agent; `consensus` changes settings of its ConsensusConfig.
     Else, and where `learner` names one (`member3`, `explorer`), it is that policy alone, by default `member0`.
     """
-    return load_run(RunFolder(run), learner, seed, device, consensus).agent
+    found = find_run(run)
+    return load_run(found.folder, learner or found.learner, seed, device, consensus).agent
 
 
 def load_run(
