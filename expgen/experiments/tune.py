@@ -27,7 +27,7 @@ class TuneRequest:
     """The grid, and how long each of its points is played."""
 
     quorums: Sequence[int] = ()  # none: every one there is
-    alphas: Sequence[float] = (0.25, TABLE_ALPHA, 1.0)
+    alphas: Sequence[float] = (0.2, TABLE_ALPHA, 0.8)  # those the paper tried
     episodes: int = 400  # of each point, the same levels and the same noise for all
     seed: int = 0
     envs: int = 64
