@@ -1,8 +1,8 @@
 """Scorer: train and test scores of a policy while it trains, and the final rows of scores.csv."""
 
 import copy
-from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.envs.levels import LevelSet
@@ -75,10 +75,13 @@ class Scorer:
         return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in self._rows())
 
     def score_consensus(self) -> None:
-        """Rows for what the whole ensemble and its explorer have become."""
+        """Rows for what the whole ensemble has become, with its explorer and with random actions in its place."""
+        self._score_whole({})
+        self._score_whole({"fallback": "random"})
 
+    def _score_whole(self, consensus: Mapping[str, Any]) -> None:
         def load() -> LoadedAgent:
-            return load_run(self.folder, device=str(self.resources.device))
+            return load_run(self.folder, device=str(self.resources.device), consensus=consensus)
 
         loaded = load()
         who = Scored(self.config.algo, self.config.seed, loaded.name, loaded.env_steps)

@@ -36,7 +36,9 @@ def test_a_population_is_trained_and_scored(
     config, _ = folder.read_config()
     assert folder.learners() == ["member0", "member1", "explorer"] and config.members == 2
     rows = read_scores(folder.scores_file)
-    assert [(row.algorithm, row.game, row.split, row.env_steps) for row in rows] == [
-        ("expgen", game, split, 3 * 64) for split in ("train", "test")
+    assert [(row.agent, row.game, row.split, row.env_steps) for row in rows] == [
+        (agent, game, split, steps)
+        for agent, steps in (("expgen", 3 * 64), ("expgen fallback=random", 2 * 64))
+        for split in ("train", "test")
     ]
     assert rows[0].levels == ("0:128" if words == HIDDEN else "0:200")
