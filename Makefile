@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup-procgen
 	@touch $@
 
 demo: setup
-	scripts/demo
+	$(BIN)/python scripts/demo
 
 lint: setup
 	$(BIN)/ruff check .

@@ -68,9 +68,10 @@ class Agreement:
         self.counts_for = holds[first_class] & has_class[:, None]  # [A, A] leader's action × another member's
         self.counts_itself = self.counts_for.diagonal() | ~has_class  # [A] all, but for the quirk's
 
-    def count(self, votes: ndarray, leader: int) -> ndarray:
-        """`votes` `[M, N]` actions → how many agree with member `leader`, `[N]`."""
-        own = votes[leader]
-        agrees = self.counts_for[own, votes]  # [M, N]
-        agrees[leader] = self.counts_itself[own]
+    def count(self, votes: ndarray, leader: int | ndarray) -> ndarray:
+        """`votes` `[M, N]` actions, −1 for none → how many agree with member `leader` (or `[N]` of them), `[N]`."""
+        column = np.arange(votes.shape[1])
+        own = votes[leader, column]
+        agrees = self.counts_for[own, votes] & (votes >= 0)  # [M, N]
+        agrees[leader, column] = self.counts_itself[own]
         return agrees.sum(0)

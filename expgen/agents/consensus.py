@@ -40,6 +40,7 @@ from expgen.agents.noise import (
     stream_seed,
     uniform_noise,
 )
+from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
@@ -93,6 +94,7 @@ class ConsensusAgent:
     """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
 
     `fallback="none"` is the leader alone, with the votes still counted. The explorer may be None where it is not asked.
+    `panels` says who votes where, if not every member everywhere.
     """
 
     def __init__(
@@ -102,12 +104,14 @@ class ConsensusAgent:
         spec: EnvSpec,
         config: ConsensusConfig,
         seed: int = 0,
+        panels: Panels | None = None,
     ) -> None:
         check_config(config)
         self.ensemble, self.config, self.seed = Ensemble(members), config, seed
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")
         self.quorum = config.quorum(len(members))
+        self.panels = panels or WholeEnsemble(len(members), config.leader, self.quorum)
         classes = classes_of(spec) if config.agreement == "direction" else None
         self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
         self.fallback = _fallback_agent(config, explorer, spec, seed)
@@ -130,11 +134,14 @@ class ConsensusAgent:
         asked = np.flatnonzero(left == 0)
         votes = np.full((len(self.vote_seeds), num_envs), -1, dtype=np.int32)  # [M, N]
         agreed = np.zeros(num_envs, dtype=bool)
+        action = np.full(num_envs, -1, dtype=np.int32)
         if len(asked):
-            votes[:, asked] = self._vote(obs if len(asked) == num_envs else obs[asked], episode[asked], step[asked])
-            agreed[asked] = self.agreement.count(votes[:, asked], self.config.leader) >= self.quorum
+            panel = self.panels(asked)
+            vote = self._vote(obs if len(asked) == num_envs else obs[asked], episode[asked], step[asked])
+            votes[:, asked] = np.where(panel.sits, vote, -1)
+            agreed[asked] = self.agreement.count(votes[:, asked], panel.leader) >= panel.quorum
+            action[asked] = votes[panel.leader, asked]
 
-        action = votes[self.config.leader].copy()
         if self.fallback is not None:
             other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]

@@ -18,7 +18,7 @@ class Actor(IntEnum):
 class Decision(NamedTuple):
     """One step of N environments."""
 
-    votes: ndarray  # [M, N] int32, the members' actions; −1 where nobody was asked: a stretch of exploration lasts
+    votes: ndarray  # [M, N] int32, the members' actions; −1 for who was not asked: all while a stretch lasts
     agreed: ndarray  # [N] bool, the quorum was reached; False where nobody was asked
     actor: ndarray  # [N] int8, an Actor
     explore_steps: ndarray  # [N] int64, steps of the stretch still to come after this one
@@ -71,7 +71,7 @@ class Tally:
 
     def record(self, decision: Decision, first: ndarray, episode: ndarray) -> None:
         """Add one step."""
-        has_voted, has_explored = decision.votes[0] >= 0, decision.actor != Actor.LEADER  # [N]
+        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.LEADER  # [N]
         every = np.ones_like(has_voted)
         step = np.stack([every, has_voted, decision.agreed, has_explored, has_voted & has_explored])  # [fields, N]
         if self._present.shape != step.shape:

@@ -1,4 +1,4 @@
-"""expgen evaluate RUN: play unseen (or training) levels and append a row to scores.csv."""
+"""expgen evaluate RUN_OR_AGENT: play unseen (or training) levels and append a row to scores.csv."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,14 +8,16 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, whole_number
 from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, append_scores
+from expgen.experiments.pretrained import find_run
 from expgen.experiments.request import EvaluationRequest, score_run
-from expgen.experiments.run_folder import RunFolder
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
-    parser = Parser(prog="expgen evaluate", allow_abbrev=False, description="Score what a run has learnt.")
-    parser.add_argument("run", metavar="RUN", help="a run folder")
+    parser = Parser(
+        prog="expgen evaluate", allow_abbrev=False, description="Score what a run has learnt, or an agent that ships."
+    )
+    parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
     parser.add_argument("--split", choices=("train", "test"), default="test", help="which of the run's level sets")
     parser.add_argument(
         "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
@@ -26,22 +28,28 @@ def main(argv: Sequence[str]) -> int:
         "--learner", help="one policy alone: member0, …, explorer, or each (default the ensemble, else every member)"
     )
     parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
-    parser.add_argument("--scores", type=Path, metavar="FILE", help="append rows here (default RUN/scores.csv)")
+    parser.add_argument(
+        "--scores", type=Path, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
+    )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     arguments = vars(parser.parse_args(argv))
-    folder, scores = RunFolder(arguments.pop("run")), arguments.pop("scores")
+    found, scores = find_run(arguments.pop("run")), arguments.pop("scores")
+    if not found.is_bundled:
+        scores = scores or found.folder.scores_file
+    arguments["learner"] = arguments["learner"] or found.learner
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
-    for scored in score_run(folder, request):
+    for scored in score_run(found.folder, request):
         print(_describe(scored.score), flush=True)
         if isinstance(scored.agent, ConsensusAgent):
             print(_explain(scored.agent), flush=True)
         if scored.exploration is not None:
             print(_explored(scored.exploration), flush=True)
-        append_scores(scores or folder.scores_file, [scored.score])
+        if scores is not None:
+            append_scores(scores, [scored.score])
     return 0
 
 
@@ -61,7 +69,8 @@ def _explored(exploration: Exploration) -> str:
 
 def _describe(row: Score) -> str:
     interval = f"{row.ci_low:.2f} to {row.ci_high:.2f}"
-    cells = (row.agent, row.split, row.levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
+    levels = row.levels if row.levels.count(",") < 3 else f"{row.levels.count(',') + 1} listed"
+    cells = (row.agent, row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
     return _line(*cells, f"{row.solved_rate:.1%}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from expgen.algorithms.algorithm import RECIPES, recipe_of
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options
+from expgen.cli.outcome import outcome
 from expgen.cli.progress import Progress
 from expgen.experiments.config import EXPLORER, default_config, parts_of
 from expgen.experiments.presets import PRESETS
@@ -44,6 +45,8 @@ def _conclude(result: RunResult, signal_number: int | None) -> int:
         print(f"expgen: stopped; go on with: expgen train --resume --run {where}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
+    for line in outcome(result.folder):
+        print(line)
     return 0
 
 

@@ -1,14 +1,46 @@
 """Policies trained elsewhere join a run: members take free places among its members, an explorer the explorer's."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import LearnerPlan, plans_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.checkpoint import keep_checkpoint, write_whole
+
+
+class Adopted(NamedTuple):
+    """Where a policy comes from, and what of it differs from the place it takes."""
+
+    source: str
+    seed: int
+    levels: str
+
+
+def plans_in(folder: RunFolder, config: TrainConfig) -> list[LearnerPlan]:
+    """A run's learners as they are: what was adopted keeps its own seed and levels, also where it is trained on."""
+    adopted = read_adopted(folder)
+    return [
+        dataclasses.replace(plan, seed=adopted[plan.name].seed, levels=LevelSet.parse(adopted[plan.name].levels))
+        if plan.name in adopted
+        else plan
+        for plan in plans_of(config)
+    ]
+
+
+def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
+    """What was adopted so far, by the place it took."""
+    if not folder.adopted_file.exists():
+        return {}
+    try:
+        return {place: Adopted(**facts) for place, facts in json.loads(folder.adopted_file.read_text()).items()}
+    except (TypeError, ValueError, AttributeError):
+        raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
 
 
 def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) -> None:
@@ -17,8 +49,7 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
     What was adopted before is not adopted again, so the same command may be repeated. A copy that has fewer steps than
     this run asks for is trained on from where it stands.
     """
-    record = folder.path / "adopted.json"
-    adopted: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
+    adopted = read_adopted(folder)
     for run in runs:
         other = RunFolder(run)
         their_config, _ = other.read_config()
@@ -28,16 +59,17 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
         if any(level not in config.train_set for level in their_config.train_set.seeds or ()):
             accepted = f"levels among --levels {config.levels}, so that test levels are unseen"
             raise InputError(f"--adopt {run} has trained on levels {their_config.levels}; accepted: {accepted}")
-        plans = {plan.name: plan for plan in plans_of(their_config)}
+        plans = {plan.name: plan for plan in plans_in(other, their_config)}
         for name in other.learners():
             source = str((other.path / "checkpoints" / name).resolve())
-            if source in adopted.values():
+            if source in (known.source for known in adopted.values()):
                 continue
             place = _free_place(folder, config, plans[name], f"--adopt {run} {name}")
             tensors, facts = other.checkpoint(name)
             keep_checkpoint(folder.checkpoints_of(place), facts["env_steps"], tensors, {**facts, "learner": place})
-            adopted[place] = source
-            write_whole(record, json.dumps(adopted, indent=2).encode())
+            adopted[place] = Adopted(source, plans[name].seed, str(plans[name].levels))
+            record = {taken: known._asdict() for taken, known in adopted.items()}
+            write_whole(folder.adopted_file, json.dumps(record, indent=2).encode())
 
 
 def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, what: str) -> str:

@@ -1,4 +1,4 @@
-"""load_agent: something that plays, from a run folder."""
+"""load_agent: something that plays, from a run folder or from what ships with the package."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,7 +13,9 @@ from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.plan import plans_of
+from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.tuned import read_tuned
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
@@ -31,12 +33,13 @@ class LoadedAgent(NamedTuple):
 def load_agent(
     run: Path | str, learner: str | None = None, seed: int = 0, device: str = "cpu", **consensus: Any
 ) -> Agent:
-    """What the run folder `run` has become so far.
+    """What the run folder `run` has become so far, or the bundled agent of that name, as in `minimaze/expgen`.
 
     For an ensemble with an explorer that is the ExpGen agent; `consensus` changes settings of its ConsensusConfig.
     Else, and where `learner` names one (`member3`, `explorer`), it is that policy alone, by default `member0`.
     """
-    return load_run(RunFolder(run), learner, seed, device, consensus).agent
+    found = find_run(run)
+    return load_run(found.folder, learner or found.learner, seed, device, consensus).agent
 
 
 def load_run(
@@ -46,7 +49,10 @@ def load_run(
     device: str = "cpu",
     consensus: Mapping[str, Any] | None = None,
 ) -> LoadedAgent:
-    """As `load_agent`, with its provenance. Of the checkpoints only policies' weights are read."""
+    """As `load_agent`, with its provenance. Of the checkpoints only policies' weights are read.
+
+    What `expgen tune` picked for an ensemble stands where `consensus` does not say otherwise.
+    """
     config, spec = folder.read_config()
     if config.consensus is None or learner not in (None, config.algo):
         if consensus:
@@ -54,7 +60,8 @@ def load_run(
             raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
         policy, env_steps = load_policy(folder, learner or "member0", device)
         return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
-    settings = changed_consensus(config.consensus, consensus or {})
+    changes = {**read_tuned(folder, config), **(consensus or {})}
+    settings = changed_consensus(config.consensus, changes)
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
@@ -65,8 +72,8 @@ def load_run(
     policies = [load_policy(folder, name, device) for name in names]
     members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None
     agent = ConsensusAgent(members, explorer, spec, settings, seed)
-    changes = " ".join(f"{name}={value}" for name, value in (consensus or {}).items())
-    return LoadedAgent(agent, f"{config.algo} {changes}".strip(), sum(env_steps for _, env_steps in policies))
+    shown = " ".join(f"{name}={value}" for name, value in changes.items())
+    return LoadedAgent(agent, f"{config.algo} {shown}".strip(), sum(env_steps for _, env_steps in policies))
 
 
 def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:

@@ -12,11 +12,12 @@ from expgen.evaluation.evaluate import evaluate
 from expgen.evaluation.exploration import Exploration, explore
 from expgen.evaluation.oracle import make_oracle
 from expgen.evaluation.scores import Score, Split
+from expgen.experiments.adopt import plans_in
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import agents_of, load_run
-from expgen.experiments.plan import plans_of
+from expgen.experiments.plan import LearnerPlan
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import Scored, levels_of, score_row
+from expgen.experiments.scoring import Scored, score_row
 from expgen.reward.knn import KnnConfig
 from expgen.training.resources import plan_resources
 
@@ -55,14 +56,12 @@ def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredA
     config, _ = folder.read_config()
     if not config.has_unseen_levels and (request.split == "test" or request.levels is not None):
         raise InputError(f"--split is test but {config.env} has no levels to leave unseen; accepted: --split train")
-    split, level_set = request.split, levels_of(config, request.split)
-    if request.levels is not None:
-        split, level_set = _split_of(config, request.levels)
     resources = plan_resources(request.device, 1)
-    plans = {plan.name: plan for plan in plans_of(config)}
+    plans = {plan.name: plan for plan in plans_in(folder, config)}
     for name in agents_of(folder, config, request.learner):
         loaded = load_run(folder, name, request.seed, request.device, request.consensus)
         plan = plans.get(name)
+        split, level_set = _levels_for(config, request, plan)
         knn = plan.reward if plan and isinstance(plan.reward, KnnConfig) else None
         num_envs, threads = min(request.envs, request.episodes), resources.env_threads
         env = make_env(config.env, level_set, num_envs, request.seed, threads, knn is not None, **config.options)
@@ -79,6 +78,15 @@ def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredA
         algo, seed = (plan.algo, plan.seed) if plan else (config.algo, config.seed)
         who = Scored(algo, seed, loaded.name, loaded.env_steps)
         yield ScoredAgent(score_row(config, who, split, evaluation, level_set), loaded.agent, exploration)
+
+
+def _levels_for(config: TrainConfig, request: EvaluationRequest, plan: LearnerPlan | None) -> tuple[Split, LevelSet]:
+    """What was asked for; one learner's training levels are its own, which a bootstrap makes fewer than the run's."""
+    if request.levels is not None:
+        return _split_of(config, request.levels)
+    if request.split == "test":
+        return "test", config.test_set
+    return "train", plan.levels if plan else config.train_set
 
 
 def _split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 
 from expgen.errors import InputError
+from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
+from expgen.experiments.adopt import plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
-from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
+from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
@@ -120,7 +122,7 @@ def _run(
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
-    plans = plans_of(config)
+    plans = plans_in(folder, config)
     resources = plan_resources(device, len(plans))
     metrics, events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
     scorer = Scorer(config, folder, resources)
@@ -158,6 +160,9 @@ def _run(
             life = learner.run(score, report, folder.checkpoints_of(learner.name), should_stop)
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
+        for plan, learner in zip(plans, learners, strict=True):
+            if scorer.is_wanting(plan, learner.env_steps):  # joined complete, so that no sitting here has scored it
+                result_of(scorer.score(plan, learner.env_steps, learner.algorithm.policy))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
             scorer.score_consensus()

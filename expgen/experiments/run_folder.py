@@ -1,4 +1,4 @@
-"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv."""
+"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, and more where it applies."""
 
 import dataclasses
 import json
@@ -19,6 +19,8 @@ class RunFolder:
         self.config_file = self.path / "config.json"
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
+        self.adopted_file = self.path / "adopted.json"
+        self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
 
     def exists(self) -> bool:

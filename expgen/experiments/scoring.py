@@ -1,7 +1,7 @@
 """Scorer: train and test scores of a policy while it trains, and the final rows of scores.csv."""
 
-from collections.abc import Callable, Generator
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.envs.levels import LevelSet
@@ -12,7 +12,7 @@ from expgen.evaluation.exploration import Exploration, explore_episodes
 from expgen.evaluation.oracle import Oracle, make_oracle
 from expgen.evaluation.scores import Score, Split, append_scores, read_scores
 from expgen.experiments.config import TrainConfig
-from expgen.experiments.load import load_run
+from expgen.experiments.load import LoadedAgent, load_run
 from expgen.experiments.plan import LearnerPlan
 from expgen.experiments.run_folder import RunFolder
 from expgen.networks.actor_critic import Policy
@@ -38,6 +38,7 @@ class Played(NamedTuple):
     """What an agent did on one split, and what it explored where that was asked."""
 
     split: Split
+    levels: LevelSet
     evaluation: Evaluation
     exploration: Exploration | None
 
@@ -54,11 +55,11 @@ class Scorer:
         plain = plain_copy(policy)
         who = Scored(plan.algo, plan.seed, plan.name, env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
-        played = yield from self._play(lambda: PolicyAgent(plain, self.config.seed), knn)
+        played = yield from self._play(lambda: PolicyAgent(plain, self.config.seed), plan.levels, knn)
         if env_steps >= plan.steps:
-            self._record([score_row(self.config, who, split, evaluation) for split, evaluation, _ in played])
+            self._record(who, played)
         metrics: Scores = {}
-        for split, evaluation, exploration in played:
+        for split, _, evaluation, exploration in played:
             metrics |= {f"{split}_return": evaluation.mean_return, f"{split}_solved": evaluation.solved_rate}
             if exploration is not None:
                 metrics[f"{split}_intrinsic"] = exploration.intrinsic_return.value
@@ -66,18 +67,33 @@ class Scorer:
                     metrics[f"{split}_oracle_share"] = exploration.oracle_share.value
         return metrics
 
-    def score_consensus(self) -> None:
-        """Rows for what the whole ensemble and its explorer have become."""
-        loaded = load_run(self.folder, device=str(self.resources.device))
-        who = Scored(self.config.algo, self.config.seed, loaded.name, loaded.env_steps)
-        played = result_of(self._play(lambda: load_run(self.folder, device=str(self.resources.device)).agent, None))
-        self._record([score_row(self.config, who, split, evaluation) for split, evaluation, _ in played])
+    def is_wanting(self, plan: LearnerPlan, env_steps: int) -> bool:
+        """Whether a learner has come to its end without rows that say so."""
+        is_due = self.config.eval_every > 0 and env_steps >= plan.steps
+        return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in self._rows())
 
-    def _play(self, make_agent: Callable[[], Agent], knn: KnnConfig | None) -> Generator[None, None, list[Played]]:
+    def score_consensus(self) -> None:
+        """Rows for what the whole ensemble has become, with its explorer and with random actions in its place."""
+        self._score_whole({})
+        self._score_whole({"fallback": "random"})
+
+    def _score_whole(self, consensus: Mapping[str, Any]) -> None:
+        def load() -> LoadedAgent:
+            return load_run(self.folder, device=str(self.resources.device), consensus=consensus)
+
+        loaded = load()
+        who = Scored(self.config.algo, self.config.seed, loaded.name, loaded.env_steps)
+        self._record(who, result_of(self._play(lambda: load().agent, self.config.train_set, None)))
+
+    def _play(
+        self, make_agent: Callable[[], Agent], train_set: LevelSet, knn: KnnConfig | None
+    ) -> Generator[None, None, list[Played]]:
         config, played = self.config, []
-        splits: tuple[Split, ...] = ("train", "test") if config.has_unseen_levels else ("train",)
-        for split in splits:
-            env = self._env(split, full_view=knn is not None)
+        sets: dict[Split, LevelSet] = {"train": train_set}
+        if config.has_unseen_levels:
+            sets["test"] = config.test_set
+        for split, levels in sets.items():
+            env = self._env(levels, full_view=knn is not None)
             exploration = None
             try:
                 if knn is not None:
@@ -88,12 +104,12 @@ class Scorer:
                     evaluation = summarize((yield from play_episodes(make_agent(), env, config.eval_episodes)))
             finally:
                 env.close()
-            played.append(Played(split, evaluation, exploration))
+            played.append(Played(split, levels, evaluation, exploration))
         return played
 
-    def _env(self, split: Split, full_view: bool) -> VecEnv:
+    def _env(self, levels: LevelSet, full_view: bool) -> VecEnv:
         config, threads = self.config, self.resources.env_threads
-        levels, num_envs = levels_of(config, split), min(NUM_ENVS, config.eval_episodes)
+        num_envs = min(NUM_ENVS, config.eval_episodes)
         return make_env(config.env, levels, num_envs, config.seed, threads, full_view, **config.options)
 
     def _oracle(self) -> Oracle | None:
@@ -102,29 +118,26 @@ class Scorer:
             self._known_oracle.append(make_oracle(self.config.env, **self.config.options))
         return self._known_oracle[0]
 
-    def _record(self, rows: list[Score]) -> None:
+    def _record(self, who: Scored, played: list[Played]) -> None:
+        rows = [score_row(self.config, who, part.split, part.evaluation, part.levels) for part in played]
+        seen = {(row.agent, row.split, row.env_steps, row.commit) for row in self._rows()}
+        new = [row for row in rows if (row.agent, row.split, row.env_steps, row.commit) not in seen]
+        append_scores(self.folder.scores_file, new)
+
+    def _rows(self) -> Sequence[Score]:
         path = self.folder.scores_file
-        known = set(read_scores(path)) if path.exists() else set()
-        seen = {(row.agent, row.split, row.env_steps, row.commit) for row in known}
-        append_scores(path, [row for row in rows if (row.agent, row.split, row.env_steps, row.commit) not in seen])
+        return read_scores(path) if path.exists() else ()
 
 
-def levels_of(config: TrainConfig, split: Split) -> LevelSet:
-    """The run's own levels of a split."""
-    return config.train_set if split == "train" else config.test_set
-
-
-def score_row(
-    config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet | None = None
-) -> Score:
-    """One row of scores.csv; `levels` where they are not the run's own of that split."""
+def score_row(config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet) -> Score:
+    """One row of scores.csv."""
     return Score(
         algorithm=who.algorithm,
         game=config.game,
         env=config.env,
         seed=who.seed,
         split=split,
-        levels=str(levels or levels_of(config, split)),
+        levels=str(levels),
         env_steps=who.env_steps,
         episodes=len(evaluation.episodes),
         mean_return=evaluation.mean_return,

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.experiments.plan import member_levels
+from expgen.experiments.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -34,6 +37,30 @@ def test_what_was_trained_elsewhere_is_not_trained_again(small: Any, equal: Any,
         ):
             assert equal(small.weights(parts / "whole", mine), small.weights(parts / run, theirs))
     assert small.facts(parts / "whole", "member2")["env_steps"] == 2 * small.update_steps  # this one is its own
+
+
+def test_what_joins_complete_is_scored_as_itself(small: Any, parts: Path) -> None:
+    small.train(parts / "more", 2, algo="ppo", seed=40, member_levels="bootstrap")
+    runs = [parts / "more", parts / "explorer"]
+    for _ in range(2):  # the second time there is nothing left to score
+        population(small, parts, adopt=runs, seed=7, members=2, eval_every=10**9)
+        rows = read_scores(parts / "whole" / "scores.csv")
+        assert sorted((row.agent, row.seed, row.split) for row in rows) == [
+            *(("expgen", 7, "test"), ("expgen", 7, "train")),
+            *(("expgen fallback=random", 7, "test"), ("expgen fallback=random", 7, "train")),
+            *(("explorer", 0, "test"), ("explorer", 0, "train")),
+            *(("member0", 40, "test"), ("member0", 40, "train"), ("member1", 8, "test"), ("member1", 8, "train")),
+        ]
+    config, _ = RunFolder(parts / "more").read_config()
+    own = next(row.levels for row in rows if (row.agent, row.split) == ("member0", "train"))
+    assert own == str(member_levels(config, 40)) != "0:20"
+
+
+def test_what_joins_unfinished_goes_on_as_itself(small: Any, equal: Any, tmp_path: Path) -> None:
+    small.train(tmp_path / "short", 2, seed=40, member_levels="bootstrap")
+    small.train(tmp_path / "long", 4, seed=40, member_levels="bootstrap")
+    small.train(tmp_path / "whole", 4, seed=7, members=2, adopt=[tmp_path / "short"])
+    assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "long"))
 
 
 @pytest.mark.parametrize(

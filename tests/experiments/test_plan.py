@@ -97,5 +97,5 @@ def test_a_population_trains_resumes_and_is_scored_as_a_whole(small: Any, equal:
     for learner in ("member0", "member1", "explorer"):
         assert equal(small.state(tmp_path / "whole", learner), small.state(tmp_path / "cut", learner))
     rows = {run: (tmp_path / run / "scores.csv").read_text().splitlines() for run in ("whole", "cut")}
-    assert sorted(rows["whole"]) == sorted(rows["cut"]) and len(rows["whole"]) == 1 + 2 * 4
+    assert sorted(rows["whole"]) == sorted(rows["cut"]) and len(rows["whole"]) == 1 + 2 * 5
     assert {line.split(",")[0] for line in rows["whole"][1:]} == {"ppo", "maxent", "expgen"}

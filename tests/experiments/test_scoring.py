@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
+from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
+from expgen.experiments.adopt import plans_in
+from expgen.experiments.load import load_policy
 from expgen.experiments.request import EvaluationRequest, _split_of, score_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
@@ -47,8 +50,23 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     folder = RunFolder(run)
     config, _ = folder.read_config()
     before = read_scores(folder.scores_file)
-    Scorer(config, folder, plan_resources("cpu", 1))._record(list(before))
+    plan, scorer = plans_in(folder, config)[0], Scorer(config, folder, plan_resources("cpu", 1))
+    policy, env_steps = load_policy(folder, plan.name)
+    assert not scorer.is_wanting(plan, env_steps)
+    result_of(scorer.score(plan, env_steps, policy))
     assert read_scores(folder.scores_file) == before
+
+
+def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, members=2, member_levels="bootstrap", eval_every=10**9)
+    folder = RunFolder(tmp_path)
+    config, _ = folder.read_config()
+    seen = {plan.name: str(plan.levels) for plan in plans_in(folder, config)}
+    assert len(set(seen.values())) == 2 and "0:20" not in seen.values()
+    at_the_end = [row for row in read_scores(folder.scores_file) if row.split == "train"]
+    asked = [scored.score for scored in score_run(folder, EvaluationRequest("train", episodes=6))]
+    for rows in (at_the_end, asked):
+        assert {row.agent: row.levels for row in rows} == seen
 
 
 def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:

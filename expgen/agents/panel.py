@@ -1,0 +1,76 @@
+"""Who votes: the whole ensemble, or out of bag, on each level only the members that did not train on it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import Observation
+
+
+class Panel(NamedTuple):
+    """The voters of n environments."""
+
+    sits: ndarray  # [M, n] bool, who is asked
+    leader: ndarray  # [n] whose action is carried out
+    quorum: ndarray  # [n] how many must agree with it, itself included
+
+
+class Panels(Protocol):
+    """Names the voters of the environments asked about."""
+
+    def __call__(self, env: ndarray) -> Panel:
+        """`env` `[n]` indices of environments."""
+
+
+class WholeEnsemble:
+    """Every member votes everywhere, under one leader."""
+
+    def __init__(self, num_members: int, leader: int, quorum: int) -> None:
+        self.num_members, self.leader, self.quorum = num_members, leader, quorum
+
+    def __call__(self, env: ndarray) -> Panel:
+        sits = np.ones((self.num_members, len(env)), dtype=bool)
+        return Panel(sits, np.full(len(env), self.leader), np.full(len(env), self.quorum))
+
+
+class OutOfBag:
+    """Panels of the members that have not seen the level being played; the members of a panel lead in turn.
+
+    A quorum of k among m members means that a share (k − 1) / (m − 1) of the others agree with the leader. Of a panel
+    of n that is at least so large a share of its n − 1 others: k = 1 is the leader alone and k = m all of them there
+    too.
+    """
+
+    def __init__(self, seen: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
+        assert levels.seeds is not None
+        self.levels = np.sort(np.asarray(levels.seeds, dtype=np.int64))  # [L]
+        self.is_unseen = np.array([[level not in own for level in self.levels.tolist()] for own in seen])  # [M, L]
+        self.quorum = quorum
+        self.level = self.episode = np.zeros(0, dtype=np.int64)  # [N]
+
+    def watch(self, observation: Observation, episode: ndarray) -> None:
+        """What the environments play now; to be told before each step."""
+        self.level, self.episode = observation.level.astype(np.int64), np.maximum(episode, 0)
+
+    def __call__(self, env: ndarray) -> Panel:
+        sits = self.is_unseen[:, np.searchsorted(self.levels, self.level[env])]  # [M, n]
+        size = sits.sum(0)
+        turn = 1 + self.episode[env] % size  # [n] the leader is the panel's turn-th
+        leader = (sits.cumsum(0) == turn).argmax(0)
+        return Panel(sits, leader, panel_quorum(self.quorum, len(sits), size))
+
+
+def panel_quorum(quorum: int, num_members: int, size: ndarray) -> ndarray:
+    """What `quorum` of `num_members` asks of panels of `size` `[n]`."""
+    others = max(1, num_members - 1)
+    return 1 - (-(quorum - 1) * (size - 1) // others)  # 1 + ⌈share · (n − 1)⌉
+
+
+def panel_levels(seen: Sequence[LevelSet], levels: LevelSet) -> LevelSet:
+    """The levels unseen by two members or more: with fewer there is nobody to agree."""
+    assert levels.seeds is not None
+    unseen = (level for level in levels.seeds if sum(level not in own for own in seen) >= 2)
+    return LevelSet(tuple(unseen))

@@ -1,0 +1,40 @@
+"""expgen agents: what ships with the package, how well it plays, and where it comes from."""
+
+from collections.abc import Sequence
+
+from expgen.cli.flags import Parser
+from expgen.evaluation.scores import Score
+from expgen.experiments.pretrained import bundled_agents
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a line per agent, then what trained them."""
+    parser = Parser(
+        prog="expgen agents",
+        allow_abbrev=False,
+        description="Agents that ship with the package; play one with expgen evaluate NAME or expgen.load_agent(NAME). "
+        "Returns are means with 95 %% intervals, on training levels and on unseen ones.",
+    )
+    parser.parse_args(argv)
+    agents = bundled_agents()
+    print(_line("agent", "train", "unseen levels", "solved", "sha256", "method"))
+    for agent in agents.values():
+        scores = agent.scores
+        solved = f"{scores['test'].solved_rate:.1%}" if "test" in scores else "-"
+        shown = (_return(scores.get(split)) for split in ("train", "test"))
+        print(_line(agent.name, *shown, solved, agent.sha256[:12], agent.method))
+    for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
+        of_it = [agent for agent in agents.values() if agent.folder.path == folder]
+        facts = of_it[0].trained
+        made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
+        print(f"\n{', '.join(agent.name for agent in of_it)}\n  {facts['command']}\n  {made}, config {facts['config']}")
+    return 0
+
+
+def _return(score: Score | None) -> str:
+    return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})" if score else "-"
+
+
+def _line(*cells: str) -> str:
+    widths = (18, 21, 21, 7, 13, 0)
+    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

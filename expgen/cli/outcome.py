@@ -1,0 +1,33 @@
+"""What a run has come to, as a table: every agent's last scores on training and on unseen levels."""
+
+from collections.abc import Iterator
+
+from expgen.evaluation.scores import Score, read_scores
+from expgen.experiments.run_folder import RunFolder
+from expgen.training.metrics import MetricsFile
+
+
+def outcome(folder: RunFolder) -> Iterator[str]:
+    """Lines to print; none where nothing was scored."""
+    last: dict[str, dict[str, Score]] = {}
+    for row in read_scores(folder.scores_file) if folder.scores_file.exists() else ():
+        last.setdefault(row.agent, {})[row.split] = row
+    if last:
+        yield _line("agent", "return on training levels", "solved", "on unseen levels", "solved")
+    for agent, scores in last.items():
+        yield _line(agent, *_cells(scores.get("train")), *_cells(scores.get("test")))
+    explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
+    if explored:
+        train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
+        who = explored[-1]["learner"]
+        yield f"{who} covers {train:.0%} of what an oracle does on training levels, {test:.0%} on unseen ones"
+
+
+def _cells(score: Score | None) -> tuple[str, str]:
+    if score is None:
+        return "-", "-"
+    return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"
+
+
+def _line(*cells: str) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, (24, 25, 6, 25, 6), strict=True)).rstrip()

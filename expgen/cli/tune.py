@@ -1,0 +1,77 @@
+"""expgen tune RUN: pick quorum and α on training levels that the voting members never saw."""
+
+from collections.abc import Callable, Sequence
+
+from expgen.cli.flags import Parser, whole_number
+from expgen.experiments.presets import QUORUM, paper_quorum
+from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.tune import TuneRequest, best, left_out, tune
+from expgen.experiments.tuned import Trial, write_tuned
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, play the grid, print it and what it picks."""
+    parser = Parser(
+        prog="expgen tune",
+        allow_abbrev=False,
+        description="Pick --min-agree and --alpha without a test level: each training level is played by the members "
+        "that did not train on it. Needs a population trained with --member-levels bootstrap.",
+        epilog="Writes RUN/tune.csv; from then on the run's agent plays with what was picked, unless a flag says else.",
+    )
+    parser.add_argument("run", metavar="RUN", help="a run folder")
+    request = TuneRequest()
+    alphas = ",".join(str(alpha) for alpha in request.alphas)
+    parser.add_argument("--quorums", type=_list_of(int), default=(), metavar="A,B", help="to try (default every one)")
+    parser.add_argument(
+        "--alphas", type=_list_of(float), default=request.alphas, metavar="A,B", help=f"to try (default {alphas})"
+    )
+    for name, text in (
+        ("episodes", "episodes of each point of the grid"),
+        ("seed", "of the levels drawn and the actions sampled"),
+        ("envs", "environments side by side"),
+    ):
+        default = getattr(request, name)
+        parser.add_argument(f"--{name}", type=whole_number, default=default, help=f"{text} (default {default})")
+    parser.add_argument("--device", default=request.device, help="auto, cpu, cuda or cuda:N (default cpu)")
+    arguments = vars(parser.parse_args(argv))
+    folder = RunFolder(arguments.pop("run"))
+    request = TuneRequest(**arguments)
+    config, _ = folder.read_config()
+    seen, levels = left_out(folder, config)
+    print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
+    print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
+    trials = []
+    for trial in tune(folder, request):
+        trials.append(trial)
+        print(_describe(trial, len(seen)), flush=True)
+    picked = best(trials)
+    write_tuned(folder, len(seen), trials, picked)
+    print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
+    print(_paper_s(config.game, config.env, len(seen)))
+    return 0
+
+
+def _paper_s(game: str, env: str, members: int) -> str:
+    if env.removeprefix("procgen:") not in QUORUM:
+        return f"the paper's: none for {game}; its games have 1 to 8 of 10, chosen per game, and alpha 0.5"
+    return f"the paper's for {game}: {QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
+
+
+def _describe(trial: Trial, members: int) -> str:
+    score = trial.evaluation
+    interval = f"{score.ci_low:.2f} to {score.ci_high:.2f}"
+    share = f"{trial.counts.explored_share:.0%}"
+    agree = f"{trial.min_agree} of {members}"
+    return _line(agree, trial.alpha, f"{score.mean_return:.2f}", interval, f"{score.solved_rate:.1%}", share)
+
+
+def _line(*cells: object) -> str:
+    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, (8, 6, 7, 14, 7, 8), strict=True))
+
+
+def _list_of(kind: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]:
+    def parse(text: str) -> tuple[float, ...]:
+        return tuple(kind(part) for part in text.split(","))
+
+    parse.__name__ = f"list of {kind.__name__}s"  # argparse names it in its errors
+    return parse

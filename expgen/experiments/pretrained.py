@@ -1,0 +1,66 @@
+"""Agents that ship with the package: run folders with weights alone, each with a card that says what they are.
+
+A bundle is a run folder like any other, so whatever plays a run plays it; `experiments.bundle` makes them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import expgen
+from expgen.errors import InputError
+from expgen.evaluation.scores import Score, read_scores
+from expgen.experiments.run_folder import RunFolder
+
+PRETRAINED = Path(expgen.__file__).parent / "pretrained"
+CARD = "card.json"
+
+
+@dataclass(frozen=True)
+class BundledAgent:
+    """One agent of a bundle."""
+
+    name: str  # GAME/METHOD
+    folder: RunFolder
+    learner: str | None  # None: all of them together
+    method: str
+    trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware
+    sha256: str  # of its weights: a file's digest, or that of the digests of several
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """By split, played with the weights as they ship."""
+        rows = read_scores(self.folder.scores_file)
+        return {row.split: row for row in rows if row.agent.split()[0] == (self.learner or row.algorithm)}
+
+
+class FoundRun(NamedTuple):
+    """What the name of a run or an agent means."""
+
+    folder: RunFolder
+    learner: str | None
+    is_bundled: bool
+
+
+def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
+    """Every agent that ships, by name."""
+    agents = {}
+    for card in sorted(where.glob(f"*/{CARD}")):
+        data = json.loads(card.read_text())
+        for name, facts in data["agents"].items():
+            agents[name] = BundledAgent(name, RunFolder(card.parent), trained=data["trained"], **facts)
+    return agents
+
+
+def find_run(name: Path | str, where: Path = PRETRAINED) -> FoundRun:
+    """A run folder, or else the bundled agent of that name."""
+    folder = RunFolder(name)
+    if folder.exists():
+        return FoundRun(folder, None, is_bundled=False)
+    agents = bundled_agents(where)
+    if agent := agents.get(str(name)):
+        return FoundRun(agent.folder, agent.learner, is_bundled=True)
+    missing = f"{name} is no run folder: {folder.config_file.name}: No such file or directory"
+    raise InputError(f"{missing}; accepted: a run folder, or {', '.join(agents) or 'an agent of expgen agents'}")

@@ -1,0 +1,114 @@
+"""Who votes where: out-of-bag panels by hand, and as the consensus agent asks them."""
+
+import numpy as np
+import pytest
+import torch
+
+from expgen.agents.agreement import Agreement
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.panel import OutOfBag, WholeEnsemble, panel_levels, panel_quorum
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.evaluation.evaluate import evaluate, play_episodes, result_of
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+
+SEEN = [LevelSet((0, 1, 2)), LevelSet((2, 3)), LevelSet((0, 3)), LevelSet((0, 1, 2, 3))]
+LEVELS = LevelSet((0, 1, 2, 3))
+
+
+def showing(level: list[int]) -> Observation:
+    """Only what a panel looks at."""
+    nothing = np.zeros(len(level))
+    return Observation(nothing, nothing, nothing, nothing, np.array(level, dtype=np.int32), nothing)
+
+
+def test_only_levels_that_two_members_have_not_seen_are_voted_on():
+    assert panel_levels(SEEN, LEVELS).seeds == (1,)  # unseen by 1 and 2; the others by one member or none
+    assert panel_levels([*SEEN, LevelSet((9,))], LEVELS).seeds == (0, 1, 2, 3)
+    assert panel_levels(SEEN[:1], LEVELS).seeds == ()
+
+
+def test_a_panel_is_who_has_not_seen_the_level_and_its_members_lead_in_turn():
+    panels = OutOfBag([*SEEN, LevelSet((9,))], LEVELS, quorum=5)
+    panels.watch(showing([1, 1, 0, 3]), np.array([0, 1, 5, -1]))
+    panel = panels(np.array([0, 1, 2, 3]))
+    assert panel.sits.T.astype(int).tolist() == [[0, 1, 1, 0, 1], [0, 1, 1, 0, 1], [0, 1, 0, 0, 1], [1, 0, 0, 0, 1]]
+    assert panel.leader.tolist() == [1, 2, 4, 0] and panel.quorum.tolist() == [3, 3, 2, 2]
+    some = panels(np.array([2]))
+    assert some.sits.T.tolist() == [panel.sits[:, 2].tolist()] and some.leader.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("quorum", "of", "expected"),
+    [
+        (1, 10, [1, 1, 1, 1]),  # the leader alone, of 2, 3, 4 and 10
+        (10, 10, [2, 3, 4, 10]),  # all
+        (4, 10, [2, 2, 2, 4]),  # a third of the others
+        (5, 10, [2, 2, 3, 5]),  # four ninths of them
+        (7, 10, [2, 3, 3, 7]),  # two thirds
+        (1, 1, [1, 1, 1, 1]),
+    ],
+)
+def test_a_quorum_is_a_share_of_the_leader_s_others(quorum: int, of: int, expected: list[int]):
+    assert panel_quorum(quorum, of, np.array([2, 3, 4, 10])).tolist() == expected
+
+
+def test_who_is_not_asked_is_not_counted():
+    votes = np.array([[1, -1, 2], [1, 3, -1], [-1, 3, 2]])
+    assert Agreement(5, None).count(votes, np.array([0, 1, 2])).tolist() == [2, 2, 2]
+    assert Agreement(5, {"last": (4,)}).count(np.array([[4], [-1]]), np.array([0])).tolist() == [1]
+
+
+SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
+MAZES = {"max_cells": 3, "time_limit": 25}
+
+
+def policy(seed: int, memory: str = "none") -> Policy:
+    config = NetworkConfig(features=16, memory=memory)  # type: ignore[arg-type]
+    made = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
+    made.policy_head.weight.data *= 60  # opinions worth the name
+    return made
+
+
+MEMBERS, EXPLORER = [policy(seed) for seed in range(4)], policy(99, "gru")
+
+
+def test_a_level_is_voted_on_by_members_that_did_not_train_on_it_alone():
+    seen = [LevelSet((0, 1, 2, 3)), LevelSet((2, 3, 4, 5)), LevelSet((0, 5)), LevelSet((1, 4))]
+    levels = panel_levels(seen, LevelSet(range(6)))
+    panels = OutOfBag(seen, levels, quorum=3)
+    agent = ConsensusAgent(MEMBERS, EXPLORER, SPEC, ConsensusConfig(min_agree=3), 4, panels)
+    asked: set[tuple[int, int]] = set()
+    played: set[int] = set()
+
+    class Witness:
+        def watch(self, observation: Observation, episode: np.ndarray) -> None:
+            panels.watch(observation, episode)
+            played.update(observation.level.tolist())
+
+        def act(self, obs: np.ndarray, first: np.ndarray, episode: np.ndarray) -> np.ndarray:
+            action = agent.act(obs, first, episode)
+            assert agent.decision is not None
+            for member, env in zip(*np.nonzero(agent.decision.votes >= 0)):
+                asked.add((int(member), int(panels.level[env])))
+            return action
+
+    witness, env = Witness(), make_env("minimaze", levels, 5, **MAZES)
+    result_of(play_episodes(witness, env, 60, watcher=witness))  # type: ignore[arg-type]
+    assert played == set(levels.seeds or ())
+    assert asked == {(m, level) for m in range(4) for level in played if level not in seen[m]}
+    assert 0 < agent.tally.total().agreed < agent.tally.total().votes < agent.tally.total().steps
+
+
+def test_out_of_bags_that_hold_everyone_play_like_the_whole_ensemble():
+    nothing = [LevelSet((999,))] * 4
+    levels = LevelSet(range(12))
+    config = ConsensusConfig(min_agree=3)
+    panels = OutOfBag(nothing, levels, quorum=3)
+    one = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, panels)
+    rotating = result_of(play_episodes(one, make_env("minimaze", levels, 5, **MAZES), 12, 0, panels))
+    for leader in range(4):  # episode e is led by member e mod 4
+        other = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, WholeEnsemble(4, leader, 3))
+        fixed = evaluate(other, make_env("minimaze", levels, 5, **MAZES), 12).episodes
+        assert fixed[leader::4] == rotating[leader::4]

@@ -1,0 +1,26 @@
+"""The table a finished run prints."""
+
+from pathlib import Path
+from typing import Any
+
+from expgen.cli.outcome import outcome
+from expgen.evaluation.scores import read_scores
+from expgen.experiments.run_folder import RunFolder
+
+
+def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_path: Path) -> None:
+    explorer = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
+    settings = {"algo": "expgen", "members": 2, "explorer_steps": small.update_steps, "eval_every": 10**9, **explorer}
+    small.train(tmp_path, 1, **settings)
+    header, *lines, covered = outcome(RunFolder(tmp_path))
+    assert header.startswith("agent") and covered.startswith("explorer covers ") and covered.endswith("on unseen ones")
+    agents = ["member0", "member1", "explorer", "expgen", "expgen fallback=random"]
+    assert sorted(line.split("  ")[0] for line in lines) == sorted(agents)
+    for row in read_scores(tmp_path / "scores.csv"):
+        line = next(line for line in lines if line.startswith(f"{row.agent}  "))
+        assert f"{row.mean_return:.2f} ({row.ci_low:.2f} to {row.ci_high:.2f})" in line
+
+
+def test_where_nothing_was_scored_there_is_no_table(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1)
+    assert list(outcome(RunFolder(tmp_path))) == []

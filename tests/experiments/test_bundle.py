@@ -1,0 +1,78 @@
+"""Bundles: a run's policies and no more, playable under their names, and refused when they clash."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.experiments.bundle import bundle
+from expgen.experiments.load import load_policy, load_run
+from expgen.experiments.pretrained import bundled_agents, find_run
+from expgen.experiments.run_folder import RunFolder
+
+SETTINGS = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
+
+
+@pytest.fixture(scope="module")
+def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A population, and a bundle of it under `shipped`."""
+    where = tmp_path_factory.mktemp("runs")
+    settings = {"algo": "expgen", "members": 2, "leader": 1, "explorer_steps": small.update_steps, **SETTINGS}
+    small.train(where / "population", 1, **settings)
+    bundle(RunFolder(where / "population"), "expgen train …", "a laptop", episodes=6, where=where / "shipped")
+    return where
+
+
+def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(runs: Path) -> None:
+    agents = bundled_agents(runs / "shipped")
+    learners = {"minimaze/ppo": "member1", "minimaze/maxent": "explorer", "minimaze/expgen": None}
+    assert {name: agent.learner for name, agent in agents.items()} == learners
+    for agent in agents.values():
+        assert {split: row.episodes for split, row in agent.scores.items()} == {"train": 6, "test": 6}
+        assert agent.scores["test"].algorithm == agent.name.partition("/")[2]
+        assert (agent.trained["command"], agent.trained["hardware"]) == ("expgen train …", "a laptop")
+        assert agent.trained["env_steps"] == 3 * 128
+
+
+def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: Path) -> None:
+    run, found = RunFolder(runs / "population"), find_run("minimaze/expgen", runs / "shipped")
+    assert found.is_bundled and found.learner is None and found.folder.learners() == run.learners()
+    for learner in run.learners():
+        theirs, env_steps = load_policy(run, learner)
+        ours, same_steps = load_policy(found.folder, learner)
+        assert env_steps == same_steps
+        for name, weight in ours.state_dict().items():
+            assert weight.dtype == torch.float32 and torch.equal(weight, theirs.state_dict()[name].half().float())
+        assert all(name.startswith("policy.") for name in found.folder.checkpoint(learner).tensors)
+    text = "".join(path.read_text() for path in found.folder.path.glob("*.*"))
+    assert str(runs) not in text  # no path of the machine that made it
+    assert load_run(found.folder).name == "expgen"
+
+
+def test_a_checksum_is_that_of_the_file(runs: Path) -> None:
+    agent = bundled_agents(runs / "shipped")["minimaze/ppo"]
+    file = max(agent.folder.checkpoints_of("member1").glob("*.safetensors"))
+    assert agent.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
+    found = find_run(runs / "population", runs / "shipped")
+    assert found == (found.folder, None, False) and found.folder.path == runs / "population"
+    with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
+        find_run("minimaze/a3c", runs / "shipped")
+
+
+def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
+    small.train(tmp_path / "ppo", 1)
+    with pytest.raises(InputError, match=r"minimaze/ppo is bundled already, in .*minimaze-expgen; accepted: that one"):
+        bundle(RunFolder(tmp_path / "ppo"), "expgen train", "a laptop", 2, where=runs / "shipped")
+    small.train(tmp_path / "gru", 1, algo="ppo-gru", members=2)
+    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 2, where=tmp_path / "shipped")
+    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # anew
+    (agent,) = bundled_agents(tmp_path / "shipped").values()
+    assert agent.name == "minimaze/ppo-gru" and agent.scores["test"].episodes == 3
+    assert agent.folder.learners() == ["member0"] and len(read_scores(agent.folder.scores_file)) == 2
