@@ -9,7 +9,7 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, whole_number
 from expgen.errors import InputError
 from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
-from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.pretrained import find_run
 from expgen.playback.recording import Recording
 from expgen.playback.write import check_out, write_recording
 
@@ -17,7 +17,7 @@ from expgen.playback.write import check_out, write_recording
 def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
     parser = Parser(prog="expgen play", allow_abbrev=False, description="Watch an agent play one level.")
-    parser.add_argument("run", metavar="RUN", help="a run folder")
+    parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
     parser.add_argument("--split", choices=("train", "test"), help="a training level or an unseen one (default test)")
     parser.add_argument(
@@ -35,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     arguments = vars(parser.parse_args(argv))
-    folder, out, fps = (arguments.pop(name) for name in ("run", "out", "fps"))
+    found = find_run(arguments.pop("run"))
+    out, fps = arguments.pop("out"), arguments.pop("fps")
+    arguments["learner"] = arguments["learner"] or found.learner
     if not 1 <= fps <= 60:
         raise InputError(f"--fps is {fps}; accepted: 1 to 60")
     if out is not None:
@@ -43,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     asked = {entry.name for entry in dataclasses.fields(PlayRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = PlayRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    recording = play_run(RunFolder(folder), request)
+    recording = play_run(found.folder, request)
     path = out or Path(_default_name(recording))
     write_recording(recording, path, fps)
     print(f"{_describe(recording)}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
