@@ -40,8 +40,8 @@ METHODS = {
 @cache
 def rows(table: str) -> tuple[Row, ...]:
     """The rows of `expgen/paper/TABLE.csv`."""
-    with (resources.files("expgen.paper") / f"{table}.csv").open(newline="") as file:
-        return tuple(csv.DictReader(file))
+    text = (resources.files("expgen.paper") / f"{table}.csv").read_text(encoding="utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
 
 
 @cache
