@@ -67,6 +67,7 @@ def aggregate_metrics(
             axes.set_title(metric if metric != "optimality gap" else "optimality gap (lower is better)", fontsize=9)
             axes.set_yticks(range(len(methods)), [method.label for method in methods])
             axes.grid(axis="y", visible=False)
+            axes.margins(x=0.1)
         panels[0].invert_yaxis()
         note = "   ◇ from the paper's table" if paper else ""
         figure.supxlabel("normalised score, 95 % interval over runs" + note, fontsize=9)

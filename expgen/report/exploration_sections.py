@@ -36,12 +36,10 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
     """
     panels: dict[tuple[str, str], dict[str, dict[float, Estimate]]] = {}
     gaps = Table(name, GAP_NOTE, ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap"))
-    has_several = False
     for ylabel, measure, methods in rows:
         for prefix, plain in methods.items():
             variants = [m for m in table.methods(measure) if _is_variant(m, plain)]
-            has_several = has_several or len(variants) > 1
-            for game in table.games(variants, measure):
+            for game in table.games([m for m in variants if m.setting("levels")], measure):
                 lines = panels.setdefault((ylabel, game), {})
                 for method in sorted(variants, key=_levels):
                     found = {s: e for s in SPLITS if (e := _spread(table, method, game, s, measure)) is not None}
@@ -54,7 +52,7 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
                                  for split in SPLITS]  # fmt: skip
                         levels = TableCell(f"{_levels(method):g}", _levels(method))
                         gaps.add(ylabel, game, plain.label, levels, *means, percent_cell(gap.value), quoted)
-    if not panels or not has_several:
+    if not panels:
         return None
     figure = over_levels(panels, {ylabel: ylabel for ylabel, _, _ in rows})
     return Section(name, GAP_NOTE, (gaps,), (("Train and test scores against the number of training levels", figure),))

@@ -5,10 +5,10 @@ import html
 import re
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 
 from expgen.errors import InputError
 from expgen.report.section import Section, Watchable
-from expgen.report.style import as_image
 from expgen.report.tables import to_html
 
 FILMS = {".mp4": "video/mp4", ".webm": "video/webm"}
@@ -16,10 +16,10 @@ PICTURES = {".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg", ".sv
 PAGES = (".html",)
 
 
-def to_page(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """The whole document."""
+def to_page(title: str, summary: str, sections: Sequence[Section], figures: Path) -> str:
+    """The whole document; the SVG files of its figures are in the folder `figures`."""
     links = "".join(f'<a href="#{html.escape(s.name)}">{html.escape(_short(s))}</a>' for s in sections)
-    body = "\n".join(_section(section) for section in sections)
+    body = "\n".join(_section(section, figures) for section in sections)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -44,10 +44,11 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-src data: blob: 'se
 """
 
 
-def _section(section: Section) -> str:
+def _section(section: Section, folder: Path) -> str:
+    files = section.figure_files(folder)
     figures = "".join(
-        f'<figure><img alt="{html.escape(words)}" src="{as_image(figure)}"></figure>'
-        for words, figure in section.figures
+        f'<figure><img alt="{html.escape(words)}" src="{_embedded(file.with_suffix(".svg"))}"></figure>'
+        for (words, _), file in zip(section.figures, files, strict=True)
     )
     films = "".join(map(_watch, section.watch))
     tables = "".join(map(to_html, section.tables))
@@ -61,23 +62,31 @@ def _section(section: Section) -> str:
 def _watch(watchable: Watchable) -> str:
     """A film, a picture or an inspector's page, carried inside this one."""
     file, caption = watchable.file, html.escape(watchable.caption)
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from None
     kind = file.suffix.lower()
-    inside = base64.b64encode(data).decode()
     if kind in FILMS:
-        shown = f'<video controls loop src="data:{FILMS[kind]};base64,{inside}"></video>'
+        shown = f'<video controls loop src="{_embedded(file)}"></video>'
     elif kind in PICTURES:
-        shown = f'<img class="pixels" alt="{caption}" src="data:{PICTURES[kind]};base64,{inside}">'
+        shown = f'<img class="pixels" alt="{caption}" src="{_embedded(file)}">'
     elif kind in PAGES:
-        page = html.escape(data.decode("utf-8", errors="replace"))
+        page = html.escape(_read(file).decode("utf-8", errors="replace"))
         shown = f'<iframe title="{caption}" loading="lazy" sandbox="allow-scripts" srcdoc="{page}"></iframe>'
     else:
         accepted = ", ".join((*FILMS, *PICTURES, *PAGES))
         raise InputError(f"--episodes {file} ends in {kind or 'nothing'}; accepted: {accepted}")
     return f"<figure>{shown}<figcaption>{caption}</figcaption></figure>"
+
+
+def _embedded(file: Path) -> str:
+    """The file as a data: address."""
+    kind = (FILMS | PICTURES)[file.suffix.lower()]
+    return f"data:{kind};base64,{base64.b64encode(_read(file)).decode()}"
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
 
 
 def _marked(text: str) -> str:

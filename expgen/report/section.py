@@ -26,6 +26,10 @@ class Section:
         """`Table 1: test scores, 16 games, …`."""
         return self.heading or f"{EXHIBITS[self.name].title}: {EXHIBITS[self.name].shows}"
 
+    def figure_files(self, folder: Path) -> list[Path]:
+        """Where its figures are kept, without suffix: NAME, NAME-2, …"""
+        return [folder / (self.name if not index else f"{self.name}-{index + 1}") for index in range(len(self.figures))]
+
 
 @dataclass(frozen=True)
 class Watchable:

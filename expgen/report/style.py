@@ -1,8 +1,6 @@
 """How figures look: colours that the colour-blind can tell apart (Paul Tol's), and marks that survive a grey print."""
 
-import base64
 import contextlib
-import io
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -59,25 +57,18 @@ def color_of(method: Method) -> str:
     return COLORS.get(method.algorithm, "#555555")
 
 
-def save_figure(figure: Figure, folder: Path, name: str) -> None:
-    """NAME.png for the screen and slides, NAME.svg for print."""
+def save_figure(figure: Figure, file: Path) -> None:
+    """FILE.svg for print and the page, FILE.png for slides."""
     with figure_style():
-        figure.savefig(folder / f"{name}.png", dpi=160)
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-
-
-def as_image(figure: Figure) -> str:
-    """The figure as a data: address, so that a page can hold it."""
-    data = io.BytesIO()
-    with figure_style():
-        figure.savefig(data, format="svg", metadata={"Date": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(data.getvalue()).decode()
+        figure.savefig(file.with_suffix(".svg"), metadata={"Date": None})
+        figure.set_layout_engine("none")  # it is laid out
+        figure.savefig(file.with_suffix(".png"), dpi=160)
 
 
 def add_legend(figure: Figure, axes: Axes) -> None:
-    """To the right of everything; one line alone needs none."""
+    """To the right of everything."""
     handles, labels = axes.get_legend_handles_labels()
-    if len(labels) > 1:
+    if labels:
         figure.legend(handles, labels, loc="outside right upper", fontsize=8)
 
 

@@ -32,13 +32,12 @@ def write_report(
         sections.append(Section("episodes", "As played.", heading="Episodes to watch", watch=films))
     if table.entries:
         sections.append(provenance_section(table.entries))
-    page = to_page(title, _summary(table), sections)
     try:
         for folder in ("tables", "figures"):
             (out / folder).mkdir(parents=True, exist_ok=True)
         for section in sections:
             _write_parts(section, out)
-        (out / PAGE).write_text(page, encoding="utf-8")
+        (out / PAGE).write_text(to_page(title, _summary(table), sections, out / "figures"), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}; accepted: a writable folder") from None
     return out / PAGE
@@ -51,8 +50,8 @@ def _write_parts(section: Section, out: Path) -> None:
         file.with_suffix(".tex").write_text(to_latex(table), encoding="utf-8")
         head = f'<!doctype html><meta charset="utf-8"><title>{html.escape(table.name)}</title>'
         file.with_suffix(".html").write_text(f"{head}\n{to_html(table)}\n", encoding="utf-8")
-    for index, (_, figure) in enumerate(section.figures):
-        save_figure(figure, out / "figures", section.name if not index else f"{section.name}-{index + 1}")
+    for (_, figure), file in zip(section.figures, section.figure_files(out / "figures"), strict=True):
+        save_figure(figure, file)
 
 
 def _summary(table: ScoreTable) -> str:

@@ -1,7 +1,6 @@
 """Scores as if the paper's had been measured by us: ten runs around each printed mean."""
 
 import numpy as np
-import pytest
 
 from expgen.evaluation.scores import Score
 from expgen.paper import numbers
@@ -78,8 +77,3 @@ def paper_like_rows(runs=3):
                 add(5 + step * (1 - beta) / 4, algorithm="mixed", steps=step * 10_000_000,
                     agent=f"member0 beta={beta} gamma={gamma}")  # fmt: skip
     return rows
-
-
-@pytest.fixture(scope="session")
-def paper_like():
-    return make_table(paper_like_rows(), resamples=100)
