@@ -10,6 +10,7 @@ VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
     "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
     "report": "score files as one page: tables beside the paper's, statistics, figures",
+    "reproduce": "the paper's tables and figures by name: train, score, report",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2

@@ -86,4 +86,3 @@ class Rollout:
 
 def _on_host(device: torch.device, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.zeros(shape, dtype=dtype, pin_memory=device.type == "cuda")
-
