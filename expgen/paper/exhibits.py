@@ -26,8 +26,8 @@ EXHIBITS = {
         "figure-3": "where an explorer goes in one maze",
         "figure-4": "generalisation gap of exploring and of reward, against the number of training levels",
         "figure-5": "one policy on a mixed reward (Eq. 9), by β and γ",
-        "table-1": "test scores, 16 games, 200 levels, 25M steps",
-        "table-2": "train scores, 16 games, 200 levels, 25M steps",
+        "table-1": "test scores (in the paper: 16 games, 200 levels, 25M steps)",
+        "table-2": "train scores (in the paper: 16 games, 200 levels, 25M steps)",
         "figure-6": "score distributions and probability of improvement",
         "figure-7": "aggregate metrics over all games",
         "figure-8": "what is seen in a Hidden Maze, and what is there",
@@ -40,12 +40,12 @@ EXHIBITS = {
         "table-6": "PPO's settings",
         "table-7": "neighbour rank of the intrinsic reward",
         "figure-12": "normalised test scores in every game",
-        "table-8": "train scores after 50M steps",
-        "table-9": "test scores after 50M steps",
+        "table-8": "train scores after twice the steps (in the paper: 50M)",
+        "table-9": "test scores after twice the steps (in the paper: 50M)",
         "table-10": "ablation on Maze",
         "table-11": "train scores with L0 and L2 intrinsic reward",
         "table-12": "test scores with L0 and L2 intrinsic reward",
-        "figure-13": "IDAAC trained for 100M steps",
+        "figure-13": "IDAAC trained for four times the steps (in the paper: 100M)",
     }.items()
 }  # in the order in which the paper shows them
 

@@ -7,7 +7,7 @@ from expgen.report.bars import aggregate_metrics, distributions
 from expgen.report.methods import Method
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section, sentence
-from expgen.report.statistics import METRICS, aggregates, probability_of_improvement, score_distribution
+from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
 from expgen.report.tables import Table, TableCell, number_cell
 
 REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
@@ -38,8 +38,8 @@ def distribution_section(table: ScoreTable) -> Section | None:
     result = Table("figure-6", "Probability that a run of X scores above a run of Y, averaged over games.",
                    ("X", "Y", "P(X > Y)", "95 % interval"))  # fmt: skip
     for (one, other), estimate in improvement.items():
-        interval = TableCell(f"{estimate.low:.2f} to {estimate.high:.2f}", estimate.high - estimate.low)
-        result.add(one.label, other.label, number_cell(estimate.value), interval)
+        runs = min(len(scores[one]), len(scores[other]))
+        result.add(one.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
     note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
     return Section("figure-6", note, (result,), (("Score distributions and probability of improvement", figure),))
 
@@ -52,16 +52,15 @@ def aggregate_section(table: ScoreTable) -> Section | None:
     scores = table.matrix(methods, games)
     found = aggregates({method.label: scores[method] for method in methods}, table.resamples)
     paper = {method: point for method in methods if (point := _paper_point(table, method, games))}
-    columns = (f"{metric}{end}" for metric in METRICS for end in ("", " interval", " paper"))
     caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
-    result = Table("figure-7", caption, ("method", *columns))
+    result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
-        row = [TableCell(method.label)]
+        runs = len(scores[method])
         for metric in METRICS:
-            value, low, high = found[method.label][metric]
+            estimate = found[method.label][metric]
             quoted = number_cell(paper[method][metric], 3) if method in paper else TableCell("–")
-            row += [number_cell(value, 3), TableCell(f"{low:.3f} to {high:.3f}", high - low), quoted]
-        result.add(*row)
+            cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
+            result.add(method.label, metric, *cells)
     figure = aggregate_metrics({method: found[method.label] for method in methods}, paper)
     note = _note(table, methods, games) + (
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
@@ -76,6 +75,14 @@ def _paper_point(table: ScoreTable, method: Method, games: list[str]) -> dict[st
         return {}
     row = np.array([[table.normalized(quoted[method.algorithm, game].mean, game) for game in games]])
     return {metric: estimate.value for metric, estimate in aggregates({"": row}, 2)[""].items()}
+
+
+def _interval(estimate: Estimate, runs: int) -> TableCell:
+    """A bootstrap over one run would say that nothing is uncertain."""
+    if runs < 2:
+        return TableCell("one run")
+    text = f"{estimate.low:.3f} to {estimate.high:.3f}".replace("-", "−")
+    return TableCell(text, estimate.high - estimate.low)
 
 
 def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:

@@ -67,7 +67,10 @@ def aggregate_metrics(
             axes.set_title(metric if metric != "optimality gap" else "optimality gap (lower is better)", fontsize=9)
             axes.set_yticks(range(len(methods)), [method.label for method in methods])
             axes.grid(axis="y", visible=False)
-            axes.margins(x=0.1)
+            ends = [end for method in methods for end in found[method][metric]]
+            ends += [paper[method][metric] for method in paper]
+            room = 0.06 * (max(ends) - min(ends)) or 0.1
+            axes.set_xlim(min(ends) - room, max(ends) + room)
         panels[0].invert_yaxis()
         note = "   ◇ from the paper's table" if paper else ""
         figure.supxlabel("normalised score, 95 % interval over runs" + note, fontsize=9)

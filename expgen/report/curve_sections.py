@@ -8,6 +8,7 @@ from expgen.report.section import Section
 from expgen.report.style import SEQUENCE, SPLIT_COLORS, color_of
 
 SPLITS: tuple[Split, Split] = ("train", "test")
+POINTS = 3  # two may be two runs of other lengths
 BAND = "Bands are one standard deviation over runs."
 
 
@@ -61,14 +62,14 @@ def _train_and_test(
 
 
 def training_section(table: ScoreTable) -> Section | None:
-    """Test scores of plain methods against steps, where there is more than one point."""
+    """Test scores of plain methods against steps, where there are enough of them for a curve."""
     figures = []
     for game in table.games():
         lines: dict[str, Curves] = {}
         colors = {}
         for method in table.methods():
             curves = table.curves(method, game, "test") if method.has_only() else {}
-            long = {run: curve for run, curve in curves.items() if len(curve) > 1}
+            long = {run: curve for run, curve in curves.items() if len(curve) >= POINTS}
             if long:
                 lines[method.label], colors[method.label] = long, color_of(method)
         if lines:

@@ -35,7 +35,11 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
     `rows` has for each the axis label, the measure, and the methods by what tells their lines apart.
     """
     panels: dict[tuple[str, str], dict[str, dict[float, Estimate]]] = {}
-    gaps = Table(name, GAP_NOTE, ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap"))
+    gaps = Table(
+        name,
+        "Train and test score and gap by number of training levels.",
+        ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap"),
+    )
     for ylabel, measure, methods in rows:
         for prefix, plain in methods.items():
             variants = [m for m in table.methods(measure) if _is_variant(m, plain)]
@@ -89,7 +93,7 @@ def gap_section(table: ScoreTable) -> Section | None:
     """Figure 10."""
     who = ((Method("ppo"), RETURN), (Method("maxent"), INTRINSIC))
     bars: dict[str, dict[Method, Estimate]] = {}
-    result = Table("figure-10", GAP_NOTE, ("game", "method", "gap", "runs", "paper's text"))
+    result = Table("figure-10", "Generalisation gaps by game.", ("game", "method", "gap", "runs", "paper's text"))
     for game in table.games([method for method, _ in who]):
         for method, measure in who:
             if (gap := table.gap(method, game, measure)) is not None:
