@@ -6,14 +6,16 @@ from expgen.evaluation.scores import Score, Split
 from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import levels_of
-from expgen.provenance import commit
 from expgen.training.metrics import MetricsFile
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 
 
-def curve_rows(folder: RunFolder) -> list[tuple[int, Score]]:
-    """Line of metrics.csv and row, for each learner, scored step and split."""
+def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
+    """Line of metrics.csv and row, for each learner, scored step and split.
+
+    A run does not keep which code it ran, so only who has just trained it can say `commit`.
+    """
     config, _ = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}
     rows = []
@@ -38,7 +40,7 @@ def curve_rows(folder: RunFolder) -> list[tuple[int, Score]]:
                 ci_low=math.nan,
                 ci_high=math.nan,
                 agent=plan.name,
-                commit=commit(),
+                commit=commit,
             )
             rows.append((line, row))
     return rows

@@ -16,6 +16,7 @@ from expgen.experiments.curves import curve_rows
 from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
+from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
 from expgen.training.checkpoint import write_whole
 from expgen.training.learner import Report
@@ -78,7 +79,7 @@ def _train(job: Job, out: Path, device: str, watcher: Watcher) -> RunResult:
 def _score(job: Job, out: Path, result: RunResult, device: str) -> None:
     curve, *others = score_files(job, out)
     folder = result.folder
-    rows = [] if job.adopt else [row for _, row in curve_rows(folder)]  # who adopts has trained nothing
+    rows = [] if job.adopt else [row for _, row in curve_rows(folder, commit())]  # who adopts has trained nothing
     _keep(curve, job, rows)
     for scoring, file in zip(job.scorings, others, strict=True):
         if not file.exists():

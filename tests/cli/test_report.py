@@ -73,3 +73,13 @@ def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
 def test_an_unwritable_folder_gives_one_line(scores, capsys):
     status, _, err = run(capsys, scores, "--out", scores)  # a file
     assert status == 2 and "--out" in err and err.count("\n") == 1
+
+
+def test_a_run_folder_brings_its_curves(tmp_path, capsys):
+    settings = ["--steps", "3072", "--eval-every", "1024", "--eval-episodes", "4", "--device", "cpu"]
+    assert main(["train", "--algo", "ppo", "--preset", "smoke", "--run", str(tmp_path / "run"), *settings]) == 0
+    status, *_ = run(capsys, tmp_path / "run", "--out", tmp_path / "out")
+    assert status == 0
+    assert (tmp_path / "out" / "figures" / "training.svg").exists()
+    rows = (tmp_path / "out" / "tables" / "rows.md").read_text()
+    assert rows.count("metrics.csv") == 6 and rows.count("scores.csv") == 2
