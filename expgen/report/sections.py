@@ -14,6 +14,7 @@ from expgen.report.ablation_sections import (
 from expgen.report.aggregate_sections import aggregate_section, distribution_section
 from expgen.report.curve_sections import hidden_section, long_section, mixture_section, training_section
 from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
+from expgen.report.glance import glance_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
@@ -48,7 +49,7 @@ OWN: tuple[Builder, ...] = (training_section, exploration_table, every_setting)
 def build_sections(
     table: ScoreTable, others: Sequence[Section] = (), only: Iterable[str] | None = None
 ) -> list[Section]:
-    """The exhibits that can be filled, in the paper's order, `others` among them, then what the paper has not.
+    """A first look, the exhibits that can be filled, in the paper's order and `others` among them, then the rest.
 
     `only` names the exhibits to keep; None keeps all.
     """
@@ -58,4 +59,5 @@ def build_sections(
         if name in wanted and (section := build(table)) is not None:
             found[name] = section
     ours = [section for build in OWN if (section := build(table)) is not None]
-    return [found[name] for name in EXHIBITS if name in found] + ours
+    first = [section] if (section := glance_section(table)) is not None else []
+    return first + [found[name] for name in EXHIBITS if name in found] + ours

@@ -17,7 +17,7 @@ def sections():
 def test_every_exhibit_of_scores_is_there_in_the_paper_s_order(sections):
     assert [name for name in sections if name in EXHIBITS] == [name for name in EXHIBITS if name in BUILDERS]
     assert {*EXHIBITS} - {*BUILDERS} == {"figure-1", "figure-3", "figure-8", "table-3", "table-6"}
-    assert [name for name in sections if name not in EXHIBITS] == ["training", "exploration", "everything"]
+    assert [name for name in sections if name not in EXHIBITS] == ["glance", "training", "exploration", "everything"]
 
 
 def test_figures_have_words_and_something_to_see(sections):
@@ -92,3 +92,12 @@ def test_curves_of_runs_with_other_steps_meet_on_one_grid():
 
 def test_short_steps():
     assert [short_steps(n) for n in (25e6, 1_499_136, 4096, 20)] == ["25M", "1.5M", "4.1k", "20"]
+
+
+def test_the_first_look_puts_the_best_on_top():
+    means = {("ppo", "train"): 9.5, ("ppo", "test"): 5.0, ("expgen", "train"): 9.0, ("expgen", "test"): 8.0}
+    rows = [make_row(algorithm, split=split, mean=mean) for (algorithm, split), mean in means.items()]
+    first = build_sections(make_table(rows, resamples=10))[0]
+    ((_, figure),) = first.figures
+    assert first.title == "At a glance"
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["PPO", "ExpGen-PPO"]  # from the bottom
