@@ -26,8 +26,8 @@ def glance_section(table: ScoreTable) -> Section | None:
     if not shown:
         return None
     note = (
-        "Mean return on the levels trained on and on unseen ones, with the 95 % interval of the latter; best at the top. "
-        "A long line is a method that has learnt its levels rather than the game."
+        "Mean return on the levels trained on and on unseen ones, with the 95 % interval of the latter; best at the "
+        "top. A long line is a method that has learnt its levels rather than the game."
     )
     figure = dumbbells(shown)
     return Section("glance", note, figures=((f"Train and test scores on {', '.join(shown)}", figure),),
