@@ -40,7 +40,7 @@ def over_levels(
         for row in grid:
             for axes in row:
                 axes.set_visible(axes.has_data())
-        add_legend(figure, grid[0][0])
+        add_legend(figure, *grid[:, 0])
     return figure
 
 
@@ -90,7 +90,7 @@ def curve_panels(
             axes.set_xlabel("environment steps")
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: short_steps(x)))
         grid[0].set_ylabel(ylabel)
-        add_legend(figure, grid[0])
+        add_legend(figure, *grid)
     return figure
 
 

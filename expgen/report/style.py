@@ -65,11 +65,11 @@ def save_figure(figure: Figure, file: Path) -> None:
         figure.savefig(file.with_suffix(".png"), dpi=160)
 
 
-def add_legend(figure: Figure, axes: Axes) -> None:
-    """To the right of everything."""
-    handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        figure.legend(handles, labels, loc="outside right upper", fontsize=8)
+def add_legend(figure: Figure, *panels: Axes) -> None:
+    """To the right of everything, each label once."""
+    known = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if known:
+        figure.legend(list(known.values()), list(known), loc="outside right upper", fontsize=8)
 
 
 def error_bars(found: Sequence[Estimate]) -> list[list[float]]:

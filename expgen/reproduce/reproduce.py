@@ -9,6 +9,7 @@ from pathlib import Path
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores, write_rows
+from expgen.paper.exhibits import EXHIBITS
 from expgen.report.score_table import ScoreTable, as_entries, rows_of
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -37,7 +38,8 @@ def reproduce(
     """The page, and a line for everything that could not be had; no page where nothing could, or after a stop."""
     claim_folder(out, scale)
     jobs = jobs_of(names, scale, games)
-    command = f"expgen reproduce {' '.join(names)} --scale {scale.name}"
+    asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
+    command = f"expgen reproduce {asked} --scale {scale.name}"
     work = partial(run_job, out=out, command=command, device=device, watcher=watcher)
     complaints = []
     for result in ENGINES[engine]().run(jobs, work):
