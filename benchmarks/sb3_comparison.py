@@ -96,7 +96,7 @@ class Quiet(BaseCallback):
 
 def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
     """A function that collects one rollout and learns from it."""
-    learner = build_learner(config, plans_of(config)[0], Resources(torch.device("cpu"), threads, threads))
+    learner = build_learner(config, plans_of(config)[0], Resources(torch.device("cpu"), threads, threads, 1))
 
     def iterate() -> None:
         for _ in learner.iterate():

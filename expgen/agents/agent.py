@@ -7,7 +7,7 @@ import torch
 from numpy import ndarray
 
 from expgen.agents.noise import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, PolicyOutput
 
 
 class Agent(Protocol):
@@ -25,7 +25,8 @@ class PolicyAgent:
     """A policy that samples its actions; remembers what the policy's memory asks for.
 
     `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
-    policy has memory, which is what sets an explorer apart from the members it plays beside.
+    policy has memory, which is what sets an explorer apart from the members it plays beside. `output` is what the
+    policy said last, for the inspector.
     """
 
     def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None) -> None:
@@ -34,6 +35,7 @@ class PolicyAgent:
         self.device = next(policy.parameters()).device
         self.clock = EpisodeClock()
         self.state = torch.zeros(0, policy.state_size, device=self.device)
+        self.output: PolicyOutput | None = None
 
     @torch.no_grad()
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
@@ -42,7 +44,7 @@ class PolicyAgent:
             self.state = torch.zeros(len(first), self.policy.state_size, device=self.device)
         pixels = torch.from_numpy(obs).to(self.device).unsqueeze(0)  # [1, N, …]
         begins = torch.from_numpy(np.asarray(first, dtype=bool)).to(self.device).unsqueeze(0)  # [1, N]
-        output = self.policy(pixels, begins, self.state)
+        self.output = output = self.policy(pixels, begins, self.state)
         self.state = output.state
         logits = output.logits[0].cpu().numpy()  # [N, A]
         noise = gumbel_noise(self.seed, self.clock.episode, self.clock.step, logits.shape[1])

@@ -116,6 +116,7 @@ class ConsensusAgent:
         self.vote_seeds = [stream_seed(seed, stream) for stream in streams]
         self.clock = EpisodeClock()
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
+        self.logits = np.zeros((len(members), 0, spec.num_actions), dtype=np.float32)  # [M, n, A] of the last vote
         self.decision: Decision | None = None
         self.tally = Tally()
 
@@ -147,7 +148,7 @@ class ConsensusAgent:
 
     def _vote(self, obs: ndarray, episode: ndarray, step: ndarray) -> ndarray:
         """Every member's sampled action, `[M, n]`."""
-        logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()  # [M, n, A]
+        self.logits = logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()
         noise = [gumbel_noise(seed, episode, step, logits.shape[2]) for seed in self.vote_seeds]
         return (logits + np.stack(noise)).argmax(2)
 

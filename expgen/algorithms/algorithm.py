@@ -1,19 +1,30 @@
 """What the trainer knows of an algorithm, and what each `--algo` name stands for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from expgen.algorithms.daac import DAAC, DAACConfig
+from expgen.algorithms.idaac import IDAAC, IDAACConfig
+from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
+from expgen.algorithms.plr import LevelReplay, PlrConfig
+from expgen.algorithms.ppg import PPG, PPGConfig
 from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
+from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
-from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.actor_critic import NetworkConfig, Policy, fresh_network
+from expgen.networks.decoupled import ValueNetwork, make_decoupled
+from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
+from expgen.rollout.history import History
+from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.rollout import Rollout
 
 
@@ -33,20 +44,45 @@ class Algorithm(Protocol):
         """Continue from `state`."""
 
 
+@runtime_checkable
+class HasCritic(Protocol):
+    """An algorithm whose values come from a network of their own, which acting does without."""
+
+    value_network: ValueNetwork
+
+    def judge(self, rollout: Rollout) -> None:
+        """Fill `rollout.value` of a finished rollout, before advantages are computed from it."""
+
+
+@runtime_checkable
+class KeepsHistory(Protocol):
+    """An algorithm that learns from earlier rollouts too; the trainer opens its history before each new one."""
+
+    history: History
+
+
 @dataclass(frozen=True)
 class Recipe:
     """An algorithm's name spelled out: which network learns how from which reward."""
 
     summary: str
-    build: Callable[[Policy, Any], Algorithm]
+    build: Callable[[Any, Any], Algorithm]  # from its networks and its config
     config: Any
     network: NetworkConfig
     reward: Any
     build_reward: Callable[[Any, int], RewardSource]
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
-    explorer: str | None = None  # the algorithm of the explorer trained beside these, its members
+    make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a policy
+    build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
+    build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, environments, seed
+    needs_pictures: bool = False  # square ones, in colour
+    run: Mapping[str, Any] = field(default_factory=dict)  # how the run differs from TrainConfig's defaults
+    member: str | None = None  # of an ensemble: the algorithm of its members,
+    explorer: str | None = None  # and that of the explorer trained beside them
 
 
+# What PPO's successors play before each update: as many steps as ExpGen's PPO, of twice the environments.
+WIDE = {"envs": 64, "rollout_steps": 256}
 RECIPES = {
     "ppo": Recipe(
         "PPO without memory: the member of the paper's ensemble",
@@ -64,13 +100,66 @@ RECIPES = {
         "PPO with a GRU on a weighted sum of the intrinsic and the game's reward",
         PPO, PPOConfig(gamma=0.5), NetworkConfig(memory="gru"), MixtureConfig(), MixedReward, needs_full_view=True,
     ),
+    "daac": Recipe(
+        "DAAC: policy and value apart, the policy network predicts advantages",
+        DAAC, DAACConfig(), NetworkConfig(), GameRewardConfig(), GameReward, make_networks=make_decoupled, run=WIDE,
+    ),
+    "idaac": Recipe(
+        "IDAAC: DAAC whose features do not tell how far a level has been played",
+        IDAAC, IDAACConfig(), NetworkConfig(), GameRewardConfig(), GameReward, make_networks=make_decoupled, run=WIDE,
+    ),
+    "ppg": Recipe(
+        "PPG: policy and value apart, values distilled into the policy network now and then",
+        PPG, PPGConfig(), NetworkConfig(), GameRewardConfig(normalize_with="rollout"), GameReward,
+        make_networks=make_decoupled, run=WIDE,
+    ),
+    "leep": Recipe(
+        "LEEP: members on subsets of the levels, joined by their maximum",
+        Leep, LeepConfig(), NetworkConfig(extra_layers=2), GameRewardConfig(), GameReward,
+        build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
+        build_levels=SubsetLevels,
+    ),
+    "plr": Recipe(
+        "PPO on levels replayed by what is left to learn from them",
+        PPO, PlrConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        build_levels=LevelReplay, run=WIDE,
+    ),
+    "ucb-drac": Recipe(
+        "PPO that says the same of augmented pictures; a bandit picks the augmentation",
+        UcbDrac, UcbDracConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
+        needs_pictures=True, run=WIDE,
+    ),
 }  # fmt: skip
-RECIPES["expgen"] = replace(RECIPES["ppo"], summary="ExpGen: PPO members and an explorer", explorer="maxent")
+
+
+def expgen_over(member: str) -> Recipe:
+    """ExpGen whose members the algorithm `member` trains."""
+    summary = f"ExpGen: {member.upper()} members and an explorer"
+    return replace(RECIPES[member], summary=summary, member=member, explorer="maxent")
+
+
+RECIPES["expgen"] = expgen_over("ppo")
+RECIPES["expgen-idaac"] = expgen_over("idaac")
 
 
 def recipe_of(algo: str) -> Recipe:
-    """The recipe that `--algo` names."""
+    """The recipe that `--algo` names; `expgen-A` is ExpGen over any algorithm A whose policies have no memory."""
+    kind, _, member = algo.partition("-")
+    if kind == "expgen" and member in RECIPES and RECIPES[member].network.memory == "none":
+        return expgen_over(member)
     return RECIPES[check_choice("--algo", algo, RECIPES)]
+
+
+def build_policy(
+    recipe: Recipe,
+    spec: EnvSpec,
+    network: NetworkConfig,
+    config: Any,
+    generator: torch.Generator,
+    device: torch.device,
+) -> Policy:
+    """What plays, with fresh weights."""
+    return fresh_network(lambda: recipe.build_policy(spec, network, config), generator, device)
 
 
 def build_algorithm(
@@ -79,5 +168,10 @@ def build_algorithm(
     """A learner's networks and optimisers, fresh from `seed`."""
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
-    policy = make_policy(spec, network, torch.Generator().manual_seed(seed), device)
-    return recipe.build(policy, config)
+    if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
+        what = f"{spec.name} has observations {spec.obs_shape}"
+        raise InputError(f"{what}; accepted for this --algo: square pictures in colour")
+    generator = torch.Generator().manual_seed(seed)
+    if recipe.make_networks is not None:
+        return recipe.build(recipe.make_networks(spec, network, generator, device), config)
+    return recipe.build(build_policy(recipe, spec, network, config, generator, device), config)

@@ -3,13 +3,14 @@
 import dataclasses
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, parse_options, whole_number
 from expgen.errors import InputError
-from expgen.experiments.bench import COLUMNS, bench
+from expgen.experiments.bench import COLUMNS, bench, trace
 from expgen.experiments.presets import PRESETS
 from expgen.experiments.run import make_config
 from expgen.training.resources import plan_resources
@@ -26,11 +27,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--learners", default="1,4,11", metavar="A,B", help="how many side by side (default 1,4,11)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of work behind each figure (default 10)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="also write a timeline (Chrome trace) of the most")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of lines of CSV")
     arguments = parser.parse_args(argv)
     counts = _counts(arguments.learners)
     if not arguments.seconds > 0:
         raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
+    if arguments.trace is not None and not arguments.trace.parent.is_dir():
+        raise InputError(f"--trace is {arguments.trace}; accepted: a file in a folder that exists")
     env = env_name(arguments.game, arguments.env) or "minimaze"
     config = make_config(env, arguments.algo, arguments.preset, options=parse_options(arguments.option))
     torch.set_num_threads(plan_resources(arguments.device, max(counts)).torch_threads)
@@ -43,6 +47,8 @@ def main(argv: Sequence[str]) -> int:
             print(",".join(str(value) for value in rows[-1].values()), flush=True)
     if arguments.json:
         print(json.dumps(rows, indent=2))
+    if arguments.trace is not None:
+        trace(config, max(counts), arguments.device, arguments.trace)
     return 0
 
 

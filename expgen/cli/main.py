@@ -12,6 +12,7 @@ VERBS = {
     "report": "score files as one page: tables beside the paper's, statistics, figures",
     "reproduce": "the paper's tables and figures by name: train, score, report",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
+    "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 

@@ -70,6 +70,10 @@ class GymnasiumEnv:
         self._seen.level[env] = level
         self._seen.first[env] = True
 
+    def picture(self, env: int) -> ndarray:
+        """What the environment renders, `[H, W, 3]` uint8; only with the option render_mode="rgb_array"."""
+        return np.asarray(self._envs[env].render())
+
     def close(self) -> None:
         while self._envs:
             self._envs.pop().close()

@@ -76,12 +76,19 @@ class ProcgenConfig:
 
 
 def make_procgen(
-    config: ProcgenConfig, levels: LevelSet, num_envs: int, seed: int, threads: int, full_view: bool
+    config: ProcgenConfig,
+    levels: LevelSet,
+    num_envs: int,
+    seed: int,
+    threads: int,
+    full_view: bool,
+    human_view: bool = False,
 ) -> VecEnv:
     """`num_envs` games of `config.game` on `levels`, stepped by `threads` C threads (0: inside `act`).
 
     With `full_view` a game that centres its agent is played twice, in lock-step, by half the threads each; `full` is
-    then the uncentred view. Every other game already shows the whole level, and `full` is `obs`.
+    then the uncentred view. Every other game already shows the whole level, and `full` is `obs`. With `human_view` the
+    library also draws each game large, for `picture`; what agents see stays the same.
     """
     if not 0 <= seed < 2**31:
         raise InputError(f"seed is {seed}; accepted: 0..{2**31 - 1}")
@@ -89,7 +96,7 @@ def make_procgen(
         raise InputError(f"threads is {threads}; accepted: 0 or more")
     if config.distribution_mode == "exploration":
         levels = _exploration_level(config.game, levels)
-    options = config.options()
+    options = config.options() | {"render_human": human_view}
     is_controlled = not options["use_generated_assets"]
     if full_view and config.center_agent and config.game in CENTRED:
         half = (threads + 1) // 2

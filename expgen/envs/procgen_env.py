@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.libenv import LibEnv
-from expgen.envs.saved_game import enter, level_of
+from expgen.envs.saved_game import Whereabouts, enter, level_of, whereabouts_of
 from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.errors import InputError
 
@@ -56,6 +56,11 @@ class ProcgenEnv:
             np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
         return self._seen
 
+    def picture(self, env: int) -> ndarray:
+        """One game as a person would want to see it, `[512, 512, 3]` uint8; only with the option render_human."""
+        self.observe()
+        return self._games.info["rgb"][env]
+
     def close(self) -> None:
         """Stop the threads and free the games."""
         self._games.close()
@@ -96,6 +101,11 @@ class ControlledProcgenEnv(ProcgenEnv):
         own = self._games.get_state(env)
         start = start_of_level(tuple(self._options.items()), int(level))
         self._games.set_state(env, enter(own, start, float(seen.reward[env]), bool(seen.solved[env])))
+
+    def whereabouts(self, env: int) -> Whereabouts:
+        """Where the player of one game is."""
+        self.observe()
+        return whereabouts_of(self._games.get_state(env))
 
     def save(self) -> dict[str, ndarray]:
         """The games as one array of bytes with their lengths, and the generator of replacement levels."""

@@ -75,3 +75,15 @@ class Snapshots(Protocol):
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
         """Continue exactly where `save` was called, in an environment made with the same arguments."""
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """What watching asks of an environment, beyond VecEnv."""
+
+    def picture(self, env: int) -> ndarray:
+        """One game as a person would want to see it, `[H, W, 3]` uint8; call between `observe` and `act`."""
+
+
+class PicturedEnv(VecEnv, Pictured, Protocol):
+    """An environment that can be watched."""

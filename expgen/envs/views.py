@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.vec_env import LevelControl, Observation, Snapshots, VecEnv
+from expgen.envs.vec_env import LevelControl, Observation, PicturedEnv, Snapshots, VecEnv
 
 WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
 AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
@@ -78,7 +78,7 @@ class HiddenMaze:
     its games can neither be saved nor sent to a level: this is a VecEnv and no more.
     """
 
-    def __init__(self, env: VecEnv) -> None:
+    def __init__(self, env: PicturedEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env = env
         bare = env.observe()
@@ -103,6 +103,10 @@ class HiddenMaze:
             self._masked[self._shown] = self._bare[self._shown]
             self._is_stale = False
         return self._seen
+
+    def picture(self, env: int) -> ndarray:
+        """What the agent cannot see; see ProcgenEnv."""
+        return self._env.picture(env)
 
     def close(self) -> None:
         """Close the maze."""

@@ -28,8 +28,6 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
         if any(level not in config.train_set for level in their_config.train_set.seeds or ()):
             accepted = f"levels among --levels {config.levels}, so that test levels are unseen"
             raise InputError(f"--adopt {run} has trained on levels {their_config.levels}; accepted: {accepted}")
-        if their_config.envs != config.envs:  # its games come along
-            raise InputError(f"--adopt {run} has --envs {their_config.envs}; accepted: {config.envs}, as here")
         plans = {plan.name: plan for plan in plans_of(their_config)}
         for name in other.learners():
             source = str((other.path / "checkpoints" / name).resolve())
@@ -51,6 +49,8 @@ def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, wha
         raise InputError(f"{what} has network {theirs.network}; accepted: {kind[0].network}")
     if kind[0].reward != theirs.reward:
         raise InputError(f"{what} learnt from {theirs.reward}; accepted: {kind[0].reward}")
+    if kind[0].envs != theirs.envs:  # its games come along
+        raise InputError(f"{what} has --envs {theirs.envs}; accepted: {kind[0].envs}, as here")
     taken = set(folder.learners())
     for plan in kind:
         if plan.name not in taken:

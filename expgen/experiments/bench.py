@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -106,11 +107,44 @@ def training_rate(config: TrainConfig, count: int, resources: Resources, seconds
             done += 1
 
     try:
-        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners])
+        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners], resources.updates_at_once)
         return done * _rollout_size(config) / (time.perf_counter() - began)
     finally:
         for learner in learners:
             learner.close()
+
+
+def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
+    """A timeline of `count` learners, one rollout and update each, as Chrome's tracing page and Perfetto read it.
+
+    On the host each stretch is named by the learner and what it went on to do; on a GPU every kernel is beside it.
+    """
+    resources = plan_resources(device, count)
+    plans = plans_of(dataclasses.replace(config, members=count))[:count]
+    learners = [build_learner(config, plan, resources) for plan in plans]
+
+    def side_by_side() -> None:
+        turns = [Turn(learner.name, _named(learner.name, learner.iterate())) for learner in learners]
+        run_side_by_side(turns, resources.updates_at_once)
+
+    try:
+        side_by_side()  # warms up
+        with torch.profiler.profile() as profile:  # of the CPU, and of a GPU where there is one
+            side_by_side()
+    finally:
+        for learner in learners:
+            learner.close()
+    profile.export_chrome_trace(str(path))
+
+
+def _named(name: str, life: Iterator[Phase]) -> Iterator[Phase]:
+    """The same life, each turn of it a named stretch of the profiler's timeline."""
+    phase: Phase | None = Phase.COLLECT
+    while phase is not None:
+        with torch.profiler.record_function(f"{name}: {phase.value}"):
+            phase = next(life, None)
+        if phase is not None:
+            yield phase
 
 
 def _rate(work: Callable[[], int], seconds: float) -> float:

@@ -27,6 +27,7 @@ class ExplorerConfig:
     """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
 
     steps: int = setting(100_000_000, "environment steps", low=1)
+    envs: int = setting(0, "environments; 0: as many as a member has", low=0)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
@@ -54,15 +55,19 @@ class TrainConfig:
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()
-    algorithm: PPOConfig = PPOConfig()
+    algorithm: Any = PPOConfig()  # of the algorithm's own kind
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
     explorer: ExplorerConfig | None = None
     consensus: ConsensusConfig | None = None
 
     def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
         """The most steps, up to those of `part`, that are whole rollouts of it."""
-        size = self.envs * part.rollout_steps
+        size = self.envs_of(part) * part.rollout_steps
         return part.steps // size * size
+
+    def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
+        """Environments of a member, or of the explorer."""
+        return part.envs or self.envs
 
     @property
     def game(self) -> str:
@@ -100,12 +105,12 @@ class TrainConfig:
             if part is None:
                 continue
             if not self.whole_rollouts(part):
-                flag, least = flag_of(prefix + "steps"), self.envs * part.rollout_steps
+                flag, least = flag_of(prefix + "steps"), self.envs_of(part) * part.rollout_steps
                 raise InputError(f"{flag} is {part.steps}; accepted: {least} (one rollout) or more")
-            ppo = part.algorithm
-            if self.envs < ppo.minibatches and ppo.minibatch_order == "columns":
+            ppo, envs = part.algorithm, self.envs_of(part)
+            if envs < ppo.minibatches and ppo.minibatch_order == "columns":
                 flag = flag_of(prefix + "minibatches")
-                raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({self.envs})")
+                raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({envs})")
         if self.seed + self.members > 2**31:
             raise InputError(f"--seed is {self.seed}; accepted for {self.members} members: 0 to {2**31 - self.members}")
         if self.consensus is not None and self.consensus.leader >= self.members:
@@ -130,10 +135,12 @@ def default_config(algo: str) -> TrainConfig:
     """The defaults of `algo`."""
     recipe = recipe_of(algo)
     config = TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
+    config = dataclasses.replace(config, **recipe.run)
     if recipe.explorer is None:
         return config
     other = recipe_of(recipe.explorer)
-    explorer = ExplorerConfig(network=other.network, algorithm=other.config, reward=other.reward)
+    envs = TrainConfig.envs if recipe.run else 0  # an explorer is the same whoever it is trained beside
+    explorer = ExplorerConfig(envs=envs, network=other.network, algorithm=other.config, reward=other.reward)
     return dataclasses.replace(config, members=10, explorer=explorer, consensus=ConsensusConfig())
 
 

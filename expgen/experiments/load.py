@@ -9,11 +9,12 @@ import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
-from expgen.networks.actor_critic import Policy, make_policy
+from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
 from expgen.training.resources import resolve_device
@@ -75,7 +76,9 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     if learner not in plans:
         raise InputError(f"learner is {learner!r}; accepted: {', '.join(plans)}")
     tensors, facts = folder.checkpoint(learner)
-    policy = make_policy(spec, plans[learner].network, torch.Generator(), resolve_device(device))
+    plan = plans[learner]
+    recipe, generator = recipe_of(plan.algo), torch.Generator()
+    policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, resolve_device(device))
     load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
     return policy.eval(), int(facts["env_steps"])
 

@@ -10,6 +10,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
@@ -24,6 +25,7 @@ class LearnerPlan:
     seed: int
     levels: LevelSet
     steps: int  # whole rollouts
+    envs: int
     rollout_steps: int
     network: NetworkConfig
     algorithm: Any
@@ -33,7 +35,7 @@ class LearnerPlan:
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     """Members first, in the order of their seeds, then the explorer."""
     recipe = recipe_of(config.algo)
-    algo = "ppo" if recipe.explorer else config.algo
+    algo = recipe.member or config.algo
     plans = [
         LearnerPlan(
             f"member{index}",
@@ -41,6 +43,7 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
             config.seed + index,
             member_levels(config, config.seed + index),
             config.whole_rollouts(config),
+            config.envs,
             config.rollout_steps,
             config.network,
             config.algorithm,
@@ -50,8 +53,9 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     ]
     if config.explorer is not None and recipe.explorer is not None:
         part = config.explorer
-        what = (config.whole_rollouts(part), part.rollout_steps, part.network, part.algorithm, part.reward)
-        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *what))
+        how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
+        what = (part.network, part.algorithm, part.reward)
+        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *how_long, *what))
     return plans
 
 
@@ -74,22 +78,25 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     env = make_env(
         config.env,
         plan.levels,
-        config.envs,
+        plan.envs,
         plan.seed,
         resources.env_threads,
         recipe.needs_full_view,
         **config.options,
     )
+    director = None
+    if recipe.build_levels is not None:
+        director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
     algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
     observation = env.observe()
     rollout = Rollout(
         env.spec,
         plan.rollout_steps,
-        config.envs,
+        plan.envs,
         algorithm.policy.state_size,
         resources.device,
         full_view=observation.full is not observation.obs,
     )
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
-    reward = recipe.build_reward(plan.reward, config.envs)
-    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed)
+    reward = recipe.build_reward(plan.reward, plan.envs)
+    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director)

@@ -157,7 +157,7 @@ def _run(
 
             life = learner.run(score, report, folder.checkpoints_of(learner.name), should_stop)
             turns.append(Turn(learner.name, life))
-        diverged = run_side_by_side(turns)
+        diverged = run_side_by_side(turns, resources.updates_at_once)
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
             scorer.score_consensus()

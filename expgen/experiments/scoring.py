@@ -1,6 +1,5 @@
 """Scorer: train and test scores of a policy while it trains, and the final rows of scores.csv."""
 
-import copy
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
+from expgen.training.accelerate import plain_copy
 from expgen.training.learner import Scores
 from expgen.training.resources import Resources
 
@@ -51,9 +51,7 @@ class Scorer:
 
     def score(self, plan: LearnerPlan, env_steps: int, policy: Policy) -> Generator[None, None, Scores]:
         """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv."""
-        plain = copy.deepcopy(policy)
-        plain.encode = plain.encoder.forward  # whatever training runs on
-        plain.encoder.is_bfloat16 = False  # and as evaluated later
+        plain = plain_copy(policy)
         who = Scored(plan.algo, plan.seed, plan.name, env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
         played = yield from self._play(lambda: PolicyAgent(plain, self.config.seed), knn)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,21 +10,29 @@ from torch import Tensor, nn
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.conv import ConvEncoder
+from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
+from expgen.networks.wide_impala import WideImpala
 from expgen.settings import setting
 
+Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
+Encoder = ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder | DeepEncoder
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """The shape of a policy network."""
 
-    encoder: Literal["auto", "impala", "conv", "small"] = setting(
-        "auto", "impala for pictures from 32 pixels a side on, conv for small ones, small (dense layers) for anything"
+    encoder: Literal["auto", "impala", "impoola", "conv", "small"] = setting(
+        "auto",
+        "impala for pictures from 32 pixels a side on, impoola (averages over positions, does not flatten), "
+        "conv for small ones, small (dense layers) for anything",
     )
+    width: int = setting(1, "multiplies the channels of impala and impoola", low=1)
+    extra_layers: int = setting(0, "dense layers between the encoder and what reads its features", low=0)
     features: int = setting(256, "width of the encoder's output and of the memory", low=1)
     memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
 
@@ -55,10 +63,17 @@ class Policy(nn.Module):
 
     def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
         """`obs` `[T, N, …]`, `first` `[T, N]`, `state` `[N, S]` before the first step."""
+        features, state = self.features(obs, first, state)
+        return self.heads(features, state)
+
+    def features(self, obs: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """What both heads read, `[T, N, F]`, and the memory after the last step."""
         num_steps, num_envs = first.shape
         features = self.encode(obs.flatten(0, 1)).view(num_steps, num_envs, -1)  # [T, N, F]
-        if self.memory is not None:
-            features, state = self.memory(features, first, state)
+        return (features, state) if self.memory is None else self.memory(features, first, state)
+
+    def heads(self, features: Tensor, state: Tensor) -> PolicyOutput:
+        """What the policy says of `features` `[T, N, F]`."""
         return PolicyOutput(self.policy_head(features), self.value_head(features).squeeze(-1), state)
 
     @torch.no_grad()
@@ -72,24 +87,43 @@ class Policy(nn.Module):
             nn.init.zeros_(head.bias)
 
 
-def make_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder:
+def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     """The encoder that `config` names for observations of `spec`."""
+    encoder = _pixel_encoder(spec, config)
+    return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
+
+
+def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder:
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
         choice = "impala" if is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE else "small"
-    if choice in ("impala", "conv"):
-        if not is_image:
-            what = f"{spec.name} has observations {spec.obs_shape}"
-            raise InputError(f"--encoder is {choice} but {what}; accepted: small")
-        return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
-    return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
+    if choice != "small" and not is_image:
+        what = f"{spec.name} has observations {spec.obs_shape}"
+        raise InputError(f"--encoder is {choice} but {what}; accepted: small")
+    if choice in ("conv", "small") and config.width != 1:
+        raise InputError(f"--width is {config.width} but the encoder is {choice}; accepted: 1, or impala or impoola")
+    if choice == "impoola" or (choice == "impala" and config.width > 1):
+        return WideImpala(spec.obs_shape, config.features, config.width, is_pooled=choice == "impoola")
+    if choice == "small":
+        return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
+    return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
 
 
 def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
-    """A policy with fresh weights; built on the meta device, so no global random numbers are drawn."""
+    """A policy with fresh weights."""
+    return fresh_network(lambda: Policy(spec, config), generator, device)
+
+
+def fresh_network(build: Callable[[], Network], generator: torch.Generator, device: torch.device) -> Network:
+    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn."""
     with torch.device("meta"):
-        policy = Policy(spec, config)
-    policy = policy.to_empty(device="cpu")
-    policy.initialise(generator)
-    return policy.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network = build()
+    network = network.to_empty(device="cpu")
+    network.initialise(generator)  # type: ignore[operator]
+    return network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def policies_in(network: nn.Module) -> list[Policy]:
+    """Every Policy that `network` is or holds."""
+    return [module for module in network.modules() if isinstance(module, Policy)]

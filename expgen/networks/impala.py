@@ -45,6 +45,7 @@ class ImpalaEncoder(nn.Module):
 
     def __init__(self, obs_shape: tuple[int, ...], features: int) -> None:
         super().__init__()
+        self.obs_shape = obs_shape
         height, width, channels = obs_shape
         sizes = (channels, *STAGE_CHANNELS)
         self.stages = nn.ModuleList(Stage(*pair) for pair in pairwise(sizes))

@@ -6,6 +6,7 @@ backward pass of a packed batch takes time quadratic in T (128 steps of 8 enviro
 there all columns are cut wherever any of them starts an episode, and the stretches between run one after another.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,9 +48,13 @@ class Memory(nn.Module):
         super().__init__()
         self.size = size
         self.gru = nn.GRU(features, size)
+        self.scan: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None  # training.accelerate may put one here
 
     def forward(self, x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`, state after the last step."""
+        if self.scan is not None:
+            output = self.scan(x, first, state)
+            return output, output[-1]
         if len(x) == 1:
             start = state * (~first[0]).unsqueeze(1)  # [N, S]
             output, _ = self.gru(x, start.unsqueeze(0))

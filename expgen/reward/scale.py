@@ -2,7 +2,7 @@
 
 Per environment G ← ρ G + r at every step, ρ = 0.99 (not the γ of the advantages); the moments of all G seen so far
 are updated with the N new values; then r' = clip(r / √(var + 1e-8), ±10), and G ← 0 where the step ended an episode.
-The mean is not subtracted.
+The mean is not subtracted. PPG's authors update the moments with a whole rollout's G before they divide its rewards.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,8 @@ class ReturnScaler:
     CLIP = 10.0
     EPSILON = 1e-8
 
-    def __init__(self, num_envs: int) -> None:
+    def __init__(self, num_envs: int, with_whole_rollout: bool = False) -> None:
+        self.with_whole_rollout = with_whole_rollout
         self.running_return = np.zeros(num_envs)  # G, [N]
         self.moments = Moments()
 
@@ -59,6 +60,8 @@ class ReturnScaler:
         second = ((m.var + m.mean**2) * m.count + (running**2).sum(1).cumsum()) / count
         var = np.maximum(second - mean**2, 0)
         self.moments = Moments(float(mean[-1]), float(var[-1]), float(count[-1]))
+        if self.with_whole_rollout:
+            var = var[-1:]
         scaled = reward / np.sqrt(var + self.EPSILON)[:, None]
         return np.clip(scaled, -self.CLIP, self.CLIP).astype(np.float32)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from numpy import ndarray
@@ -32,6 +32,9 @@ class GameRewardConfig:
     """The reward the game pays."""
 
     normalize_reward: bool = setting(True, "divide rewards by the running std of the discounted return")
+    normalize_with: Literal["step", "rollout"] = setting(
+        "step", "that std knows all returns up to a reward's own step, or up to the end of its rollout"
+    )
 
 
 class GameReward:
@@ -40,7 +43,8 @@ class GameReward:
     intrinsic = None
 
     def __init__(self, config: GameRewardConfig, num_envs: int) -> None:
-        self.scaler = ReturnScaler(num_envs) if config.normalize_reward else None
+        whole = config.normalize_with == "rollout"
+        self.scaler = ReturnScaler(num_envs, whole) if config.normalize_reward else None
 
     def __call__(self, rollout: Rollout) -> Tensor:
         if self.scaler is None:

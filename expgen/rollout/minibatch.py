@@ -28,20 +28,29 @@ def minibatches(
     rollout: Rollout, advantage: Tensor, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Minibatch]:
     """One epoch over the rollout, each transition once; `advantage` `[T, N]` is the (normalised) one to learn from."""
-    T, N = rollout.num_steps, rollout.num_envs
+    for place in minibatch_places(rollout, num_minibatches, order, generator):
+        yield gather(rollout, advantage, place, order)
+
+
+def minibatch_places(
+    rollout: Rollout, num_minibatches: int, order: Order, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """What each minibatch of an epoch is made of: environments, or rows of `[T * N]` where transitions are shuffled."""
+    count = rollout.num_envs if order == "columns" else rollout.num_steps * rollout.num_envs
+    permutation = torch.randperm(count, generator=generator, device=rollout.device)
+    yield from permutation.tensor_split(min(num_minibatches, count))
+
+
+def gather(rollout: Rollout, advantage: Tensor, place: Tensor, order: Order) -> Minibatch:
+    """The minibatch at `place`. Tensors in, tensors out, no host values, so that it may be captured as a graph."""
+    T = rollout.num_steps
     per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
+    stored = [x[:T] for x in (rollout.obs, rollout.first, *per_step)]
     if order == "columns":
-        permutation = torch.randperm(N, generator=generator, device=rollout.device)
-        for env in permutation.tensor_split(min(num_minibatches, N)):
-            obs, first, *rest = (x[:T].index_select(1, env) for x in (rollout.obs, rollout.first, *per_step))
-            yield Minibatch(obs, first, rollout.state[0].index_select(0, env), *rest)
-        return
-    permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
-    for row in permutation.tensor_split(min(num_minibatches, T * N)):
-        obs, first, *rest = (
-            x[:T].flatten(0, 1).index_select(0, row).unsqueeze(0) for x in (rollout.obs, rollout.first, *per_step)
-        )
-        yield Minibatch(obs, first, rollout.state[0].new_zeros(len(row), rollout.state.shape[-1]), *rest)
+        obs, first, *rest = (x.index_select(1, place) for x in stored)
+        return Minibatch(obs, first, rollout.state[0].index_select(0, place), *rest)
+    obs, first, *rest = (x.flatten(0, 1).index_select(0, place).unsqueeze(0) for x in stored)
+    return Minibatch(obs, first, rollout.state[0].new_zeros(len(place), rollout.state.shape[-1]), *rest)
 
 
 def transition_order(
@@ -49,11 +58,6 @@ def transition_order(
 ) -> Iterator[Tensor]:
     """The transitions of each minibatch that `minibatches` makes from the same generator, as rows of `[T * N]`."""
     T, N = rollout.num_steps, rollout.num_envs
-    if order == "columns":
-        first_row = torch.arange(0, T * N, N, device=rollout.device).unsqueeze(1)  # [T, 1]
-        permutation = torch.randperm(N, generator=generator, device=rollout.device)
-        for env in permutation.tensor_split(min(num_minibatches, N)):
-            yield (first_row + env).flatten()
-        return
-    permutation = torch.randperm(T * N, generator=generator, device=rollout.device)
-    yield from permutation.tensor_split(min(num_minibatches, T * N))
+    first_row = torch.arange(0, T * N, N, device=rollout.device).unsqueeze(1)  # [T, 1]
+    for place in minibatch_places(rollout, num_minibatches, order, generator):
+        yield (first_row + place).flatten() if order == "columns" else place

@@ -1,5 +1,7 @@
 """Rollout: T steps of N environments as tensors, allocated once and reused."""
 
+import copy
+
 import torch
 from torch import Tensor
 
@@ -74,6 +76,14 @@ class Rollout:
             self.first.copy_(self.host_first, non_blocking=True)
             self.game_reward.copy_(self.host_reward, non_blocking=True)
             self.level.copy_(self.host_level, non_blocking=True)
+
+    def columns(self, begin: int, end: int) -> "Rollout":
+        """Environments begin..end-1 of what learning reads, sharing this rollout's memory."""
+        part = copy.copy(self)
+        part.num_envs = end - begin
+        for name in ("obs", "first", "state", "action", "log_prob", "value", "advantage", "value_target", "reward"):
+            setattr(part, name, getattr(self, name)[:, begin:end])
+        return part
 
     def carry_over(self) -> None:
         """Start the next rollout with the memory this one ended with."""

@@ -6,24 +6,27 @@ high-priority stream as a captured graph and updates on an ordinary one, so that
 another's minibatches; the launches never wait for the host.
 """
 
+import copy
+import importlib.util
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy import ndarray
-from torch import Tensor
+from torch import Tensor, nn
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
-from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
+from expgen.training.captured_ppo import CapturedPPO
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
 
@@ -68,7 +71,16 @@ def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
     """The fastest form of `algorithm` for the lane it learns in; the same checkpoints, the same function."""
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
         return DensePPO(algorithm, lane.network, lane.rows)
+    if isinstance(lane, CudaLane) and type(algorithm) is PPO and is_capturable(algorithm.policy):
+        return CapturedPPO(algorithm, lane.rollout)
+    if isinstance(lane, CudaLane) and isinstance(algorithm, HasCritic):
+        accelerate_networks(algorithm.value_network)
     return algorithm
+
+
+def is_capturable(policy: Policy) -> bool:
+    """Whether a whole gradient step has fixed shapes and no host values."""
+    return policy.memory is None or policy.memory.scan is not None
 
 
 class PlainLane:
@@ -103,7 +115,7 @@ class CudaLane:
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
         self.policy, self.rollout = policy, rollout
-        accelerate_encoder(policy)
+        accelerate_networks(policy)
         self.acting = torch.cuda.Stream(rollout.device, priority=-1)
         self.update = torch.cuda.Stream(rollout.device)
         self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
@@ -181,17 +193,58 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_encoder(policy: Policy) -> None:
-    """bf16 and compilation for the convolutions; log-probabilities, losses and optimiser state stay float32."""
-    encoder = policy.encoder
-    if isinstance(encoder, ImpalaEncoder):
+def accelerate_networks(network: nn.Module) -> None:
+    """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
+    parts: list[Any] = list(network.modules())
+    for part in parts:
+        if isinstance(part, Memory) and has_kernels():
+            from expgen.kernels.gru import FusedGru, can_fuse_gru
+
+            part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
+        if has_seam(part):
+            part.encode = fast_encode(part.encoder)
+
+
+def fast_encode(encoder: Any) -> Callable[[Tensor], Tensor]:
+    """The encoder's forward, as fast as we have it."""
+    if has_kernels():
+        from expgen.kernels.impala_encoder import FusedImpala, can_fuse
+
+        if can_fuse(encoder):
+            return FusedImpala(encoder)
+    if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
-        policy.encode = torch.compile(encoder.forward, dynamic=False)
+        return torch.compile(encoder.forward, dynamic=False)
+    return encoder.forward
+
+
+def has_seam(part: nn.Module) -> bool:
+    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
+    return hasattr(part, "encode") and hasattr(part, "encoder")
+
+
+def plain_copy(policy: Policy) -> Policy:
+    """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
+    plain = copy.deepcopy(policy).eval()
+    parts: list[Any] = list(plain.modules())
+    for part in parts:
+        if has_seam(part):
+            part.encode = part.encoder.forward
+        if hasattr(part, "is_bfloat16"):
+            part.is_bfloat16 = False
+        if isinstance(part, Memory):
+            part.scan = None
+    return plain
+
+
+def has_kernels() -> bool:
+    """Whether Triton, which our kernels are written in, is installed."""
+    return importlib.util.find_spec("triton") is not None
 
 
 def mean_of(metrics: list[dict[str, Tensor]]) -> dict[str, float]:
-    """Each metric's mean over the minibatches; one transfer for all of them."""
-    names = list(metrics[0])
-    table = torch.stack([torch.stack([row[name].float() for name in names]) for row in metrics])
-    return dict(zip(names, table.mean(0).tolist(), strict=True))
+    """Each metric's mean over the minibatches that have it; one transfer for all of them."""
+    names = list(dict.fromkeys(name for row in metrics for name in row))
+    means = [torch.stack([row[name].float() for row in metrics if name in row]).mean() for name in names]
+    return dict(zip(names, torch.stack(means).tolist(), strict=True))

@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import Snapshots, VecEnv
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import under_prefix, with_prefix
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
+from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
@@ -61,9 +62,10 @@ class Learner:
         rollout: Rollout,
         schedule: Schedule,
         seed: int,
+        director: Director | None = None,
     ) -> None:
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
-        self.schedule = schedule
+        self.schedule, self.director = schedule, director
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
@@ -91,17 +93,23 @@ class Learner:
         """One rollout and the update from it."""
         rollout, config = self.rollout, self.algorithm.config
         with self.lane.updating():
+            if isinstance(self.algorithm, KeepsHistory):
+                self.algorithm.history.open(self.env)
             rollout.draw_noise(self.generator)
-        for _ in collect(self.env, self.lane, rollout):
+        for _ in collect(self.env, self.lane, rollout, self.director):
             yield Phase.COLLECT
         self.episodes.add(rollout)
         yield Phase.READY
         with self.lane.updating():
             rollout.finish()
             rollout.reward.copy_(self.reward(rollout))
+            if isinstance(self.algorithm, HasCritic):
+                self.algorithm.judge(rollout)
             gae = advantages(rollout.reward, rollout.value, rollout.first, config.gamma, config.gae_lambda)
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])
+            if self.director is not None:
+                self.director.chooser.learn(rollout)
         metrics = []
         update = self.algorithm.update(rollout, self.generator)
         while True:
@@ -121,10 +129,10 @@ class Learner:
         self.updates += 1
         with self.lane.updating():
             means = mean_of(metrics)
-            row = {**self._episodes(), **means}
-        for name in ("loss", "grad_norm"):  # a gradient that overflowed has spoilt the weights though the loss was fine
-            if not np.isfinite(means.get(name, 0.0)):
-                raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {means[name]}")
+            row = {**self._episodes(), **means, **(self.director.chooser.summary() if self.director else {})}
+        for name, mean in means.items():  # a gradient that overflowed has spoilt the weights though the loss was fine
+            if name.endswith(("loss", "grad_norm")) and not np.isfinite(mean):
+                raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {mean}")
         return row
 
     def _episodes(self) -> dict[str, float]:
@@ -157,6 +165,8 @@ class Learner:
         }
         if self.reward.intrinsic is not None:
             tensors |= with_prefix("explored", _as_tensors(self.explored.state()))
+        if self.director is not None:
+            tensors |= with_prefix("levels", _as_tensors(self.director.state()))
         if isinstance(self.env, Snapshots):
             tensors |= with_prefix("env", _as_tensors(self.env.save()))
         facts = {"learner": self.name, "env_steps": self.env_steps, "updates": self.updates, "seconds": self.seconds}
@@ -178,6 +188,8 @@ class Learner:
         self.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
         if self.reward.intrinsic is not None:
             self.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
+        if self.director is not None:
+            self.director.load_state(_as_arrays(under_prefix("levels", tensors)))
         self.env_steps, self.updates, self.seconds = facts["env_steps"], facts["updates"], facts["seconds"]
 
 

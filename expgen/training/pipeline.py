@@ -2,7 +2,9 @@
 
 Learners are generators; each turn resumes one of them until it has started some work. While one learner's
 minibatches occupy the device, the C threads step the others' games. They share the device, never data, and each is
-strictly on-policy, so a learner's weights do not depend on who runs beside it. One learner updates at a time.
+strictly on-policy, so a learner's weights do not depend on who runs beside it. Few learners update at a time: those
+that act are waited for by nobody else's minibatches then, and one whose memory keeps a corner of the device busy
+leaves room for one more.
 """
 
 import sys
@@ -19,14 +21,14 @@ class Turn(NamedTuple):
     life: Iterator[Phase]
 
 
-def run_side_by_side(turns: Sequence[Turn]) -> list[str]:
+def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> list[str]:
     """Take turns until every learner's life has ended; the names of those that diverged."""
     waiting = dict.fromkeys(turns, Phase.COLLECT)
     diverged: list[str] = []
-    updating: Turn | None = None
+    updating: set[Turn] = set()
     while waiting:
         for turn in list(waiting):
-            if waiting[turn] is Phase.READY and updating not in (None, turn):
+            if waiting[turn] is Phase.READY and len(updating) >= updates_at_once:
                 continue
             try:
                 phase = next(turn.life)
@@ -35,11 +37,11 @@ def run_side_by_side(turns: Sequence[Turn]) -> list[str]:
                     print(f"expgen: {end}", file=sys.stderr)
                     diverged.append(turn.name)
                 del waiting[turn]
-                updating = None if updating is turn else updating
+                updating.discard(turn)
                 continue
             if waiting[turn] is Phase.READY:
-                updating = turn
-            elif phase is Phase.COLLECT and updating is turn:
-                updating = None
+                updating.add(turn)
+            elif phase is Phase.COLLECT:
+                updating.discard(turn)
             waiting[turn] = phase
     return diverged

@@ -15,6 +15,7 @@ class Resources:
     device: torch.device
     torch_threads: int
     env_threads: int  # per environment handle
+    updates_at_once: int  # learners in their update phase
 
 
 def plan_resources(device: str, num_learners: int) -> Resources:
@@ -26,8 +27,9 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     cores = len(os.sched_getaffinity(0))
     chosen = resolve_device(device)
     if chosen.type == "cuda":
-        return Resources(chosen, torch_threads=1, env_threads=min(8, max(1, 2 * cores // num_learners)))
-    return Resources(chosen, torch_threads=cores, env_threads=cores)
+        threads = min(8, max(1, 2 * cores // num_learners))
+        return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
+    return Resources(chosen, torch_threads=cores, env_threads=cores, updates_at_once=1)
 
 
 def resolve_device(device: str) -> torch.device:

@@ -8,9 +8,11 @@ import torch
 from expgen.algorithms.algorithm import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.networks.actor_critic import NetworkConfig
+from expgen.experiments.config import default_config
+from expgen.networks.actor_critic import NetworkConfig, policies_in
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
+PICTURES = EnvSpec("toy", (5, 5, 3), "uint8", 4)
 CPU = torch.device("cpu")
 
 
@@ -21,12 +23,24 @@ def test_recipes():
         recipe_of("a2c")
 
 
+def test_expgen_is_there_over_every_algorithm_without_memory():
+    for member in ("ppo", "daac", "idaac", "ppg"):
+        recipe = recipe_of(f"expgen-{member}")
+        assert (recipe.member, recipe.explorer) == (member, "maxent")
+        assert (recipe.build, recipe.config) == (RECIPES[member].build, RECIPES[member].config)
+    assert recipe_of("expgen") == recipe_of("expgen-ppo")
+    for algo in ("expgen-ppo-gru", "expgen-maxent", "expgen-none", "expgen-"):
+        with pytest.raises(InputError, match=f"--algo is '{algo}'; accepted: ppo"):
+            recipe_of(algo)
+
+
 @pytest.mark.parametrize("algo", list(RECIPES))
 def test_each_recipe_builds_from_its_seed_alone(algo: str):
     recipe = recipe_of(algo)
     network = dataclasses.replace(recipe.network, features=8)
-    one, same, other = (build_algorithm(recipe, SPEC, network, recipe.config, seed, CPU) for seed in (3, 3, 4))
-    weights = [algorithm.policy.value_head.weight for algorithm in (one, same, other)]
+    spec = PICTURES if recipe.needs_pictures else SPEC
+    one, same, other = (build_algorithm(recipe, spec, network, recipe.config, seed, CPU) for seed in (3, 3, 4))
+    weights = [policies_in(algorithm.policy)[-1].value_head.weight for algorithm in (one, same, other)]
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
     assert one.policy.state_size == (8 if network.memory == "gru" else 0)
 
@@ -37,3 +51,18 @@ def test_memory_does_not_learn_from_shuffled_transitions():
     with pytest.raises(InputError, match="--minibatch-order is shuffled but the policy has memory; accepted: columns"):
         build_algorithm(recipe, SPEC, NetworkConfig(features=8, memory="gru"), config, 0, CPU)
     build_algorithm(recipe, SPEC, NetworkConfig(features=8), config, 0, CPU)
+
+
+@pytest.mark.parametrize(
+    "spec", [SPEC, EnvSpec("toy", (5, 6, 3), "uint8", 4), EnvSpec("toy", (5, 5, 1), "uint8", 4)], ids=str
+)
+def test_what_cannot_be_augmented_is_refused(spec: EnvSpec):
+    recipe = recipe_of("ucb-drac")
+    with pytest.raises(InputError, match=r"toy has observations .*; accepted for this --algo: square pictures in"):
+        build_algorithm(recipe, spec, recipe.network, recipe.config, 0, CPU)
+
+
+def test_the_rivals_play_as_their_authors_have_them():
+    configs = {algo: default_config(algo) for algo in ("ppo", "leep", "plr", "ucb-drac")}
+    sizes = {algo: (config.envs, config.rollout_steps) for algo, config in configs.items()}
+    assert sizes == {"ppo": (32, 512), "leep": (32, 512), "plr": (64, 256), "ucb-drac": (64, 256)}

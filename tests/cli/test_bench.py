@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +22,18 @@ def test_json(command: Callable[..., Any]) -> None:
     assert len(rows) == 4 and all(row["steps_per_s"] > 0 for row in rows)
 
 
+def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp_path: Path) -> None:
+    assert command(*WORDS, "--trace", str(tmp_path / "trace.json")).status == 0
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"member0: collect", "member0: ready", "member0: update"} <= {event.get("name") for event in events}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--learners", "0"], "--learners is '0'; accepted: whole numbers from 1 on"),
         (["--learners", "1,x"], "--learners is '1,x'; accepted: whole numbers from 1 on"),
+        (["--trace", "nowhere/trace.json"], "--trace is nowhere/trace.json; accepted: a file in a folder that exists"),
         (["--seconds", "nan"], "--seconds is nan; accepted: more than 0"),
         (["pong"], "GAME is 'pong'; accepted: bigfish"),
         (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),

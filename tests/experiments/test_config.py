@@ -102,7 +102,7 @@ def test_updates_are_whole_rollouts() -> None:
         ({"learning_rate": float("inf")}, "--learning-rate is inf; accepted: a finite number"),
         ({"checkpoint_seconds": -1.0}, "--checkpoint-seconds is -1.0; accepted: 0 or more"),
         ({"minibatch_order": "sorted"}, "--minibatch-order is 'sorted'; accepted: columns, shuffled"),
-        ({"encoder": "resnet"}, "--encoder is 'resnet'; accepted: auto, impala, conv, small"),
+        ({"encoder": "resnet"}, "--encoder is 'resnet'; accepted: auto, impala, impoola, conv, small"),
         ({"algo": "a2c"}, "--algo is 'a2c'; accepted: ppo"),
     ],
 )

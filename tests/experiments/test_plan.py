@@ -34,6 +34,17 @@ def test_expgen_is_ten_members_and_an_explorer(game: str) -> None:
     assert (explorer.network, explorer.algorithm, explorer.reward) == (alone.network, alone.algorithm, alone.reward)
 
 
+def test_expgen_over_idaac_has_idaac_members_and_the_same_explorer() -> None:
+    plans = plans_of(make_config("procgen:bigfish", "expgen-idaac"))
+    assert [plan.algo for plan in plans] == ["idaac"] * 10 + ["maxent"]
+    alone = [plans_of(make_config("procgen:bigfish", algo))[0] for algo in ("idaac", "maxent")]
+    for mine, theirs in zip((plans[0], plans[-1]), alone):
+        assert (mine.envs, mine.rollout_steps, mine.steps) == (theirs.envs, theirs.rollout_steps, theirs.steps)
+        assert (mine.network, mine.algorithm, mine.reward) == (theirs.network, theirs.algorithm, theirs.reward)
+    assert (plans[0].envs, plans[0].rollout_steps) == (64, 256)
+    assert plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16  # as a member, but for the paper's scale
+
+
 def test_settings_of_the_explorer_have_names_of_their_own() -> None:
     config = make_config(algo="expgen", gamma=0.98, explorer_gamma=0.7, explorer_steps=10**6, explorer_neighbor_rank=3)
     member, explorer = plans_of(config)[0], plans_of(config)[-1]

@@ -31,6 +31,33 @@ def test_default_is_the_paper_on_procgen_and_minutes_elsewhere() -> None:
     assert make_config("procgen:maze").steps == 25_000_000 and make_config().steps == PRESETS["laptop"]["steps"]
 
 
+@pytest.mark.parametrize(
+    ("game", "daac", "order"),  # E_V, N_π, α_a; α_i, hidden units of the classifier
+    [
+        ("plunder", (1, 8, 0.3), (0.1, 0)),
+        ("chaser", (1, 1, 0.15), (0.001, 0)),
+        ("miner", (9, 32, 0.25), (0.1, 64)),
+        ("climber", (9, 1, 0.05), (0.001, 64)),
+        ("bigfish", (9, 32, 0.05), (0.01, 4)),
+        ("dodgeball", (9, 32, 0.25), (0.001, 64)),
+        *((game, (9, 1, 0.25), (0.001, 0)) for game in ("maze", "heist", "jumper", "starpilot", "coinrun", "ninja")),
+    ],
+)
+def test_what_the_authors_of_daac_tuned_by_game(game: str, daac: tuple, order: tuple) -> None:
+    for algo in ("daac", "idaac", "expgen-idaac"):
+        c = make_config(f"procgen:{game}", algo).algorithm
+        assert (c.value_epochs, c.value_every, c.advantage_coef) == daac
+        if algo != "daac":
+            assert (c.order_coef, c.order_hidden) == order
+
+
+def test_the_rivals_play_wider_and_shorter_rollouts() -> None:
+    for algo in ("daac", "idaac", "ppg"):
+        config = make_config("procgen:maze", algo)
+        assert (config.envs, config.rollout_steps, config.steps) == (64, 256, 25_000_000)
+    assert make_config(algo="daac", preset="laptop").algorithm.gamma == PRESETS["laptop"]["gamma"]
+
+
 def test_settings_win_over_the_preset() -> None:
     assert make_config(preset="smoke", envs=8).envs == 8
 

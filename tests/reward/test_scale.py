@@ -45,6 +45,19 @@ def test_whole_rollouts_are_vec_normalize_step_by_step(scale: float):
     np.testing.assert_allclose([m.mean, m.var, m.count], [oracle.mean, oracle.var, oracle.count], rtol=1e-7)
 
 
+def test_with_the_whole_rollout_every_reward_is_divided_by_the_last_std():
+    """Moments and running returns are the same; only the rewards of a rollout share one divisor."""
+    by_step, whole = ReturnScaler(6), ReturnScaler(6, with_whole_rollout=True)
+    for seed in range(3):
+        reward, ended = random_case(50, 6, 2.0, seed)
+        last = by_step(reward, ended)[-1]
+        scaled = whole(reward, ended)
+        assert whole.moments == by_step.moments
+        expected = np.clip(reward / np.sqrt(whole.moments.var + 1e-8), -10, 10)
+        np.testing.assert_allclose(scaled, expected, rtol=1e-6)
+        np.testing.assert_array_equal(scaled[-1], last)
+
+
 def test_rewards_of_one_sign_lose_no_precision():
     """All-positive rewards put the mean of G far above its spread."""
     scaler, oracle = ReturnScaler(4), VecNormalize(4)

@@ -78,6 +78,11 @@ def test_mean_of():
     assert mean_of(rows) == {"a": 2.0, "b": 2.0}
 
 
+def test_mean_of_what_only_some_minibatches_have():
+    rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
+    assert mean_of(rows) == {"a": 3.0, "b": 2.0}
+
+
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("memory", ["none", "gru"])
@@ -110,6 +115,7 @@ def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
         with lanes[1].updating():
             cuda.carry_over()
         plain.carry_over()
+    lanes[1].close()
 
 
 @pytest.mark.gpu
@@ -120,6 +126,7 @@ def test_a_cuda_lane_follows_weights_changed_by_an_update():
     with lane.updating(), torch.no_grad():
         policy.policy_head.bias[7] = 1e6
     assert all((action == 7).all() for action in play(lane, rollout, PICTURES))
+    lane.close()
 
 
 @pytest.mark.gpu

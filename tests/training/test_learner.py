@@ -23,7 +23,7 @@ from expgen.training.metrics import MetricsFile
 from expgen.training.resources import Resources
 
 TINY_PROCGEN = {"env": "procgen:bigfish", "envs": 4, "minibatches": 2}  # random fish do not live long
-CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1)
+CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 
 
 def on_procgen(test: Any) -> Any:
@@ -51,7 +51,10 @@ def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[
     return rows
 
 
-@pytest.mark.parametrize("algo", ["ppo", "ppo-gru"])
+ALGORITHMS = ["ppo", "ppo-gru", "leep", "plr", "ucb-drac"]
+
+
+@pytest.mark.parametrize("algo", ["ppo", "ppo-gru", "plr"])
 def test_weights_do_not_depend_on_who_trains_beside(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
@@ -77,7 +80,7 @@ def test_weights_do_not_depend_on_who_trains_beside_on_procgen(
     assert equal(small.state(tmp_path / "alone"), small.state(tmp_path / "two"))
 
 
-@pytest.mark.parametrize("algo", ["ppo", "ppo-gru"])
+@pytest.mark.parametrize("algo", ALGORITHMS)
 def test_interrupted_anywhere_it_ends_the_same(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
@@ -107,6 +110,24 @@ def test_a_checkpoint_of_another_kind_of_device_goes_on_with_new_random_numbers(
 
 
 @on_procgen
+@pytest.mark.parametrize("algo", ["leep", "plr"])
+def test_levels_chosen_by_the_learner_resume_exactly_on_procgen(
+    algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
+) -> None:
+    changes = {**TINY_PROCGEN, "algo": algo, "levels": "3:5", "encoder": "small", "minibatches": 1}
+    small.train(tmp_path / "whole", 2, **changes)
+    stops = iter([False, True])
+    small.train(tmp_path / "parts", 2, **changes, should_stop=lambda: next(stops))
+    assert small.facts(tmp_path / "parts")["updates"] == 1
+    small.train(tmp_path / "parts", 2, **changes, resume=True)
+    whole = small.state(tmp_path / "whole")
+    assert small.facts(tmp_path / "whole")["updates"] == 4 and equal(whole, small.state(tmp_path / "parts"))
+    assert torch.equal(whole["levels.assigned"], whole["levels.assigned"].clamp(3, 7))
+    if algo == "plr":
+        assert whole["levels.seen"].any() and whole["levels.score"].any()
+
+
+@on_procgen
 def test_a_procgen_run_resumes_exactly(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     gaps = {"levels": "3,5,8", "algo": "ppo-gru"}  # a set whose levels we replace by hand
     small.train(tmp_path / "whole", 1, **TINY_PROCGEN | gaps)
@@ -128,9 +149,10 @@ def test_games_with_generated_assets_train_and_resume(small: Any, tmp_path: Path
     assert [row.split for row in read_scores(tmp_path / "scores.csv")] == ["train", "test"]
 
 
-def test_games_that_cannot_be_restored_start_new_episodes(small: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("algo", ["ppo-gru", "plr"])
+def test_games_that_cannot_be_restored_start_new_episodes(algo: str, small: Any, tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
-    cart = {"env": "gymnasium:CartPole-v1", "algo": "ppo-gru", "levels": "50"}
+    cart = {"env": "gymnasium:CartPole-v1", "algo": algo, "levels": "50"}
     stops = iter([False, True])
     small.train(tmp_path, **cart, should_stop=lambda: next(stops))
     before = small.weights(tmp_path)

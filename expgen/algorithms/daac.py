@@ -1,0 +1,144 @@
+"""DAAC, decoupled advantage actor-critic (Raileanu & Fergus 2021): the policy network never learns values.
+
+Value and policy have networks of their own. The policy network predicts advantages instead, which say how good an
+action is and not how far the level has been played; the value network learns in longer phases of its own.
+
+We differ from the authors' code in what only computes the same numbers faster: values are read off in a few large
+batches after the rollout instead of step by step. Initialisation and skip connections are those of our encoders.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from expgen.algorithms.critic import Critic, CriticConfig, judge
+from expgen.algorithms.descent import Descent
+from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
+from expgen.algorithms.ppo import Metrics
+from expgen.networks.actor_critic import Policy
+from expgen.networks.decoupled import Decoupled
+from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+
+@dataclass(frozen=True)
+class DAACConfig:
+    """The authors' defaults; what they tuned per game is in `experiments.presets`."""
+
+    gamma: float = setting(0.999, "discount γ", low=0, high=1)
+    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
+    epochs: int = setting(1, "policy's passes over each rollout (E_π)", low=1)
+    value_epochs: int = setting(9, "value network's passes over a rollout it learns from (E_V)", low=1)
+    value_every: int = setting(1, "the value network learns from one rollout in so many (N_π)", low=1)
+    minibatches: int = setting(8, "optimiser steps a pass", low=1)
+    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
+    learning_rate: float = setting(5e-4, "step size of every Adam", low=0)
+    adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
+    clip: float = setting(0.2, "clip range of the policy ratio and of the value", low=0)
+    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)
+    max_grad_norm: float = setting(0.5, "global norm at which each network's gradient is clipped", low=0)
+    advantage_epsilon: float = setting(1e-5, "added to the std that advantages are divided by", low=0)
+
+    @property
+    def critic(self) -> CriticConfig:
+        """The value network's part of these settings."""
+        return CriticConfig(
+            self.value_every,
+            self.value_epochs,
+            self.minibatches,
+            self.minibatch_order,
+            self.learning_rate,
+            self.adam_epsilon,
+            self.clip,
+            self.max_grad_norm,
+        )
+
+
+def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACConfig) -> tuple[Tensor, Metrics]:
+    """L = L_π − c_H H + α_a mean (A_φ(o, a) − Â)², and its named parts; `advantage` is A_φ of the actions taken."""
+    log_prob = log_prob_of(logits, batch.action)
+    parts = {
+        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
+        "advantage_loss": (advantage - batch.advantage).square().mean(),
+        "entropy": entropy(logits),
+    }
+    bonus, error = config.entropy_coef * parts["entropy"], config.advantage_coef * parts["advantage_loss"]
+    loss = parts["policy_loss"] - bonus + error
+    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
+    return loss, {name: part.detach() for name, part in parts.items()}
+
+
+class AdvantageHead(nn.Module):
+    """A_φ(o, a) = w·[f; onehot(a)] + b: the policy network's second head on the features, and one number per action.
+
+    w·[f; onehot(a)] + b = (w_f·f + b) + w_a[a], and the first part is a head that every policy network has, so the
+    network that acts has the same shape whatever trained it.
+    """
+
+    def __init__(self, policy: Policy, generator: torch.Generator) -> None:
+        """Orthogonal with gain 1 over both parts together, as one linear layer would be."""
+        super().__init__()
+        features, num_actions = policy.value_head.in_features, policy.policy_head.out_features
+        row = nn.init.orthogonal_(torch.empty(1, features + num_actions), generator=generator)
+        of_features, of_actions = row.to(policy.value_head.weight.device).split([features, num_actions], 1)
+        policy.value_head.weight.data.copy_(of_features)
+        self.of_action = nn.Parameter(of_actions[0].clone())  # [A]
+
+    def forward(self, of_features: Tensor, action: Tensor) -> Tensor:
+        """`of_features` is the second head's output, in the shape of `action`."""
+        return of_features + self.of_action[action]
+
+
+class DAAC:
+    """Owns the policy, its advantage head and a critic."""
+
+    def __init__(self, networks: Decoupled, config: DAACConfig) -> None:
+        self.policy, self.value_network, generator = networks
+        self.config = config
+        self.advantage_head = AdvantageHead(self.policy, generator)
+        self.critic = Critic(self.value_network, config.critic)
+        parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
+        self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+
+    def judge(self, rollout: Rollout) -> None:
+        """The critic's values, which the advantages come from."""
+        judge(self.value_network, rollout, self.config.minibatches)
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+        yield from self.critic.update(rollout, generator)
+
+    def step(self, batch: Minibatch) -> Metrics:
+        """One gradient step of the policy network."""
+        output = self.policy(batch.obs, batch.first, batch.state)
+        advantage = self.advantage_head(output.value, batch.action)
+        loss, parts = daac_loss(output.logits, advantage, batch, self.config)
+        norm = self.descent.step(loss)
+        return {"loss": loss.detach(), **parts, "grad_norm": norm}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights and optimisers."""
+        return {
+            **with_prefix("policy", self.policy.state_dict()),
+            **with_prefix("advantage", self.advantage_head.state_dict()),
+            **with_prefix("adam", self.descent.state()),
+            **with_prefix("critic", self.critic.state()),
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        load_module(self.advantage_head, under_prefix("advantage", state), "the checkpoint")
+        self.descent.load_state(under_prefix("adam", state))
+        self.critic.load_state(under_prefix("critic", state))

@@ -1,0 +1,179 @@
+"""LEEP (Ghosh et al. 2021): an ensemble over subsets of the levels, each member held to the policy all make together.
+
+One learner owns M members; the environments are split among them and each part plays its member's levels. Members are
+updated one after the other by PPO with a penalty for leaving π̄, the normalised maximum of all members; at test time π̄
+plays. Where we differ from the implementation released with ExpGen: level subsets lie inside the training levels
+(theirs reach into the test levels), π̄ is sampled as probabilities (theirs as logits, which is nearly uniform play), and
+the penalty is the LEEP paper's (`--kl-direction from-joint` for theirs).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+
+from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
+from expgen.envs.level_stream import LevelStream, below, counter_hash
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
+from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
+from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, transition_order
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+
+@dataclass(frozen=True)
+class LeepConfig(PPOConfig):
+    """PPO's settings, and those of the ensemble."""
+
+    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
+    subsets: int = setting(4, "M: members, each with its own levels and its share of --envs", low=1)
+    subset_levels: Literal["bootstrap", "disjoint", "all"] = setting(
+        "bootstrap", "a member's levels: as many draws with replacement as there are, an equal part, or all"
+    )
+    kl_coef: float = setting(1.0, "α: weight of the penalty for leaving the joint policy", low=0)
+    kl_direction: Literal["to-joint", "from-joint"] = setting(
+        "to-joint", "KL(π_i ‖ π̄) as in the LEEP paper, or KL(π̄ ‖ π_i) as in ExpGen's release"
+    )
+
+
+def leep_loss(output: PolicyOutput, batch: Minibatch, others: Tensor, config: LeepConfig) -> tuple[Tensor, Metrics]:
+    """L_i = L_PPO + α mean KL(π_i ‖ π̄),  π̄ = max_j π_j / Σ_a max_j π_j  without gradient, and its named parts.
+
+    `others` `[T, B, A]` is log max_{j ≠ i} π_j, fixed while member i learns.
+    """
+    ppo, parts = ppo_loss(output, batch, config)
+    own = torch.log_softmax(output.logits, -1)
+    joint = torch.log_softmax(torch.maximum(own.detach(), others), -1)  # log π̄
+    if config.kl_direction == "to-joint":
+        kl = (own.exp() * (own - joint)).sum(-1).mean()
+    else:
+        kl = (joint.exp() * (joint - own)).sum(-1).mean()
+    return ppo + config.kl_coef * kl, {**parts, "joint_kl": kl.detach()}
+
+
+@torch.no_grad()
+def log_max_prob(members: Sequence[Policy], obs: Tensor, num_actions: int, num_chunks: int) -> Tensor:
+    """log max_j π_j(a|o) of `members` for `obs` `[B, …]`, `[B, A]`; −∞ where there are none. In chunks, for memory."""
+    best = torch.full((len(obs), num_actions), -torch.inf, device=obs.device)
+    for part, its_best in zip(obs.tensor_split(num_chunks), best.tensor_split(num_chunks)):
+        first = torch.zeros(1, len(part), dtype=torch.bool, device=obs.device)
+        for member in members:
+            logits = member(part.unsqueeze(0), first, obs.new_zeros(len(part), 0)).logits[0]
+            torch.maximum(its_best, torch.log_softmax(logits, -1), out=its_best)
+    return best
+
+
+class Leep:
+    """Owns the joint policy and one optimiser for each member."""
+
+    def __init__(self, policy: Policy, config: LeepConfig) -> None:
+        self.policy, self.config = policy, config
+        self.members = policies_in(policy)
+        self.optimizers = [
+            torch.optim.Adam(member.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True)
+            for member in self.members
+        ]
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """Member after member, each on its own environments; later ones see what earlier ones have become."""
+        size = rollout.num_envs // len(self.members)
+        for index in range(len(self.members)):
+            yield from self.update_member(index, rollout.columns(index * size, (index + 1) * size), generator)
+
+    def update_member(self, index: int, part: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E epochs of minibatches of `part`; the others do not change meanwhile and are asked once."""
+        config, T = self.config, part.num_steps
+        obs = part.obs[:T].flatten(0, 1)  # [T·N, …]
+        others = [member for member in self.members if member is not self.members[index]]
+        ceiling = log_max_prob(others, obs, self.members[index].policy_head.out_features, config.minibatches)
+        advantage = normalized(part.advantage, config.advantage_epsilon)
+        per_step = (part.action, part.log_prob, part.value, advantage, part.value_target)
+        first, *rest = (x[:T].flatten() for x in (part.first, *per_step))
+        for _ in range(config.epochs):
+            for row in transition_order(part, config.minibatches, config.minibatch_order, generator):
+                chosen = (x.index_select(0, row).unsqueeze(0) for x in (*rest, ceiling))  # each [1, B, …]
+                *fields, its_ceiling = chosen
+                seen = obs.index_select(0, row).unsqueeze(0), first.index_select(0, row).unsqueeze(0)
+                batch = Minibatch(*seen, part.value.new_zeros(len(row), 0), *fields)
+                yield self.step(index, batch, its_ceiling)
+
+    def step(self, index: int, batch: Minibatch, others: Tensor) -> Metrics:
+        """One gradient step of one member."""
+        member, optimizer = self.members[index], self.optimizers[index]
+        output = member(batch.obs, batch.first, batch.state)
+        loss, parts = leep_loss(output, batch, others, self.config)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(member.parameters(), self.config.max_grad_norm)
+        optimizer.step()
+        return {"loss": loss.detach(), **parts, "grad_norm": norm}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights and optimisers."""
+        state = with_prefix("policy", self.policy.state_dict())
+        for index, optimizer in enumerate(self.optimizers):
+            state |= with_prefix(f"adam.{index}", optimizer_state(optimizer))
+        return state
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        for index, optimizer in enumerate(self.optimizers):
+            load_optimizer(optimizer, under_prefix(f"adam.{index}", state))
+
+
+class SubsetLevels:
+    """A LevelChooser: every environment draws, with replacement, from the levels of the member that plays it."""
+
+    def __init__(self, config: LeepConfig, levels: LevelSet, num_envs: int, seed: int) -> None:
+        if num_envs % config.subsets:
+            raise InputError(f"--envs is {num_envs}; accepted: a multiple of --subsets ({config.subsets})")
+        self.subset = level_subsets(config, levels, seed)
+        self.member = np.arange(num_envs) * config.subsets // num_envs  # [N] who plays there
+        self.streams = [LevelStream(LevelSet(subset), num_envs, seed) for subset in self.subset]
+
+    def choose(self, env: ndarray) -> ndarray:
+        level = np.zeros(len(env), dtype=np.int64)
+        for index, stream in enumerate(self.streams):
+            mine = self.member[env] == index
+            level[mine] = stream.next(env[mine])
+        return level
+
+    def learn(self, rollout: Rollout) -> None:
+        """Nothing: subsets stay what they are."""
+
+    def summary(self) -> dict[str, float]:
+        return {}
+
+    def state(self) -> dict[str, ndarray]:
+        """How far each environment's sequence has been read, `[M, N]`."""
+        return {"drawn": np.stack([stream.drawn for stream in self.streams])}
+
+    def load_state(self, state: Mapping[str, ndarray]) -> None:
+        """Continue from `state`."""
+        for stream, drawn in zip(self.streams, state["drawn"], strict=True):
+            stream.drawn[:] = drawn
+
+
+def level_subsets(config: LeepConfig, levels: LevelSet, seed: int) -> list[tuple[int, ...]]:
+    """The levels of each member; in a bootstrap one drawn twice stands there twice."""
+    if levels.seeds is None or len(levels) < config.subsets:
+        accepted = f"a finite set of at least --subsets ({config.subsets}) levels"
+        raise InputError(f"--levels is {str(levels)!r}; accepted for --algo leep: {accepted}")
+    every = np.asarray(levels.seeds, dtype=np.int64)
+    if config.subset_levels == "disjoint":
+        parts = np.array_split(every, config.subsets)
+    elif config.subset_levels == "bootstrap":
+        seed_word, member = np.array([seed], dtype=np.uint64), np.arange(config.subsets, dtype=np.uint64)
+        word = counter_hash(counter_hash(seed_word, member)[:, None], np.arange(len(every), dtype=np.uint64))  # [M, L]
+        parts = list(every[below(word, len(every))])
+    else:
+        parts = [every] * config.subsets
+    return [tuple(part.tolist()) for part in parts]

@@ -1,0 +1,169 @@
+"""PPG, phasic policy gradient (Cobbe et al. 2020): PPO without shared features, and now and then values are distilled.
+
+Policy and value have networks of their own. After every N_π rollouts an auxiliary phase teaches the policy network's
+second head the values of all of them, which shapes its features, while a KL term holds the policy where it was.
+
+As in the authors' code there is no value clipping and no gradient clipping, and the auxiliary phase has an Adam of its
+own. We differ in the initialisation, which is that of our encoders, and in reading values off after the rollout.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from expgen.algorithms.critic import judge
+from expgen.algorithms.descent import Descent
+from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
+from expgen.algorithms.ppo import Metrics
+from expgen.networks.actor_critic import PolicyOutput
+from expgen.networks.decoupled import Decoupled
+from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.history import History
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+
+@dataclass(frozen=True)
+class PPGConfig:
+    """The authors' settings, with one worker's share of environments."""
+
+    gamma: float = setting(0.999, "discount γ", low=0, high=1)
+    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
+    epochs: int = setting(1, "passes over each rollout, of both networks (E_π, E_V)", low=1)
+    minibatches: int = setting(8, "optimiser steps a pass", low=1)
+    minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
+    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
+    adam_epsilon: float = setting(1e-8, "Adam's ε", low=0)
+    clip: float = setting(0.2, "clip range of the policy ratio", low=0)
+    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
+    advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
+    policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1)
+    aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)
+    aux_columns: int = setting(4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1)
+    aux_learning_rate: float = setting(5e-4, "step size of the auxiliary phase's Adam", low=0)
+    clone_coef: float = setting(1.0, "weight of KL(π_old ‖ π) in auxiliary phases (β_clone)", low=0)
+    aux_value_coef: float = setting(1.0, "weight of the value network's loss in auxiliary phases", low=0)
+
+
+def policy_phase_loss(
+    output: PolicyOutput, value: Tensor, batch: Minibatch, config: PPGConfig
+) -> tuple[Tensor, Metrics]:
+    """L = L_π − c_H H + c_V mean (V − R)², and its named parts; `value` is the value network's V."""
+    log_prob = log_prob_of(output.logits, batch.action)
+    parts = {
+        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
+        "value_loss": (value - batch.value_target).square().mean(),
+        "entropy": entropy(output.logits),
+    }
+    loss = parts["policy_loss"] - config.entropy_coef * parts["entropy"] + config.value_coef * parts["value_loss"]
+    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
+    return loss, {name: part.detach() for name, part in parts.items()}
+
+
+def auxiliary_loss(
+    output: PolicyOutput, value: Tensor, old_logits: Tensor, target: Tensor, config: PPGConfig
+) -> tuple[Tensor, Metrics]:
+    """L_joint = ½ mean (V_aux − R)² + β_clone KL(π_old ‖ π) + c ½ mean (V − R)²; V_aux is the policy's second head."""
+    parts = {
+        "aux_head_loss": 0.5 * (output.value - target).square().mean(),
+        "clone_kl": divergence(old_logits, output.logits),
+        "aux_value_loss": 0.5 * (value - target).square().mean(),
+    }
+    held, true = config.clone_coef * parts["clone_kl"], config.aux_value_coef * parts["aux_value_loss"]
+    return parts["aux_head_loss"] + held + true, {name: part.detach() for name, part in parts.items()}
+
+
+def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:
+    """mean KL(π_old ‖ π) = mean Σ_a π_old(a) (log π_old(a) − log π(a)), both from logits `[…, A]`."""
+    old = torch.log_softmax(old_logits, -1)
+    return (old.exp() * (old - torch.log_softmax(logits, -1))).sum(-1).mean()
+
+
+class PPG:
+    """Owns both networks, an Adam for each kind of phase, and the history since the last auxiliary phase."""
+
+    def __init__(self, networks: Decoupled, config: PPGConfig) -> None:
+        self.policy, self.value_network, _ = networks
+        self.config = config
+        parameters = [*self.policy.parameters(), *self.value_network.parameters()]
+        self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon)
+        self.aux_descent = Descent(parameters, config.aux_learning_rate, config.adam_epsilon)
+        self.history = History(config.policy_phases)
+
+    def judge(self, rollout: Rollout) -> None:
+        """The value network's values, which the advantages come from."""
+        judge(self.value_network, rollout, self.config.minibatches)
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+        if config.aux_epochs:
+            self.history.add(rollout)
+            if self.history.is_full:
+                yield from self.auxiliary_phase(generator)
+
+    def step(self, batch: Minibatch) -> Metrics:
+        """One gradient step of a policy phase, both networks at once."""
+        output = self.policy(batch.obs, batch.first, batch.state)
+        loss, parts = policy_phase_loss(output, self.value_network(batch.obs), batch, self.config)
+        norm = self.descent.step(loss)
+        return {"loss": loss.detach(), **parts, "grad_norm": norm}
+
+    def auxiliary_phase(self, generator: torch.Generator) -> Iterator[Metrics]:
+        """E_aux epochs over the whole history, which is then forgotten."""
+        history, num_columns = self.history, self.config.aux_columns
+        every = torch.arange(history.num_columns, device=history.obs.device)
+        old_logits = []
+        for column in every.split(num_columns):
+            old_logits.append(self._logits(column))
+            yield {}
+        old = torch.cat(old_logits)  # [K · N, T, A]: π_old
+        for _ in range(self.config.aux_epochs):
+            order = torch.randperm(len(every), generator=generator, device=every.device)
+            for column in order.split(num_columns):
+                yield self.auxiliary_step(column, old[column])
+        history.clear()
+
+    def auxiliary_step(self, column: Tensor, old_logits: Tensor) -> Metrics:
+        """One gradient step of an auxiliary phase, on the parts `column` of the history."""
+        obs, target = (self.history.columns(kept, column) for kept in (self.history.obs, self.history.value_target))
+        output = self._policy_output(obs)
+        loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
+        norm = self.aux_descent.step(loss)
+        return {"aux_loss": loss.detach(), **parts, "aux_grad_norm": norm}
+
+    @torch.no_grad()
+    def _logits(self, column: Tensor) -> Tensor:
+        return self._policy_output(self.history.columns(self.history.obs, column)).logits  # [P, T, A]
+
+    def _policy_output(self, obs: Tensor) -> PolicyOutput:
+        """Of frames `[P, T, …]`: a policy without memory does not mind which axis is time."""
+        first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
+        return self.policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, optimisers and the history, without its observations."""
+        return {
+            **with_prefix("policy", self.policy.state_dict()),
+            **with_prefix("value", self.value_network.state_dict()),
+            **with_prefix("adam", self.descent.state()),
+            **with_prefix("aux_adam", self.aux_descent.state()),
+            **with_prefix("history", self.history.state()),
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        load_module(self.value_network, under_prefix("value", state), "the checkpoint")
+        self.descent.load_state(under_prefix("adam", state))
+        self.aux_descent.load_state(under_prefix("aux_adam", state))
+        self.history.load_state(under_prefix("history", state), self.policy.policy_head.weight.device)

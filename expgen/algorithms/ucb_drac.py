@@ -1,0 +1,116 @@
+"""UCB-DrAC (Raileanu et al. 2021): PPO, regularised to say the same of an augmented picture.
+
+A bandit picks one of eight augmentations for each update, by the returns that followed its use. Where we differ from
+the authors' code: the colours of cutout-color stay in range, and actions for G_π are drawn from the logits the loss has
+at hand rather than by a second forward with the same weights.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from expgen.algorithms.augment import AUGMENTATIONS, Augmentation, augment
+from expgen.algorithms.bandit import UcbBandit
+from expgen.algorithms.losses import log_prob_of
+from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
+from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+NAMES = tuple(AUGMENTATIONS)
+
+
+@dataclass(frozen=True)
+class UcbDracConfig(PPOConfig):
+    """PPO's settings as the authors have them, and those of the regularisers and the bandit."""
+
+    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
+    advantage_epsilon: float = setting(1e-5, "added to the std that advantages are divided by", low=0)
+    drac_coef: float = setting(0.1, "α_r: weight of the two regularisers", low=0)
+    augmentation: Literal[
+        "ucb", "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
+    ] = setting("ucb", "one of the eight for every update, or the bandit's choice")
+    ucb_exploration: float = setting(0.1, "c: weight of the bandit's exploration bonus", low=0)
+    ucb_window: int = setting(10, "returns of each augmentation that the bandit remembers", low=1)
+    ucb_try_each: bool = setting(False, "use every augmentation once first; else good returns may never leave crop")
+
+
+def drac_loss(plain: PolicyOutput, augmented: PolicyOutput, noise: Tensor) -> tuple[Tensor, Metrics]:
+    """G_π + G_V, and both: what the networks say of f(o) against what they say of o, the latter without gradient.
+
+        G_π = −mean log π(â | f(o)),  â ~ π(·|o)
+        G_V = ½ mean (V(o) − V(f(o)))²
+
+    `noise` is Gumbel noise like the logits: it draws â.
+    """
+    action = (plain.logits.detach() + noise).argmax(-1)
+    parts = {
+        "drac_policy": -log_prob_of(augmented.logits, action).mean(),
+        "drac_value": 0.5 * (plain.value.detach() - augmented.value).square().mean(),
+    }
+    return parts["drac_policy"] + parts["drac_value"], {name: part.detach() for name, part in parts.items()}
+
+
+class UcbDrac:
+    """Owns the policy, its optimiser and the bandit."""
+
+    def __init__(self, policy: Policy, config: UcbDracConfig) -> None:
+        self.policy, self.config = policy, config
+        weights = list(policy.parameters())  # on the CPU maybe views (training.dense_network), which fused Adam spoils
+        is_fused = weights[0].is_cuda
+        self.optimizer = torch.optim.Adam(weights, lr=config.learning_rate, eps=config.adam_epsilon, fused=is_fused)
+        self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """One augmentation for E epochs of minibatches; yields the metrics of each."""
+        config, arm = self.config, self.pick(rollout)
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        which = torch.tensor(float(arm), device=rollout.device)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield {**self.step(batch, AUGMENTATIONS[NAMES[arm]], generator), "augmentation": which}
+
+    def pick(self, rollout: Rollout) -> int:
+        """The augmentation of this update, after telling the bandit what followed its last choice.
+
+        That is the mean return of the rollout, over T + 1 rows of which the last is zero, as in the authors' code.
+        """
+        if self.config.augmentation != "ucb":
+            return NAMES.index(self.config.augmentation)
+        if self.bandit.arm >= 0:
+            share = rollout.num_steps / (rollout.num_steps + 1)
+            self.bandit.reward(share * float(rollout.value_target.mean()))  # the CPU waits for the GPU here
+        return self.bandit.pull()
+
+    def step(self, batch: Minibatch, augmentation: Augmentation, generator: torch.Generator) -> Metrics:
+        """One gradient step on L_PPO + α_r (G_π + G_V)."""
+        changed = augment(batch.obs, augmentation, generator)
+        plain = self.policy(batch.obs, batch.first, batch.state)
+        augmented = self.policy(changed, batch.first, batch.state)
+        noise = torch.empty_like(plain.logits).exponential_(generator=generator).log_().neg_()
+        ppo, parts = ppo_loss(plain, batch, self.config)
+        drac, drac_parts = drac_loss(plain, augmented, noise)
+        loss = ppo + self.config.drac_coef * drac
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
+        self.optimizer.step()
+        return {"loss": loss.detach(), **parts, **drac_parts, "grad_norm": norm}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, optimiser and bandit."""
+        parts = {"policy": self.policy.state_dict(), "adam": optimizer_state(self.optimizer)}
+        parts["bandit"] = self.bandit.state()
+        return {name: tensor for prefix, part in parts.items() for name, tensor in with_prefix(prefix, part).items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        load_optimizer(self.optimizer, under_prefix("adam", state))
+        self.bandit.load_state(under_prefix("bandit", state))

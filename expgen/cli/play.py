@@ -1,0 +1,67 @@
+"""expgen play RUN --level N: one episode to look at."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.cli.flags import Parser, add_config_flags, whole_number
+from expgen.errors import InputError
+from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
+from expgen.experiments.run_folder import RunFolder
+from expgen.playback.recording import Recording
+from expgen.playback.write import check_out, write_recording
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, play, write the file, say what happened."""
+    parser = Parser(prog="expgen play", allow_abbrev=False, description="Watch an agent play one level.")
+    parser.add_argument("run", metavar="RUN", help="a run folder")
+    parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
+    parser.add_argument("--split", choices=("train", "test"), help="a training level or an unseen one (default test)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)",
+    )
+    parser.add_argument("--seed", type=whole_number, default=0, help="of the level drawn and the actions sampled")
+    parser.add_argument(
+        "--learner",
+        help=f"who plays: member0, …, explorer, {RANDOM} or {WALL_FOLLOWER} (default the ensemble, else member0)",
+    )
+    parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
+    arguments = vars(parser.parse_args(argv))
+    folder, out, fps = (arguments.pop(name) for name in ("run", "out", "fps"))
+    if not 1 <= fps <= 60:
+        raise InputError(f"--fps is {fps}; accepted: 1 to 60")
+    if out is not None:
+        check_out(out)
+    asked = {entry.name for entry in dataclasses.fields(PlayRequest)}
+    consensus = {name: value for name, value in arguments.items() if name not in asked}
+    request = PlayRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
+    recording = play_run(RunFolder(folder), request)
+    path = out or Path(_default_name(recording))
+    write_recording(recording, path, fps)
+    print(f"{_describe(recording)}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    return 0
+
+
+def _default_name(recording: Recording) -> str:
+    game = recording.env.partition(":")[2] or recording.env
+    return f"{game}{'' if recording.level is None else f'-level{recording.level}'}.html".replace("/", "-")
+
+
+def _describe(recording: Recording) -> str:
+    steps = len(recording.steps)
+    shares = Counter(step.reason.who for step in recording.steps).most_common()
+    acted = ", ".join(f"{who} {count / steps:.0%}" for who, count in shares)
+    outcome = "solved" if recording.solved else "not solved"
+    level = "" if recording.level is None else f" level {recording.level}"
+    return (
+        f"{recording.agent} on {recording.env}{level} ({recording.split}): {outcome} in {steps} steps, "
+        f"return {recording.episode_return:g}; acted: {acted}"
+    )

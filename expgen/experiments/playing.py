@@ -1,0 +1,91 @@
+"""expgen play: one episode of a run's agent, recorded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from expgen.agents.agent import Agent, UniformAgent
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
+from expgen.evaluation.scores import Split
+from expgen.experiments.config import TrainConfig
+from expgen.experiments.load import load_run
+from expgen.experiments.plan import plans_of
+from expgen.experiments.run_folder import RunFolder
+from expgen.playback.record import record_episode
+from expgen.playback.recording import Recording
+from expgen.playback.stage import Stage, open_follower_stage, open_stage
+
+RANDOM, WALL_FOLLOWER = "random", "wall-follower"  # players that no run needs to train
+
+
+@dataclass(frozen=True)
+class PlayRequest:
+    """Which of a run's agents to watch, on which level."""
+
+    level: int | None = None  # None: one drawn from the split
+    split: Split | None = None  # None: whatever `level` belongs to, else test
+    seed: int = 0  # of the level drawn and the actions sampled
+    learner: str | None = None  # one policy alone, RANDOM or WALL_FOLLOWER; None: the run's agent
+    device: str = "cpu"
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**31:
+            raise InputError(f"--seed is {self.seed}; accepted: 0 to {2**31 - 1}")
+
+
+class _Choice(NamedTuple):
+    """The levels an episode may be played on, and what they are to the run."""
+
+    levels: LevelSet
+    split: Split
+
+
+def play_run(folder: RunFolder, request: PlayRequest) -> Recording:
+    """Play and record."""
+    config, _ = folder.read_config()
+    choice = _choose(config, request)
+    agent, name, stage = _enter(folder, config, request, choice.levels)
+    try:
+        return record_episode(agent, stage, name, request.seed, choice.split)
+    finally:
+        stage.env.close()
+
+
+def _choose(config: TrainConfig, request: PlayRequest) -> _Choice:
+    level, split = request.level, request.split
+    if not config.has_unseen_levels:
+        if level is not None or split == "test":
+            what = "--split is test" if level is None else f"--level is {level}"
+            raise InputError(f"{what} but {config.env} has no levels to choose from; accepted: neither flag")
+        return _Choice(config.train_set, "train")
+    if level is None:
+        split = split or "test"
+        of_split = config.train_set if split == "train" else config.test_set
+        drawn = of_split.draw(1, np.random.default_rng(request.seed))
+        return _Choice(LevelSet(tuple(drawn.tolist())), split)
+    levels = LevelSet.parse((level,), "--level")
+    belongs: Split = "train" if level in config.train_set else "test"
+    if split not in (None, belongs):
+        kind = {"train": "a training level", "test": "an unseen level"}[belongs]
+        raise InputError(f"--split is {split} but --level {level} is {kind}; accepted: --split {belongs}, or none")
+    return _Choice(levels, belongs)
+
+
+def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels: LevelSet) -> tuple[Agent, str, Stage]:
+    """Who plays, what it is called, and where."""
+    if request.learner in (RANDOM, WALL_FOLLOWER) and request.consensus:
+        raise InputError(f"--learner is {request.learner}; accepted with settings of ensembles: none")
+    if request.learner == WALL_FOLLOWER:
+        follower, stage = open_follower_stage(config.env, levels, request.seed, **config.options)
+        return follower, "wall follower", stage
+    if request.learner == RANDOM:
+        stage = open_stage(config.env, levels, request.seed, **config.options)
+        return UniformAgent(stage.env.spec.num_actions, request.seed), "random actions", stage
+    loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
+    algo_of = {plan.name: plan.algo for plan in plans_of(config)}
+    name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else loaded.name
+    return loaded.agent, name, open_stage(config.env, levels, request.seed, **config.options)

@@ -1,0 +1,31 @@
+"""Dense layers on top of an encoder, before whatever reads its features (LEEP's members have two)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class DeepEncoder(nn.Module):
+    """An encoder followed by `num_layers` of linear `[F, F]` and ReLU."""
+
+    def __init__(self, encoder: nn.Module, features: int, num_layers: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # training.accelerate may put a faster one here
+        self.layers = nn.ModuleList(nn.Linear(features, features) for _ in range(num_layers))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        x = self.encode(obs)
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        return x  # [B, F]
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """The encoder as ever; the layers orthogonal with gain 1, biases 0."""
+        self.encoder.initialise(generator)  # type: ignore[operator]
+        for layer in self.layers:
+            nn.init.orthogonal_(layer.weight, generator=generator)  # type: ignore[arg-type]
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]

@@ -1,0 +1,508 @@
+"use strict";
+/* Shows recorded episodes: every .xg-player holds one as JSON; those in one .xg-group step together. */
+(() => {
+  const NAME = {
+    ensemble: "Ensemble", leader: "Leader alone", explorer: "Explorer", random: "Random action", policy: "Policy", rule: "Rule",
+  };
+  const PAINT = {
+    ensemble: "#2f86e6", leader: "#8fb8e8", explorer: "#ff9524", random: "#a779d6", policy: "#17a394", rule: "#8d939e",
+  };
+  const ARROW = {
+    left: "←", right: "→", up: "↑", down: "↓", "left + up": "↖", "right + up": "↗", "left + down": "↙",
+    "right + down": "↘",
+  };
+  const SPEEDS = [1, 2, 4, 8, 16, 32];
+
+  function make(tag, className, parent, text) {
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.append(node);
+    return node;
+  }
+
+  function shape(tag, attributes, parent) {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    parent.append(node);
+    return node;
+  }
+
+  const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
+  const across = (share) => `${share * 100}%`; /* as CSS writes it */
+  const signed = (value) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value);
+  const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  const called = (name) => (ARROW[name] ? `${ARROW[name]} ${name}` : name);
+
+  /* Frames as the first one with tiles replaced; see strips.py. */
+  class Film {
+    constructor(data, canvas) {
+      this.data = data;
+      this.canvas = canvas;
+      canvas.width = data.width;
+      canvas.height = data.height;
+      this.context = canvas.getContext("2d");
+      this.images = new Map();
+      this.wanted = -1;
+      this.shown = -1;
+    }
+
+    load(source) {
+      if (!this.images.has(source)) {
+        const image = new Image();
+        image.src = source;
+        this.images.set(source, image.decode().then(() => image));
+      }
+      return this.images.get(source);
+    }
+
+    async show(frame) {
+      this.wanted = frame;
+      const { data } = this;
+      const kept = data.frames[frame];
+      const first = await this.load(data.first);
+      const strip = data.strips[kept] ? await this.load(data.strips[kept]) : null;
+      if (this.wanted !== frame) return; /* somebody has moved on while we waited */
+      this.context.drawImage(first, 0, 0);
+      if (strip) {
+        const { tile, columns } = data;
+        const wide = strip.width / tile;
+        data.tiles[kept].forEach((where, at) => {
+          const from = [(at % wide) * tile, Math.floor(at / wide) * tile];
+          const to = [(where % columns) * tile, Math.floor(where / columns) * tile];
+          this.context.drawImage(strip, ...from, tile, tile, ...to, tile, tile);
+        });
+      }
+      this.shown = frame;
+      this.canvas.dataset.frame = frame;
+    }
+  }
+
+  /* Where the agent has been so far, and who brought it there. */
+  class CoverageMap {
+    constructor(episode, parent) {
+      const { map } = episode;
+      this.episode = episode;
+      this.canvas = make("canvas", "", parent);
+      this.canvas.setAttribute("role", "img");
+      this.note = make("p", "xg-note", parent);
+      const scale = Math.max(1, Math.floor(320 / Math.max(map.rows, map.columns)));
+      this.cell = scale;
+      this.canvas.width = map.columns * scale;
+      this.canvas.height = map.rows * scale;
+      this.picture = new Image();
+      this.picture.src = map.picture;
+      this.ready = this.picture.decode();
+    }
+
+    async show(now) {
+      const { episode, cell } = this;
+      const { steps, map } = episode;
+      this.wanted = now;
+      await this.ready;
+      if (this.wanted !== now) return;
+      const visits = new Map();
+      for (let t = 0; t <= now; t++) {
+        const [row, column] = steps[t].place;
+        const key = row * map.columns + column;
+        const known = visits.get(key);
+        if (known) known.count++;
+        else visits.set(key, { row, column, count: 1, who: t ? steps[t - 1].who : null });
+      }
+      const context = this.canvas.getContext("2d");
+      context.drawImage(this.picture, 0, 0, this.canvas.width, this.canvas.height);
+      context.fillStyle = "rgb(0 0 0 / .35)";
+      context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+      for (const { row, column, count, who } of visits.values()) {
+        context.globalAlpha = Math.min(0.92, 0.5 + 0.09 * count);
+        context.fillStyle = who ? PAINT[who] : "#fff";
+        context.fillRect(column * cell, row * cell, cell, cell);
+      }
+      context.globalAlpha = 1;
+      const [row, column] = steps[now].place;
+      const size = Math.max(cell, 7);
+      const corner = [(column + 0.5) * cell - size / 2, (row + 0.5) * cell - size / 2];
+      context.lineWidth = 4;
+      context.strokeStyle = "#000";
+      context.strokeRect(...corner, size, size);
+      context.lineWidth = 2;
+      context.strokeStyle = "#fff";
+      context.strokeRect(...corner, size, size);
+      const found = {};
+      for (const { who } of visits.values()) if (who) found[who] = (found[who] || 0) + 1;
+      const parts = Object.entries(found).map(([who, count]) => `${count} by the ${NAME[who].toLowerCase()}`);
+      const most = map.reachable ? ` of ${map.reachable}` : "";
+      const list = parts.length > 1 ? `; first reached ${parts.join(", ")}` : "";
+      this.note.textContent = `${visits.size}${most} cells visited${list}.`;
+      this.canvas.setAttribute("aria-label", `Coverage map: ${this.note.textContent}`);
+    }
+  }
+
+  /* How the members voted, or what a single policy thinks: one row for each effect an action can have. */
+  class VotePanel {
+    constructor(episode, parent) {
+      this.episode = episode;
+      const { members, quorum, rows } = episode;
+      this.title = make("h3", "", parent, members ? "The members’ votes" : "The policy’s choice");
+      parent.classList.toggle("xg-alone", !members);
+      this.rows = rows.map((name) => {
+        const row = make("div", "xg-row", parent);
+        make("span", "", row, called(name));
+        const lane = make("div", "xg-lane", row);
+        const parts = { row, slots: null, bars: {} };
+        if (members) {
+          parts.slots = make("div", "xg-slots", lane);
+          parts.slots.style.setProperty("--members", members);
+          const line = make("div", "xg-quorum", lane);
+          line.style.left = across(Math.min(1, quorum / members));
+          line.style.bottom = "auto";
+          line.style.height = "27px";
+        }
+        for (const who of members ? ["ensemble", "explorer"] : ["policy"]) {
+          parts.bars[who] = make("div", "xg-bar", lane);
+          parts.bars[who].dataset.who = who;
+          if (!members) parts.share = make("span", "xg-share", lane);
+        }
+        return parts;
+      });
+      const note = make("p", "xg-legend", parent);
+      if (members) {
+        this.key(note, "xg-dash", "", `quorum: ${quorum} of ${members}`);
+        make("span", "", note, `★ leader: member ${episode.leader}`);
+        this.key(note, "", "ensemble", "members’ mean probability");
+        if (episode.steps.some((step) => step.explorer)) this.key(note, "", "explorer", "explorer’s");
+      } else {
+        this.key(note, "", "policy", "probability");
+        this.value = make("span", "", note);
+      }
+    }
+
+    key(parent, className, who, text) {
+      const entry = make("span", "", parent);
+      const box = make("span", `xg-key ${className}`, entry);
+      if (who) box.dataset.who = who;
+      entry.append(text);
+    }
+
+    show(t) {
+      const { episode } = this;
+      const step = episode.steps[t];
+      let asked = t; /* while a stretch of exploration lasts, the vote that began it is shown, faded */
+      while (asked > 0 && !episode.steps[asked].votes) asked--;
+      const { votes, agrees } = episode.steps[asked];
+      const leaderRow = votes ? episode.rowOf[votes[episode.leader]] : -1;
+      const done = step.who === "ensemble" || step.who === "leader" ? leaderRow : episode.rowOf[step.action];
+      if (episode.members) {
+        this.title.textContent =
+          asked === t ? "The members’ votes" : `No vote now; these, of step ${asked + 1}, led to exploring`;
+      }
+      this.rows.forEach((parts, index) => {
+        parts.row.classList.toggle("xg-done", index === done);
+        parts.row.dataset.who = step.who;
+        const shares = { ensemble: step.probability, policy: step.probability, explorer: step.explorer };
+        for (const [who, bar] of Object.entries(parts.bars)) {
+          const share = shares[who] ? shares[who][index] : 0;
+          bar.style.width = across(share);
+          bar.title = `${NAME[who]}: ${percent(share)}`;
+          bar.hidden = !shares[who];
+          if (parts.share) parts.share.textContent = percent(share);
+        }
+        if (parts.slots) parts.slots.replaceChildren();
+        if (parts.slots) parts.slots.classList.toggle("xg-past", asked !== t);
+      });
+      (votes || []).forEach((action, member) => {
+        const parts = this.rows[agrees[member] ? leaderRow : episode.rowOf[action]];
+        const chip = make("span", "xg-chip", parts.slots);
+        chip.dataset.agrees = agrees[member];
+        chip.dataset.leader = Number(member === episode.leader);
+        make("i", "", chip, member === episode.leader ? `★ ${member}` : member);
+        const role = member === episode.leader ? " (the leader)" : "";
+        chip.title = `Member ${member}${role} votes ${episode.actions[action]}`;
+      });
+      if (this.value) this.value.textContent = step.value === undefined ? "" : `value ${step.value.toFixed(2)}`;
+    }
+  }
+
+  /* Who acted and how many agreed, over the whole episode. */
+  class Timeline {
+    constructor(episode, parent, scrub) {
+      const { steps, members, quorum } = episode;
+      this.total = steps.length;
+      this.node = make("div", "xg-line", parent);
+      Object.entries({ role: "slider", tabindex: 0, "aria-label": "Step of the episode", "aria-valuemin": 1 })
+        .forEach(([name, value]) => this.node.setAttribute(name, value));
+      this.node.setAttribute("aria-valuemax", this.total);
+      const box = { viewBox: `0 0 ${this.total} 50`, preserveAspectRatio: "none", "aria-hidden": "true" };
+      const picture = shape("svg", box, this.node);
+      steps.forEach((step, t) => {
+        let share = step.probability ? step.probability[episode.rowOf[step.action]] : 0;
+        if (members) share = step.votes ? step.agrees.reduce((sum, one) => sum + one, 0) / members : 0;
+        const bar = { x: t, width: 1.02, y: 36 * (1 - share), height: 36 * share, class: "xg-votes-bar" };
+        if (share) shape("rect", { ...bar, "data-who": step.who }, picture);
+      });
+      for (let from = 0, t = 1; t <= this.total; t++) {
+        if (t < this.total && steps[t].who === steps[from].who) continue;
+        shape("rect", { x: from, width: t - from, y: 38, height: 12, "data-who": steps[from].who }, picture);
+        from = t;
+      }
+      if (members && quorum <= members) {
+        const level = 36 * (1 - quorum / members);
+        shape("line", { x1: 0, x2: this.total, y1: level, y2: level }, picture);
+      }
+      steps.forEach((step, t) => {
+        if (step.reward && t < this.total - 1) this.mark(t, "◆", `reward ${signed(step.reward)} at step ${t + 1}`);
+      });
+      const paid = steps[this.total - 1].reward;
+      const outcome = episode.solved ? "✓ solved" : "✕ end";
+      const last = this.mark(this.total - 1, paid ? `◆ ${outcome}` : outcome, "the episode ends");
+      last.classList.add("xg-last");
+      last.dataset.solved = episode.solved;
+      last.style.left = "100%";
+      this.head = make("div", "xg-head-line", this.node);
+      const at = (event) => {
+        const { left, width } = this.node.getBoundingClientRect();
+        scrub(Math.floor(((event.clientX - left) / width) * this.total));
+      };
+      this.node.addEventListener("pointerdown", (event) => {
+        this.node.setPointerCapture(event.pointerId);
+        this.node.focus();
+        at(event);
+      });
+      this.node.addEventListener("pointermove", (event) => event.buttons & 1 && at(event));
+      const legend = make("p", "xg-legend", parent);
+      for (const who of Object.keys(NAME)) {
+        const count = steps.filter((step) => step.who === who).length;
+        if (!count) continue;
+        const entry = make("span", "", legend);
+        make("span", "xg-key", entry).dataset.who = who;
+        entry.append(`${NAME[who]}: ${plural(count, "step")} (${percent(count / this.total)})`);
+      }
+      const bars = members ? "bar height: members who agree with the leader; dashed: quorum" : "";
+      if (bars || steps.some((step) => step.probability)) {
+        make("span", "", legend, bars || "bar height: probability of what was done");
+      }
+      if (steps.some((step) => step.reward)) make("span", "", legend, "◆ reward");
+    }
+
+    mark(t, text, title) {
+      const node = make("span", "xg-mark", this.node, text);
+      node.style.left = across((t + 0.5) / this.total);
+      node.title = title;
+      return node;
+    }
+
+    show(t, text) {
+      this.head.style.left = across((t + 0.5) / this.total);
+      this.node.setAttribute("aria-valuenow", t + 1);
+      this.node.setAttribute("aria-valuetext", text);
+    }
+  }
+
+  /* One sentence or two: why this was done. */
+  function reason(episode, t) {
+    const step = episode.steps[t];
+    const { members, leader, quorum } = episode;
+    const did = episode.actions[step.action];
+    const shown = (share) => (share === undefined ? "" : ` (${percent(share)})`);
+    let text;
+    if (step.votes) {
+      const agree = step.agrees.reduce((sum, one) => sum + one, 0);
+      const wish = episode.rows[episode.rowOf[step.votes[leader]]];
+      const few = step.who === "ensemble" ? `${agree} of ${members}` : `Only ${agree} of ${members}`;
+      text = `${few} members are for “${wish}”, as the leader is; ${quorum} are needed. `;
+      if (step.who === "ensemble") text += `The ensemble agrees and the leader’s action is carried out: ${did}.`;
+      else if (step.who === "leader") text += `Nobody else may act, so the leader does all the same: ${did}.`;
+      else {
+        const length = plural((step.lasts || 0) + 1, "step");
+        const who = step.who === "explorer" ? "the explorer acts" : "random actions are taken";
+        text += `No agreement: ${who} for ${length}, now ${did}.`;
+      }
+    } else if (members) {
+      const who = step.who === "explorer" ? "The explorer goes on" : "Random actions go on";
+      const then = step.lasts ? `${plural(step.lasts, "more step")} of it to come` : "the members vote again at the next step";
+      text = `${who}: ${did}. Nobody is asked for a vote`;
+      text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
+    } else if (step.who === "policy") {
+      const share = step.probability && step.probability[episode.rowOf[step.action]];
+      text = `One policy decides alone and samples from its probabilities: ${did}${shown(share)}.`;
+    } else if (step.who === "random") text = `All actions are equally likely; chance chose ${did}.`;
+    else text = `A fixed rule decides: ${did}.`;
+    if (step.reward) text += ` Reward ${signed(step.reward)}.`;
+    if (t === episode.steps.length - 1) text += episode.solved ? " This solves the level." : " The episode ends here, unsolved.";
+    return text;
+  }
+
+  class Player {
+    constructor(root, scrub) {
+      const episode = JSON.parse(root.querySelector("script").textContent);
+      this.root = root;
+      this.episode = episode;
+      this.total = episode.steps.length;
+      const head = make("header", "xg-head", root);
+      make("h2", "", head, episode.agent);
+      make("p", "", head, `${episode.place}, seed ${episode.seed}`);
+      const outcome = episode.solved ? "Solved" : "Not solved";
+      const result = `${outcome} in ${plural(this.total, "step")}, return ${signed(episode.return)}`;
+      make("p", "xg-result", head, result).dataset.solved = episode.solved;
+      const main = make("div", "xg-main", root);
+      const front = make("div", "xg-side", main);
+      const stage = make("div", "xg-stage", front);
+      const canvas = make("canvas", "", stage);
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", "The level");
+      this.film = new Film(episode.film, canvas);
+      this.actor = make("div", "xg-actor", stage);
+      this.end = make("div", "xg-end", stage, episode.solved ? "✓ solved" : "✕ not solved");
+      this.end.dataset.solved = episode.solved;
+      this.why = make("p", "xg-why", front);
+      const side = make("div", "xg-side", main);
+      if (episode.members || episode.steps[0].probability) this.votes = new VotePanel(episode, make("div", "xg-box", side));
+      const views = make("div", "xg-views", side);
+      const seen = make("div", "xg-box xg-seen", views);
+      make("h3", "", seen, "What the agent sees");
+      const eye = make("canvas", "", seen);
+      eye.setAttribute("role", "img");
+      eye.setAttribute("aria-label", "The observation");
+      this.seen = new Film(episode.seen, eye);
+      if (episode.map) {
+        const box = make("div", "xg-box xg-map", views);
+        make("h3", "", box, "Where it has been");
+        this.map = new CoverageMap(episode, box);
+      }
+      this.timeline = new Timeline(episode, root, scrub);
+    }
+
+    show(t) {
+      const step = this.episode.steps[t];
+      const did = this.episode.actions[step.action];
+      this.actor.textContent = `${NAME[step.who]} ${called(did)}`;
+      this.actor.dataset.who = this.why.dataset.who = step.who;
+      this.end.hidden = t < this.total - 1;
+      this.why.textContent = reason(this.episode, t);
+      if (this.votes) this.votes.show(t);
+      this.timeline.show(t, `step ${t + 1} of ${this.total}: ${NAME[step.who]}, ${did}`);
+      return Promise.all([this.film.show(t), this.seen.show(t), this.map && this.map.show(t)]);
+    }
+
+    /* The next step (or the one before) at which somebody else begins to act. */
+    handover(t, way) {
+      const { steps } = this.episode;
+      const begins = (at) => at === 0 || steps[at].who !== steps[at - 1].who;
+      for (t += way; t >= 0 && t < this.total; t += way) if (begins(t)) return t;
+      return way < 0 ? 0 : this.total - 1;
+    }
+  }
+
+  class Group {
+    constructor(root) {
+      this.now = 0;
+      this.timer = null;
+      const sections = [...root.querySelectorAll(".xg-player")];
+      const box = make("div", "xg-players");
+      box.dataset.count = sections.length;
+      root.prepend(box);
+      box.append(...sections);
+      this.players = sections.map((section) => new Player(section, (t) => this.go(t)));
+      this.total = Math.max(...this.players.map((player) => player.total));
+      const bar = make("div", "xg-controls", root);
+      const button = (text, label, act) => {
+        const node = make("button", "", bar, text);
+        node.type = "button";
+        node.title = label;
+        node.setAttribute("aria-label", label);
+        node.addEventListener("click", act);
+        return node;
+      };
+      button("|◀", "first step", () => this.go(0));
+      button("◀", "one step back", () => this.go(this.now - 1));
+      this.play = button("▶ Play", "play or pause", () => this.toggle());
+      this.play.className = "xg-play";
+      button("▶", "one step on", () => this.go(this.now + 1));
+      button("▶|", "last step", () => this.go(this.total - 1));
+      this.count = make("span", "xg-count", bar);
+      this.speed = make("select", "", bar);
+      this.speed.setAttribute("aria-label", "speed");
+      for (const rate of SPEEDS) make("option", "", this.speed, `${rate} steps/s`).value = rate;
+      this.speed.value = 8;
+      const keys = make("span", "xg-keys", bar);
+      const help = [["Space", "play"], ["← →", "step"], ["PgUp PgDn", "10 steps"], ["P N", "hand-over"], ["Home End", ""]];
+      for (const [key, does] of help) {
+        make("kbd", "", keys, key);
+        keys.append(` ${does}  `);
+      }
+      root.addEventListener("keydown", (event) => this.key(event));
+      this.show();
+    }
+
+    show() {
+      this.count.textContent = `step ${this.now + 1} / ${this.total}`;
+      this.shown = Promise.all(this.players.map((player) => player.show(Math.min(this.now, player.total - 1))));
+    }
+
+    move(t) {
+      this.now = Math.max(0, Math.min(this.total - 1, t));
+      this.show();
+    }
+
+    go(t) {
+      this.pause();
+      this.move(t);
+    }
+
+    pause() {
+      clearTimeout(this.timer);
+      this.timer = null;
+      this.play.textContent = "▶ Play";
+    }
+
+    toggle() {
+      if (this.timer !== null) return this.pause();
+      if (this.now === this.total - 1) this.move(0);
+      this.play.textContent = "⏸ Pause";
+      const tick = async () => {
+        await this.shown;
+        if (this.timer === null) return;
+        this.move(this.now + 1);
+        if (this.now === this.total - 1) this.pause();
+        else this.timer = setTimeout(tick, 1000 / this.speed.value);
+      };
+      this.timer = setTimeout(tick, 1000 / this.speed.value);
+    }
+
+    key(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+      if (event.key === " " && event.target.tagName === "BUTTON") return; /* it is pressed by that key already */
+      const one = this.players.find((player) => player.root.contains(event.target)) || this.players[0];
+      const does = {
+        " ": () => this.toggle(),
+        ArrowRight: () => this.go(this.now + 1),
+        ArrowLeft: () => this.go(this.now - 1),
+        PageDown: () => this.go(this.now + 10),
+        PageUp: () => this.go(this.now - 10),
+        Home: () => this.go(0),
+        End: () => this.go(this.total - 1),
+        n: () => this.go(one.handover(Math.min(this.now, one.total - 1), 1)),
+        p: () => this.go(one.handover(Math.min(this.now, one.total - 1), -1)),
+      }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (!does) return;
+      event.preventDefault();
+      event.stopPropagation();
+      does();
+    }
+  }
+
+  function begin() {
+    for (const lone of document.querySelectorAll(".xg-player")) {
+      if (lone.closest(".xg-group")) continue;
+      const root = make("div", "xg-group");
+      lone.replaceWith(root);
+      root.append(lone);
+    }
+    const groups = [...document.querySelectorAll(".xg-group")].map((root) => new Group(root));
+    if (groups.length !== 1) return;
+    document.addEventListener("keydown", (event) => event.target === document.body && groups[0].key(event));
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

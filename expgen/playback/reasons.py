@@ -1,0 +1,89 @@
+"""Why an agent did what it just did: who acted, how the members voted, what the policies thought."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy import ndarray
+
+from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.decision import Actor
+
+Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
+"""`leader`: it acts although too few agree (`fallback="none"`); `rule`: an agent that does not learn."""
+
+
+class Cast(NamedTuple):
+    """Who takes part besides the environment; no members where one policy acts alone."""
+
+    members: int = 0
+    leader: int = 0
+    quorum: int = 0
+
+
+class Reason(NamedTuple):
+    """Of one step of one environment."""
+
+    who: Who
+    votes: tuple[int, ...] = ()  # the members' actions; none where nobody was asked
+    agrees: tuple[bool, ...] = ()  # which members agree with the leader
+    lasts: int = 0  # steps of exploration still to come after this one
+    probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
+    explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
+    value: float | None = None  # what a policy that acts alone expects
+
+
+def cast_of(agent: Agent) -> Cast:
+    """Who takes part in an agent's decisions."""
+    if isinstance(agent, ConsensusAgent):
+        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum)
+    return Cast()
+
+
+def reason_of(agent: Agent) -> Reason:
+    """Of the last action `agent` chose, in its first environment."""
+    if isinstance(agent, ConsensusAgent):
+        return _consensus_reason(agent)
+    if isinstance(agent, PolicyAgent) and agent.output is not None:
+        return Reason("policy", probability=_policy(agent), value=float(agent.output.value[0, 0]))
+    return Reason("random" if isinstance(agent, UniformAgent) else "rule")
+
+
+def _consensus_reason(agent: ConsensusAgent) -> Reason:
+    decision = agent.decision
+    assert decision is not None
+    votes = decision.votes[:, 0]  # [M]
+    was_asked = bool(votes[agent.config.leader] >= 0)
+    return Reason(
+        _who(Actor(int(decision.actor[0])), bool(decision.agreed[0])),
+        votes=tuple(votes.tolist()) if was_asked else (),
+        agrees=_agrees(agent, votes) if was_asked else (),
+        lasts=int(decision.explore_steps[0]),
+        probability=tuple(_softmax(agent.logits[:, 0]).mean(0).tolist()) if was_asked else (),
+        explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
+    )
+
+
+def _agrees(agent: ConsensusAgent, votes: ndarray) -> tuple[bool, ...]:
+    """Which members `agent.agreement` counts, of the votes `[M]`."""
+    leader = agent.config.leader
+    agrees = agent.agreement.counts_for[votes[leader], votes]
+    agrees[leader] = agent.agreement.counts_itself[votes[leader]]
+    return tuple(agrees.tolist())
+
+
+def _who(actor: Actor, has_agreed: bool) -> Who:
+    if actor is Actor.LEADER:
+        return "ensemble" if has_agreed else "leader"
+    return "explorer" if actor is Actor.EXPLORER else "random"
+
+
+def _policy(agent: PolicyAgent) -> tuple[float, ...]:
+    assert agent.output is not None
+    return tuple(torch.softmax(agent.output.logits[0, 0], 0).tolist())
+
+
+def _softmax(logits: ndarray) -> ndarray:
+    power = np.exp(logits - logits.max(-1, keepdims=True))
+    return power / power.sum(-1, keepdims=True)

@@ -1,0 +1,68 @@
+"""The bandit's bound by hand, and whether it finds the best of synthetic arms."""
+
+from math import log, sqrt
+
+import pytest
+import torch
+
+from expgen.algorithms.bandit import UcbBandit
+
+
+def test_the_first_arm_comes_first_and_bounds_are_the_formula():
+    bandit = UcbBandit(3, exploration=0.1, window=2)
+    assert bandit.bounds().tolist() == [0, 0, 0] and bandit.pull() == 0  # ln 1 = 0
+    bandit.reward(-1.0)
+    expected = [-1 + 0.1 * sqrt(log(2) / 2), 0.1 * sqrt(log(2)), 0.1 * sqrt(log(2))]
+    assert bandit.bounds().tolist() == pytest.approx(expected)
+    assert bandit.pull() == 1  # of equals the first
+    bandit.reward(0.5)
+    assert bandit.bounds()[1].item() == pytest.approx(0.5 + 0.1 * sqrt(log(3) / 2))
+
+
+def test_quality_is_the_mean_of_the_last_returns():
+    bandit = UcbBandit(2, exploration=0.0, window=2)
+    for value in (9.0, 1.0, 2.0):
+        bandit.arm[:] = 1
+        bandit.reward(value)
+    assert bandit.bounds().tolist() == [0, 1.5] and bandit.pulls.tolist() == [1, 4] and bandit.total.item() == 4
+
+
+@pytest.mark.parametrize("tries_each", [False, True])
+@pytest.mark.parametrize("best", [0, 3, 7])
+def test_it_finds_the_best_of_synthetic_arms(best: int, tries_each: bool):
+    generator = torch.Generator().manual_seed(best)
+    bandit, counts = UcbBandit(8, exploration=0.5, window=10, tries_each=tries_each), torch.zeros(8)
+    for _ in range(400):
+        arm = bandit.pull()
+        counts[arm] += 1
+        mean = 1.0 if arm == best else 0.3
+        bandit.reward(mean + 0.2 * torch.randn((), generator=generator).item())
+    assert counts.argmax() == best and counts[best] > 200 and (counts > 0).all()
+
+
+def test_a_good_first_arm_is_left_only_where_each_is_tried():
+    """The authors' start: with c = 0.1 a return of 1 beats every bonus of an arm nobody has pulled."""
+    for tries_each, expected in ((False, [0] * 12), (True, [0, 1, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2])):
+        bandit, pulled = UcbBandit(4, exploration=0.1, window=10, tries_each=tries_each), []
+        for _ in range(12):
+            pulled.append(bandit.pull())
+            bandit.reward(2.0 if pulled[-1] == 2 else 1.0)
+        assert pulled == expected
+
+
+def test_it_follows_arms_that_change():
+    bandit, last = UcbBandit(2, exploration=0.3, window=5), []
+    for step in range(300):
+        arm = bandit.pull()
+        last.append(arm)
+        bandit.reward(float(arm == (step >= 100)))
+    assert sum(last[:100]) < 20 and sum(last[-50:]) > 40
+
+
+def test_a_restored_bandit_goes_on_the_same():
+    bandit, other = UcbBandit(4, 0.1, 3), UcbBandit(4, 0.1, 3)
+    for value in (0.3, 0.1, 0.7, 0.2, 0.5):
+        bandit.pull()
+        bandit.reward(value)
+    other.load_state(bandit.state())
+    assert torch.equal(bandit.bounds(), other.bounds()) and bandit.pull() == other.pull()

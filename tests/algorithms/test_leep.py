@@ -1,0 +1,207 @@
+"""LEEP's loss by hand, who learns from what, one subset against PPO, and the levels of each member."""
+
+import dataclasses
+from math import log
+
+import numpy as np
+import pytest
+import torch
+
+from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels, leep_loss, level_subsets, log_max_prob
+from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_policy, policies_in
+from expgen.networks.joint import JointPolicy
+from expgen.rollout.minibatch import Minibatch
+from expgen.rollout.rollout import Rollout
+
+SPEC = EnvSpec("toy", (3,), "float32", 4)
+CPU = torch.device("cpu")
+T, N = 5, 6
+NETWORK = NetworkConfig(features=8)
+
+
+def make(**changes: object) -> Leep:
+    config = dataclasses.replace(LeepConfig(), **{"minibatches": 2, "epochs": 2, "subsets": 3, **changes})  # type: ignore[arg-type]
+    algorithm = build_algorithm(recipe_of("leep"), SPEC, NETWORK, config, 0, CPU)
+    assert isinstance(algorithm, Leep)
+    return algorithm
+
+
+def played() -> Rollout:
+    rollout, generator = Rollout(SPEC, T, N, 0, CPU), torch.Generator().manual_seed(3)
+    for tensor in (rollout.obs, rollout.value, rollout.advantage, rollout.value_target):
+        tensor.normal_(generator=generator)
+    rollout.action.copy_(torch.randint(4, (T + 1, N), generator=generator))
+    rollout.log_prob.copy_(log(0.25) + 0.2 * torch.randn(T + 1, N, generator=generator))
+    return rollout
+
+
+def batch_of(num_actions: int) -> tuple[PolicyOutput, Minibatch]:
+    """One transition with a uniform π, as old as new, and nothing to learn from reward."""
+    zero, nothing = torch.zeros(1, 1), torch.zeros(1, 0)
+    output = PolicyOutput(torch.zeros(1, 1, num_actions, requires_grad=True), zero, nothing)
+    action, log_prob = torch.zeros(1, 1, dtype=torch.int64), torch.full((1, 1), -log(num_actions))
+    return output, Minibatch(zero, zero, nothing, action, log_prob, zero, zero, zero)
+
+
+@pytest.mark.parametrize(
+    ("direction", "kl"),
+    [  # π = (½, ½), others' maximum (.8, .1): π̄ = (.8, .5) / 1.3
+        ("to-joint", 0.5 * log(0.5 * 1.3 / 0.8) + 0.5 * log(0.5 * 1.3 / 0.5)),
+        ("from-joint", 0.8 / 1.3 * log(0.8 / 1.3 / 0.5) + 0.5 / 1.3 * log(0.5 / 1.3 / 0.5)),
+    ],
+)
+def test_the_penalty_by_hand(direction: str, kl: float):
+    output, batch = batch_of(2)
+    others = torch.tensor([[[0.8, 0.1]]]).log()
+    config = LeepConfig(kl_coef=3.0, kl_direction=direction)  # type: ignore[arg-type]
+    loss, parts = leep_loss(output, batch, others, config)
+    ppo, _ = ppo_loss(output, batch, config)
+    assert parts["joint_kl"].item() == pytest.approx(kl) and kl > 0
+    assert loss.item() == pytest.approx(ppo.item() + 3 * kl)
+
+
+@pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
+def test_the_joint_policy_has_no_gradient(direction: str):
+    """∂/∂z of Σ π log π/π̄ with π̄ fixed: π_k (log π_k/π̄_k − KL); of Σ π̄ log π̄/π: π_k − π̄_k. π as above."""
+    output, batch = batch_of(2)
+    others = torch.tensor([[[0.8, 0.1]]]).log().requires_grad_()
+    config = LeepConfig(entropy_coef=0.0, kl_direction=direction)  # type: ignore[arg-type]
+    loss, parts = leep_loss(output, batch, others.detach(), config)
+    loss.backward()
+    joint = torch.tensor([0.8, 0.5]) / 1.3
+    if direction == "to-joint":
+        expected = 0.5 * ((0.5 / joint).log() - parts["joint_kl"])
+    else:
+        expected = 0.5 - joint
+    torch.testing.assert_close(output.logits.grad.flatten(), expected)
+
+
+def test_the_others_maximum_by_hand():
+    algorithm = make()
+    obs = torch.randn(7, 3)
+    best = log_max_prob(algorithm.members[1:], obs, 4, 3)
+    first, state = torch.zeros(1, 7, dtype=torch.bool), torch.zeros(7, 0)
+    probs = [torch.softmax(member(obs[None], first, state).logits[0], -1) for member in algorithm.members]
+    torch.testing.assert_close(best.exp(), torch.maximum(probs[1], probs[2]))
+    assert not best.requires_grad
+    assert (log_max_prob([], obs, 4, 3) == -torch.inf).all()
+
+
+def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
+    rollout = played()
+    one, other = make(), make()
+    list(one.update_member(0, rollout.columns(0, 2), torch.Generator().manual_seed(0)))
+    fresh = make()
+    for index, member in enumerate(one.members):
+        same = all(torch.equal(a, b) for a, b in zip(member.parameters(), fresh.members[index].parameters()))
+        assert same == (index != 0)
+        assert all((parameter.grad is None) == (index != 0) for parameter in member.parameters())
+    rollout.obs[:, 2:].normal_()  # others' environments
+    rollout.advantage[:, 2:].normal_()
+    list(other.update_member(0, rollout.columns(0, 2), torch.Generator().manual_seed(0)))
+    for a, b in zip(one.members[0].parameters(), other.members[0].parameters()):
+        assert torch.equal(a, b)
+
+
+def test_the_penalty_pulls_members_together():
+    def spread(coef: float) -> float:
+        algorithm, rollout, generator = (
+            make(kl_coef=coef, entropy_coef=0.0, learning_rate=5e-3),
+            played(),
+            torch.Generator(),
+        )
+        for member in algorithm.members:
+            member.policy_head.weight.data.mul_(200)
+        rollout.advantage.zero_()
+        for _ in range(10):
+            metrics = list(algorithm.update(rollout, generator))
+        return float(torch.stack([row["joint_kl"] for row in metrics]).mean())
+
+    assert spread(10.0) < 0.5 * spread(0.0)
+
+
+@pytest.mark.parametrize("order", ["shuffled", "columns"])
+@pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
+def test_one_subset_is_ppo(order: str, direction: str):
+    same = {"minibatches": 3, "epochs": 2, "minibatch_order": order}
+    ppo = PPO(make_policy(SPEC, NETWORK, torch.Generator().manual_seed(0), CPU), PPOConfig(**same))  # type: ignore[arg-type]
+    leep = make(**same, subsets=1, kl_direction=direction)
+    rollout = played()
+    metrics = [
+        [row["loss"].item() for row in one.update(rollout, torch.Generator().manual_seed(5))] for one in (ppo, leep)
+    ]
+    assert metrics[1] == pytest.approx(metrics[0], rel=1e-4, abs=1e-6) and len(metrics[0]) == 6
+    for a, b in zip(ppo.policy.parameters(), leep.members[0].parameters(), strict=True):
+        torch.testing.assert_close(b, a, atol=1e-5, rtol=1e-4)
+
+
+def test_restored_it_goes_on_the_same():
+    one, other, rollout = make(), make(), played()
+    list(one.update(rollout, torch.Generator().manual_seed(0)))
+    other.load_state({name: tensor.clone() for name, tensor in one.state().items()})
+    for algorithm in (one, other):
+        list(algorithm.update(rollout, torch.Generator().manual_seed(1)))
+    a, b = one.state(), other.state()
+    assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+    assert any(name.startswith("adam.2.") for name in a) and any(name.startswith("policy.members.2.") for name in a)
+
+
+def test_the_policy_is_joint_and_yields_once_per_minibatch():
+    algorithm = make()
+    assert isinstance(algorithm.policy, JointPolicy) and len(policies_in(algorithm.policy)) == 3
+    assert len(list(algorithm.update(played(), torch.Generator().manual_seed(0)))) == 3 * 2 * 2
+
+
+def test_columns_share_the_rollouts_memory():
+    rollout = played()
+    part = rollout.columns(2, 4)
+    assert part.num_envs == 2 and rollout.num_envs == N and torch.equal(part.obs, rollout.obs[:, 2:4])
+    part.advantage.fill_(9)
+    assert (rollout.advantage[:, 2:4] == 9).all() and not (rollout.advantage[:, :2] == 9).any()
+
+
+LEVELS = LevelSet.parse("50:200")
+
+
+def test_a_bootstrap_draws_as_many_levels_as_there_are():
+    config = LeepConfig()
+    subsets = level_subsets(config, LEVELS, seed=0)
+    assert len(subsets) == 4 and all(len(subset) == 200 for subset in subsets)
+    assert all(set(subset) <= set(range(50, 250)) for subset in subsets)
+    share = [len(set(subset)) / 200 for subset in subsets]  # 1 − 1/e on average
+    assert all(0.55 < one < 0.72 for one in share)
+    assert len(set(subsets)) == 4 and subsets == level_subsets(config, LEVELS, 0) != level_subsets(config, LEVELS, 1)
+
+
+def test_disjoint_parts_and_all():
+    parts = level_subsets(LeepConfig(subset_levels="disjoint"), LEVELS, 0)
+    assert [len(part) for part in parts] == [50] * 4 and sorted(sum(parts, ())) == list(range(50, 250))
+    assert level_subsets(LeepConfig(subset_levels="all"), LEVELS, 0) == [tuple(range(50, 250))] * 4
+
+
+def test_environments_play_their_members_levels_as_often_as_they_were_drawn():
+    config = LeepConfig(subsets=2)
+    chooser = SubsetLevels(config, LevelSet.parse(6), num_envs=4, seed=1)
+    drawn = np.stack([chooser.choose(np.arange(4)) for _ in range(1500)])  # [1500, N]
+    for env, member in enumerate([0, 0, 1, 1]):
+        expected = np.bincount(chooser.subset[member], minlength=6) / 6
+        np.testing.assert_allclose(np.bincount(drawn[:, env], minlength=6) / 1500, expected, atol=0.05)
+    assert not np.array_equal(drawn[:, 0], drawn[:, 1])
+    other = SubsetLevels(config, LevelSet.parse(6), num_envs=4, seed=1)
+    other.load_state(chooser.state())
+    env = np.array([1, 3])
+    assert other.choose(env).tolist() == chooser.choose(env).tolist()
+
+
+def test_what_does_not_divide_is_refused():
+    with pytest.raises(InputError, match=r"--envs is 6; accepted: a multiple of --subsets \(4\)"):
+        SubsetLevels(LeepConfig(), LEVELS, 6, 0)
+    with pytest.raises(InputError, match=r"accepted for --algo leep: a finite set of at least --subsets \(4\)"):
+        SubsetLevels(LeepConfig(), LevelSet.parse(3), 8, 0)
+    with pytest.raises(InputError, match="accepted for --algo leep: a finite set"):
+        SubsetLevels(LeepConfig(), LevelSet.parse("all"), 8, 0)

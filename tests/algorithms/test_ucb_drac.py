@@ -1,0 +1,136 @@
+"""DrAC's two terms by hand, what they may change, and when it is plain PPO."""
+
+import dataclasses
+from math import log
+
+import pytest
+import torch
+from torch import Tensor
+
+from expgen.algorithms.ppo import PPO, PPOConfig
+from expgen.algorithms.ucb_drac import NAMES, UcbDrac, UcbDracConfig, drac_loss
+from expgen.envs.vec_env import EnvSpec
+from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
+from expgen.rollout.rollout import Rollout
+
+SPEC = EnvSpec("toy", (5, 5, 3), "uint8", 4)
+CPU = torch.device("cpu")
+T, N = 4, 6
+
+
+def output(prob: list[list[float]], value: list[float]) -> PolicyOutput:
+    logits = torch.tensor([prob]).log().requires_grad_()
+    return PolicyOutput(logits, torch.tensor([value], requires_grad=True), torch.zeros(len(value), 0))
+
+
+def test_both_terms_by_hand():
+    """Noise so large that it decides: actions 1 and 0; values 1 and 4 against 3 and 3."""
+    plain = output([[0.5, 0.5], [0.5, 0.5]], [1.0, 4.0])
+    augmented = output([[0.75, 0.25], [0.8, 0.2]], [3.0, 3.0])
+    noise = torch.tensor([[[0.0, 99.0], [99.0, 0.0]]])
+    loss, parts = drac_loss(plain, augmented, noise)
+    assert parts["drac_policy"].item() == pytest.approx(-(log(0.25) + log(0.8)) / 2)
+    assert parts["drac_value"].item() == pytest.approx(0.5 * (4 + 1) / 2)
+    assert loss.item() == pytest.approx(parts["drac_policy"].item() + parts["drac_value"].item())
+
+
+def test_only_what_is_said_of_the_augmented_picture_is_changed():
+    plain, augmented = output([[0.5, 0.5]], [1.0]), output([[0.75, 0.25]], [3.0])
+    loss, _ = drac_loss(plain, augmented, torch.tensor([[[0.0, 99.0]]]))
+    loss.backward()
+    assert plain.logits.grad is None and plain.value.grad is None
+    torch.testing.assert_close(augmented.logits.grad, torch.tensor([[[0.75, -0.75]]]))  # π − 1{a}
+    assert augmented.value.grad.item() == pytest.approx(2)  # V(f(o)) − V(o)
+
+
+def test_actions_are_drawn_from_the_policy():
+    plain = output([[0.1, 0.9]] * 2000, [0.0] * 2000)
+    augmented = output([[0.2, 0.8]] * 2000, [0.0] * 2000)
+    noise = torch.empty(1, 2000, 2).exponential_(generator=torch.Generator().manual_seed(0)).log_().neg_()
+    _, parts = drac_loss(plain, augmented, noise)
+    assert parts["drac_policy"].item() == pytest.approx(-0.1 * log(0.2) - 0.9 * log(0.8), abs=0.03)
+
+
+def make(seed: int = 0) -> Policy:
+    config = NetworkConfig(features=8)
+    return make_policy(SPEC, config, torch.Generator().manual_seed(seed), CPU)
+
+
+def played(seed: int = 0) -> Rollout:
+    rollout, generator = Rollout(SPEC, T, N, 0, CPU), torch.Generator().manual_seed(seed)
+    rollout.obs.copy_(torch.randint(256, rollout.obs.shape, generator=generator))
+    rollout.action.copy_(torch.randint(4, (T + 1, N), generator=generator))
+    rollout.log_prob.fill_(log(0.25))
+    for tensor in (rollout.value, rollout.advantage, rollout.value_target):
+        tensor.normal_(generator=generator)
+    return rollout
+
+
+def updated(algorithm: PPO | UcbDrac, rollout: Rollout) -> dict[str, Tensor]:
+    list(algorithm.update(rollout, torch.Generator().manual_seed(7)))
+    return algorithm.policy.state_dict()
+
+
+def test_without_regularisers_it_is_ppo():
+    same = {"epochs": 1, "minibatches": 3, "minibatch_order": "shuffled", "advantage_epsilon": 1e-5}
+    rollout = played()
+    ppo = updated(PPO(make(), PPOConfig(**same)), rollout)
+    plain = updated(UcbDrac(make(), UcbDracConfig(**same, drac_coef=0.0)), rollout)
+    drac = updated(UcbDrac(make(), UcbDracConfig(**same)), rollout)
+    for name in ppo:
+        torch.testing.assert_close(plain[name], ppo[name])
+    assert not torch.allclose(drac["encoder.linear1.weight"], ppo["encoder.linear1.weight"])
+
+
+def test_it_comes_to_say_the_same_of_augmented_pictures():
+    """With the regularisers alone (no advantage, no entropy, no value weight) both terms fall."""
+    config = UcbDracConfig(augmentation="rotate", drac_coef=1.0, value_coef=0.0, entropy_coef=0.0, learning_rate=1e-2)
+    policy, rollout = make(), played()
+    policy.policy_head.weight.data.mul_(300)
+    rollout.advantage.zero_()
+    algorithm, generator = UcbDrac(policy, config), torch.Generator().manual_seed(0)
+    history = [metrics for _ in range(6) for metrics in algorithm.update(rollout, generator)]
+    for name in ("drac_policy", "drac_value"):
+        values = torch.stack([metrics[name] for metrics in history])
+        assert values[-24:].mean() < 0.8 * values[:24].mean(), name
+
+
+def test_the_bandit_hears_the_mean_return_of_the_rollout_after():
+    algorithm, rollout = UcbDrac(make(), UcbDracConfig()), played()
+    assert algorithm.pick(rollout) == NAMES.index("crop")
+    assert not algorithm.bandit.returns.any() and algorithm.bandit.total.item() == 1
+    rollout.value_target.fill_(-2.0)
+    assert algorithm.pick(rollout) == NAMES.index("random-conv")
+    assert algorithm.bandit.returns[0, -1].item() == pytest.approx(-2.0 * T / (T + 1))
+    rollout.value_target.fill_(3.0)
+    assert algorithm.pick(rollout) == NAMES.index("random-conv")
+    assert algorithm.bandit.pulls.tolist() == [2, 2, 1, 1, 1, 1, 1, 1]
+
+
+def test_one_augmentation_may_be_named():
+    algorithm = UcbDrac(make(), UcbDracConfig(augmentation="cutout"))
+    metrics = list(algorithm.update(played(), torch.Generator().manual_seed(0)))
+    assert {int(row["augmentation"]) for row in metrics} == {NAMES.index("cutout")} and len(metrics) == 24
+    assert int(algorithm.bandit.arm) == -1
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_restored_it_goes_on_the_same(memory: str):
+    network = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
+    config = dataclasses.replace(UcbDracConfig(), epochs=1, minibatches=2, minibatch_order="columns")
+
+    def build() -> UcbDrac:
+        return UcbDrac(make_policy(SPEC, network, torch.Generator().manual_seed(0), CPU), config)
+
+    one, other = build(), build()
+    rollout = Rollout(SPEC, T, N, one.policy.state_size, CPU)
+    generator = torch.Generator().manual_seed(1)
+    list(one.update(rollout, generator))
+    other.load_state({name: tensor.clone() for name, tensor in one.state().items()})
+    state = generator.get_state()
+    list(one.update(rollout, generator))
+    generator.set_state(state)
+    list(other.update(rollout, generator))
+    a, b = one.state(), other.state()
+    assert a.keys() == b.keys()
+    assert all(torch.equal(a[name], b[name]) for name in a)

@@ -1,0 +1,185 @@
+"""The inspector as a person uses it, in a real browser."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.agents.agent import PolicyAgent
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import EnvSpec
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.playback.page import inspector_page, player, player_assets
+from expgen.playback.record import record_episode
+from expgen.playback.recording import Recording
+from expgen.playback.stage import open_stage
+
+SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def make_network(seed: int, memory: bool = False) -> Policy:
+    config = NetworkConfig(encoder="small", features=16, memory="gru" if memory else "none")
+    policy = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
+    policy.policy_head.weight.data *= 300  # clear preferences
+    return policy
+
+
+def play(agent: Any, name: str, limit: int) -> Recording:
+    stage = open_stage("minimaze", LevelSet((1003,)), time_limit=limit)
+    return record_episode(agent, stage, name, split="test")
+
+
+@pytest.fixture(scope="module")
+def expgen() -> Recording:
+    members = [make_network(index) for index in range(4)]
+    agent = ConsensusAgent(members, make_network(9, memory=True), SPEC, ConsensusConfig(min_agree=3), seed=1)
+    return play(agent, EVIL, 40)
+
+
+@pytest.fixture(scope="module")
+def ppo() -> Recording:
+    return play(PolicyAgent(make_network(0)), "ppo", 25)
+
+
+@pytest.fixture
+def show(page: Any, tmp_path: Path) -> Callable[[str], None]:
+    """Open a page and wait for its first frame."""
+
+    def open_page(content: str) -> None:
+        file = tmp_path / "page.html"
+        file.write_text(content)
+        page.open(file)
+        page.wait_for("document.querySelector('.xg-stage canvas')?.dataset.frame === '0'")
+
+    return open_page
+
+
+def step_of(page: Any) -> int:
+    """The step that is shown, when its frame is."""
+    step = int(page.run("document.querySelector('.xg-line').getAttribute('aria-valuenow')")) - 1
+    page.wait_for(f"document.querySelector('.xg-stage canvas').dataset.frame === '{step}'")
+    return step
+
+
+def test_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    last = len(expgen.steps) - 1
+    for key, expected in (
+        *(("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("PageDown", 11), ("PageUp", 1), ("PageUp", 0)),
+        *(("ArrowLeft", 0), ("End", last), ("ArrowRight", last), ("Home", 0)),
+    ):
+        page.press(key)
+        assert step_of(page) == expected, key
+    assert page.texts(".xg-play") == ["▶ Play"]
+    page.press("Space")
+    assert page.texts(".xg-play") == ["⏸ Pause"]
+    page.wait_for("document.querySelector('.xg-line').getAttribute('aria-valuenow') > 3")
+    page.press("Space")
+    assert page.texts(".xg-play") == ["▶ Play"]
+    assert page.texts(".xg-count") == [f"step {step_of(page) + 1} / {len(expgen.steps)}"]
+
+
+def test_hand_overs_are_one_key_apart(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    who = [step.reason.who for step in expgen.steps]
+    begins = [t for t in range(1, len(who)) if who[t] != who[t - 1]]
+    assert len(begins) > 1
+    for expected in begins:
+        page.press("n")
+        assert step_of(page) == expected
+    page.press("p")
+    assert step_of(page) == begins[-2]
+
+
+def test_clicking_on_the_timeline_goes_there(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    for share in (0.75, 0.26, 0.99):
+        page.click(".xg-line", across=share)
+        assert step_of(page) == int(share * len(expgen.steps))
+    page.press("Home")  # the timeline has the focus now
+    assert step_of(page) == 0
+
+
+def test_every_step_says_who_acted_why_and_how_the_members_voted(
+    page: Any, show: Callable[[str], None], expgen: Recording
+) -> None:
+    show(inspector_page([expgen]))
+    asked = 0
+    for t, step in enumerate(expgen.steps):
+        assert step_of(page) == t
+        why = step.reason
+        action = expgen.actions.actions[step.action]
+        (actor,), (sentence,) = page.texts(".xg-actor"), page.texts(".xg-why")
+        assert actor.startswith(why.who.title()) and actor.endswith(action) and action in sentence
+        asked = t if why.votes else asked
+        votes = expgen.steps[asked].reason
+        chips = page.run("[...document.querySelectorAll('.xg-chip')].map(c => [c.dataset.agrees, c.title])")
+        assert sorted(title for _, title in chips) == sorted(
+            f"Member {member}{' (the leader)' if member == 0 else ''} votes {expgen.actions.actions[vote]}"
+            for member, vote in enumerate(votes.votes)
+        )
+        assert [agrees for agrees, _ in chips].count("1") == sum(votes.agrees)
+        if why.who == "ensemble":
+            assert f"{sum(why.agrees)} of 4 members" in sentence and "The ensemble agrees" in sentence
+        elif why.votes:
+            assert f"Only {sum(why.agrees)} of 4" in sentence and f"for {why.lasts + 1} step" in sentence
+        else:
+            assert "Nobody is asked for a vote" in sentence
+        visited = len({other.place for other in expgen.steps[: t + 1]})
+        assert page.texts(".xg-map .xg-note")[0].startswith(f"{visited} of {expgen.level_map.reachable} cells")
+        page.press("ArrowRight")
+
+
+def test_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    page.press("End")
+    t = step_of(page)
+    page.wait_for(f"document.querySelector('.xg-seen canvas').dataset.frame === '{t}'")
+    for selector, film in ((".xg-stage canvas", expgen.film), (".xg-seen canvas", expgen.seen)):
+        height, width = film.shape[:2]
+        drawn = page.run(
+            f"(c => [...c.getContext('2d').getImageData(0, 0, {width}, {height}).data])"
+            f"(document.querySelector('{selector}'))"
+        )
+        shown = [drawn[at : at + 3] for at in range(0, len(drawn), 4 * 97)]
+        assert shown == film[t].reshape(-1, 3)[::97].tolist()
+
+
+def test_names_are_shown_and_not_run(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    assert page.texts(".xg-head h2") == [EVIL] and page.run("document.images.length") == 0
+
+
+def test_two_agents_on_one_level_step_together(
+    page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
+) -> None:
+    show(inspector_page([ppo, expgen]))
+    shown = "[...document.querySelectorAll('.xg-line')].map(line => line.getAttribute('aria-valuenow') - 1)"
+    page.press("PageDown")
+    assert page.run(shown) == [10, 10]
+    page.press("End")  # the shorter episode waits at its end
+    assert page.run(shown) == [len(ppo.steps) - 1, len(expgen.steps) - 1]
+    assert page.run("[...document.querySelectorAll('.xg-end')].map(end => end.hidden)") == [False, False]
+
+
+def test_players_inside_another_page_listen_where_the_focus_is(
+    page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
+) -> None:
+    show(f"<!DOCTYPE html><title>a report</title>{player_assets()}<p>one</p>{player(ppo)}<p>two</p>{player(expgen)}")
+    shown = "[...document.querySelectorAll('.xg-line')].map(line => line.getAttribute('aria-valuenow') - 1)"
+    page.press("ArrowRight")
+    assert page.run(shown) == [0, 0]
+    page.run("document.querySelectorAll('.xg-line')[1].focus()")
+    page.press("ArrowRight")
+    assert page.run(shown) == [0, 1]
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_nothing_sticks_out_at_the_side(page: Any, show: Callable[[str], None], expgen: Recording, width: int) -> None:
+    page.resize(width, 900)
+    show(inspector_page([expgen]))
+    assert page.run("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,101 @@
+"""expgen play: the files it writes, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.playback.page import players_in
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "run"
+    small.train(
+        run, 2, algo="expgen", members=3, explorer_steps=256, explorer_rollout_steps=16, options={"time_limit": 40}
+    )
+    return run
+
+
+@pytest.mark.parametrize("ending", ["html", "gif", "mp4"])
+def test_an_episode_becomes_a_file(ending: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "new" / f"episode.{ending}"
+    outcome = command("play", run, "--level", "1001", "--out", out, "--min-agree", "2")
+    assert outcome.status == 0 and outcome.err == ""
+    assert (
+        outcome.out.startswith("expgen min_agree=2 on minimaze level 1001 (test): ") and f"wrote {out}" in outcome.out
+    )
+    start = {"html": b"<!DOCTYPE html>", "gif": b"GIF89a", "mp4": b"\0\0\0"}[ending]
+    assert out.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("learner", "name"),
+    [
+        ("member2", "ppo member2"),
+        ("explorer", "maxent explorer"),
+        ("random", "random actions"),
+        ("wall-follower", "wall follower"),
+    ],
+)
+def test_anybody_can_play(learner: str, name: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "episode.html"
+    outcome = command("play", run, "--level", "7", "--learner", learner, "--out", out)
+    assert outcome.out.startswith(f"{name} on minimaze level 7 (train): ")
+    assert f'aria-label="Episode: {name} on minimaze level 7, a training level"' in players_in(out.read_text())[0]
+
+
+def test_without_a_level_one_is_drawn_from_the_split(
+    run: Path, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for split in ("train", "test"):
+        assert f"({split}): " in command("play", run, "--split", split, "--seed", "3").out
+    levels = sorted(int(file.stem.removeprefix("minimaze-level")) for file in tmp_path.glob("*.html"))
+    assert len(levels) == 2 and levels[0] < 20 <= levels[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "film.avi"], "--out is film.avi; accepted: a file that ends in .html, .gif, .mp4"),
+        (["--level", "-1"], "--level names 1 levels; accepted: at least one, each in 0.."),
+        (["--level", "few"], "--level: invalid whole number value: 'few'"),
+        (["--level", "3", "--split", "test"], "--split is test but --level 3 is a training level"),
+        (["--level", "300", "--split", "train"], "--split is train but --level 300 is an unseen level"),
+        (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
+        (["--fps", "0"], "--fps is 0; accepted: 1 to 60"),
+        (["--learner", "member9"], "'member9'; accepted: member0, member1, member2, explorer"),
+        (["--learner", "random", "--min-agree", "2"], "--learner is random; accepted with settings of ensembles: none"),
+        (["--learner", "member0", "--alpha", "0.3"], "--alpha is a setting of ensembles"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    words: list[str],
+    message: str,
+    run: Path,
+    refused: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("play", run, *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_run_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "nowhere is no run folder" in refused("play", tmp_path / "nowhere", "--level", "1")
+
+
+def test_a_file_that_cannot_be_written_is_named(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert "cannot write" in refused("play", run, "--level", "1", "--out", tmp_path / "file" / "page.html")
+
+
+def test_a_task_without_levels_has_none_to_choose(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+    small.train(tmp_path / "run", 1, env="envpool:CartPole-v1", levels="all", algo="ppo")
+    assert "--level is 3 but envpool:CartPole-v1 has no levels" in refused("play", tmp_path / "run", "--level", "3")
+    assert "--split is test but envpool:CartPole-v1 has no levels" in refused(
+        "play", tmp_path / "run", "--split", "test"
+    )

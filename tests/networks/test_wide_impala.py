@@ -1,0 +1,119 @@
+"""Wider IMPALA and Impoola: the formula, the sizes, and one setting for every algorithm."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig, make_encoder, make_policy
+from expgen.networks.conv import ConvEncoder
+from expgen.networks.deep import DeepEncoder
+from expgen.networks.impala import ImpalaEncoder
+from expgen.networks.wide_impala import WideImpala
+from expgen.training.accelerate import plain_copy
+
+PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
+CPU = torch.device("cpu")
+
+
+def pictures(*shape: int) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8))
+
+
+def test_width_one_flattened_is_impala():
+    wide, plain = WideImpala((32, 40, 3), 16, 1, is_pooled=False), ImpalaEncoder((32, 40, 3), 16)
+    for encoder in (wide, plain):
+        encoder.initialise(torch.Generator().manual_seed(0))
+    assert wide.state_dict().keys() == plain.state_dict().keys()
+    obs = pictures(2, 32, 40, 3)
+    assert torch.equal(wide(obs), plain(obs))
+
+
+def test_pooling_is_the_mean_over_positions():
+    encoder = WideImpala((32, 40, 3), 16, 2, is_pooled=True)
+    encoder.initialise(torch.Generator().manual_seed(0))
+    obs = pictures(2, 32, 40, 3)
+    x = obs.permute(0, 3, 1, 2).float() / 255
+    for stage in encoder.stages:
+        x = stage(x)
+    assert x.shape == (2, 64, 4, 5)
+    mean = torch.stack([x[:, :, i, j].clamp(min=0) for i in range(4) for j in range(5)]).sum(0) / 20
+    torch.testing.assert_close(encoder(obs), F.relu(encoder.linear(mean)))
+
+
+@pytest.mark.parametrize(
+    ("options", "channels", "inputs"),
+    [
+        ({"encoder": "impala", "width": 2}, [32, 64, 64], 64 * 64),
+        ({"encoder": "impoola"}, [16, 32, 32], 32),
+        ({"encoder": "impoola", "width": 3}, [48, 96, 96], 96),
+    ],
+)
+def test_channels_and_what_the_linear_layer_reads(options: dict[str, object], channels: list[int], inputs: int):
+    with torch.device("meta"):
+        encoder = make_encoder(PROCGEN, NetworkConfig(**options))  # type: ignore[arg-type]
+    assert isinstance(encoder, WideImpala)
+    assert [stage.conv.out_channels for stage in encoder.stages] == channels
+    assert encoder.linear.in_features == inputs and encoder.linear.out_features == 256
+
+
+def test_the_standard_encoder_stays_the_standard_class():
+    """Fast paths know ImpalaEncoder; nothing else may pass for it."""
+    with torch.device("meta"):
+        assert type(make_encoder(PROCGEN, NetworkConfig())) is ImpalaEncoder
+        assert type(make_encoder(PROCGEN, NetworkConfig(encoder="impala"))) is ImpalaEncoder
+        assert type(make_encoder(PROCGEN, NetworkConfig(encoder="conv"))) is ConvEncoder
+    assert not issubclass(WideImpala, ImpalaEncoder) and not issubclass(DeepEncoder, ImpalaEncoder)
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_policy_of_any_kind_takes_them(memory: str):
+    spec = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
+    config = NetworkConfig(encoder="impoola", width=2, features=8, extra_layers=1, memory=memory)  # type: ignore[arg-type]
+    policy = make_policy(spec, config, torch.Generator().manual_seed(0), CPU)
+    first, state = torch.zeros(3, 2, dtype=torch.bool), torch.zeros(2, policy.state_size)
+    output = policy(pictures(3, 2, 11, 11, 3), first, state)
+    output.logits.sum().backward()
+    assert output.logits.shape == (3, 2, 5) and output.value.shape == (3, 2)
+    gradients = {name: parameter.grad for name, parameter in policy.named_parameters()}
+    assert gradients["encoder.encoder.stages.0.conv.weight"].any()
+
+
+def test_what_does_not_fit_is_refused():
+    vector = EnvSpec("gymnasium:CartPole-v1", (4,), "float32", 2)
+    with pytest.raises(InputError, match=r"--encoder is impoola but gymnasium:CartPole-v1 .* accepted: small"):
+        make_encoder(vector, NetworkConfig(encoder="impoola"))
+    for encoder in ("conv", "small"):
+        with pytest.raises(InputError, match=f"--width is 2 but the encoder is {encoder}; accepted: 1"):
+            make_encoder(PROCGEN, NetworkConfig(encoder=encoder, width=2))  # type: ignore[arg-type]
+
+
+def test_extra_layers_come_after_the_encoder():
+    """LEEP's members: 757,840 parameters for ProcGen, as counted in the original."""
+    config = NetworkConfig(extra_layers=2)
+    policy = make_policy(PROCGEN, config, torch.Generator().manual_seed(0), CPU)
+    assert sum(parameter.numel() for parameter in policy.parameters()) == 757_840
+    deep = policy.encoder
+    assert isinstance(deep, DeepEncoder)
+    for layer in deep.layers:
+        torch.testing.assert_close(layer.weight @ layer.weight.T, torch.eye(256), atol=1e-4, rtol=0)
+    obs = pictures(2, 64, 64, 3)
+    with torch.no_grad():
+        x = deep.encoder(obs)
+        for layer in deep.layers:
+            x = (x @ layer.weight.T + layer.bias).clamp(min=0)
+        torch.testing.assert_close(deep(obs), x)
+
+
+def test_a_plain_copy_undoes_what_training_put_in():
+    config = NetworkConfig(encoder="impoola", features=8, extra_layers=1, memory="gru")
+    policy = make_policy(EnvSpec("toy", (32, 32, 3), "uint8", 4), config, torch.Generator().manual_seed(0), CPU)
+    policy.encoder.encode = lambda obs: torch.zeros(len(obs), 8)
+    policy.encoder.encoder.is_bfloat16 = True
+    policy.memory.scan = lambda x, first, state: torch.zeros_like(x)
+    obs, first, state = pictures(2, 1, 32, 32, 3), torch.zeros(2, 1, dtype=torch.bool), torch.zeros(1, 8)
+    plain = plain_copy(policy)
+    assert not policy(obs, first, state).value.any() and plain(obs, first, state).value.any()
+    assert not plain.encoder.encoder.is_bfloat16 and not plain.training

@@ -1,0 +1,173 @@
+"""DAAC, IDAAC and PPG as learners: exact resuming, neighbours, members of ensembles, and that they learn."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import expgen
+from expgen.agents.agent import UniformAgent
+from expgen.agents.consensus import ConsensusAgent
+from expgen.envs.library import is_installed
+from expgen.evaluation.scores import read_scores
+from expgen.experiments.load import load_policy
+from expgen.experiments.plan import build_learner, plans_of
+from expgen.experiments.run import make_config
+from expgen.experiments.run_folder import RunFolder
+from expgen.training.checkpoint import latest_checkpoint
+from expgen.training.learner import Diverged, Learner
+from expgen.training.resources import Resources
+
+# Phases that come often enough for a few updates to hold several of each, at odds with where the runs are cut.
+PHASIC: dict[str, dict[str, Any]] = {
+    "daac": {"value_epochs": 2, "value_every": 2},
+    "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3},
+    "ppg": {"policy_phases": 3, "aux_epochs": 2},
+}
+CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
+
+
+def small_learner(small: Any, resources: Resources = CPU, **changes: Any) -> Learner:
+    settings = {name: value for name, value in small.settings.items() if name != "device"}
+    config = make_config(**{**settings, "steps": 4 * small.update_steps, **changes})
+    return build_learner(config, plans_of(config)[0], resources)
+
+
+def train_cut(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **settings: Any) -> None:
+    """The same run in several sittings, each started from its checkpoint by a new learner."""
+    for cut in cuts:
+        stops = iter([False] * cut + [True])
+        small.train(run, updates, **settings, resume=True, should_stop=stops.__next__)
+    assert small.train(run, updates, **settings, resume=True).is_complete
+
+
+@pytest.mark.parametrize("algo", PHASIC)
+def test_interrupted_anywhere_it_ends_the_same(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+    settings = {"algo": algo, **PHASIC[algo]}
+    small.train(tmp_path / "whole", 7, **settings)
+    train_cut(small, tmp_path / "cut", 7, (1, 1, 2, 1), **settings)
+    assert small.facts(tmp_path / "cut")["updates"] == 7
+    assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "cut"))
+
+
+@pytest.mark.parametrize("algo", PHASIC)
+def test_weights_do_not_depend_on_who_trains_beside(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+    settings = {"algo": algo, **PHASIC[algo]}
+    small.train(tmp_path / "alone", 4, **settings)
+    small.train(tmp_path / "two", 4, **settings, members=2, eval_every=small.update_steps)
+    assert equal(small.state(tmp_path / "alone"), small.state(tmp_path / "two"))
+    assert not equal(small.weights(tmp_path / "alone"), small.weights(tmp_path / "two", "member1"))
+    assert len(read_scores(tmp_path / "two" / "scores.csv")) == 4
+
+
+@pytest.mark.procgen
+@pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
+@pytest.mark.parametrize("algo", PHASIC)
+def test_a_procgen_run_resumes_exactly(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+    tiny = {"env": "procgen:bigfish", "envs": 2, "rollout_steps": 8, "features": 8, "value_every": 2}
+    settings = {**tiny, "steps": 48, "algo": algo, **PHASIC[algo]}
+    settings = {name: value for name, value in settings.items() if name != "value_every" or algo != "ppg"}
+    small.train(tmp_path / "whole", **settings)
+    train_cut(small, tmp_path / "cut", 1, (2,), **settings)
+    assert small.facts(tmp_path / "cut")["updates"] == 3
+    assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "cut"))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("algo", PHASIC)
+def test_on_a_gpu_both_networks_have_the_fast_encoder(algo: str, small: Any):
+    picture = {"options": {"max_cells": 20}, "encoder": "impala", "algo": algo, **PHASIC[algo]}
+    learner = small_learner(small, dataclasses.replace(CPU, device=torch.device("cuda")), **picture)
+    networks = (learner.algorithm.policy, learner.algorithm.value_network)  # type: ignore[attr-defined]
+    assert all(network.encode != network.encoder.forward for network in networks)
+    for _ in range(4):
+        list(learner.iterate())
+    assert all(parameter.isfinite().all() for network in networks for parameter in network.parameters())
+    learner.close()
+
+
+def test_a_checkpoint_of_ppg_holds_no_observations(small: Any, tmp_path: Path):
+    small.train(tmp_path, 5, algo="ppg", policy_phases=32)
+    state, spec = small.state(tmp_path), RunFolder(tmp_path).read_config()[1]
+    assert state["history.action"].shape == (5, 16, 8)
+    assert all(tuple(tensor.shape[-3:]) != tuple(spec.obs_shape) for tensor in state.values())
+
+
+def test_a_resumed_ppg_run_sees_its_history_again(small: Any, tmp_path: Path):
+    learners = [small_learner(small, algo="ppg", policy_phases=9) for _ in range(2)]
+    for _ in range(2):
+        list(learners[0].iterate())
+    learners[0].save(tmp_path)
+    checkpoint = latest_checkpoint(tmp_path)
+    assert checkpoint is not None
+    learners[1].resume(checkpoint)
+    for learner in learners:
+        list(learner.iterate())
+    one, other = (learner.algorithm.history for learner in learners)  # type: ignore[attr-defined]
+    assert one.count == other.count == 3 and torch.equal(one.obs[:3], other.obs[:3]) and one.obs.any()
+
+
+@pytest.mark.parametrize("algo", PHASIC)
+def test_a_value_gradient_that_overflows_is_noticed_before_it_is_saved(algo: str, small: Any, tmp_path: Path):
+    learner = small_learner(small, algo=algo)
+    learner.algorithm.value_network.value_head.weight.data.fill_(torch.inf)  # type: ignore[attr-defined]
+    with pytest.raises(Diverged, match=r"member0 diverged at 128 steps: its .*loss is"):
+        list(learner.iterate())
+
+
+def test_at_test_time_the_policy_network_is_all_there_is(small: Any, tmp_path: Path):
+    ppo = small.train(tmp_path / "ppo", 1)
+    names = set(load_policy(ppo.folder, "member0")[0].state_dict())
+    for algo in PHASIC:
+        run = small.train(tmp_path / algo, 2, algo=algo)
+        policy, _ = load_policy(run.folder, "member0")
+        assert set(policy.state_dict()) == names  # the very network PPO trains, so that it fits wherever that does
+        obs = expgen.make_env("minimaze", levels=20, num_envs=3).observe()
+        assert expgen.load_agent(tmp_path / algo).act(obs.obs, obs.first).shape == (3,)
+
+
+@pytest.mark.parametrize("algo", ["expgen-idaac", "expgen-ppg"])
+def test_any_algorithms_policies_are_members(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+    """Trained as one population or adopted from runs of their own, with an explorer trained once."""
+    part = {"features": 16, "minibatches": 2, "epochs": 1, "rollout_steps": 16, "steps": 2 * small.update_steps}
+    explorer = {f"explorer_{name}": value for name, value in part.items()}
+    member = algo.removeprefix("expgen-")
+    small.train(tmp_path / "members", 2, algo=member, members=2)
+    small.train(tmp_path / "explorer", 2, algo="maxent")
+    settings = {"algo": algo, "members": 3, "eval_every": 10**6, **explorer}
+    small.train(tmp_path / "whole", 2, **settings, adopt=[tmp_path / "members", tmp_path / "explorer"])
+    assert equal(small.weights(tmp_path / "whole", "member1"), small.weights(tmp_path / "members", "member1"))
+    assert equal(small.weights(tmp_path / "whole", "explorer"), small.weights(tmp_path / "explorer"))
+    rows = read_scores(tmp_path / "whole" / "scores.csv")
+    assert {row.algorithm for row in rows} >= {member, algo}
+    agent = expgen.load_agent(tmp_path / "whole")
+    assert isinstance(agent, ConsensusAgent)
+    obs = expgen.make_env("minimaze", levels=20, num_envs=4).observe()
+    assert agent.act(obs.obs, obs.first).dtype == np.int32
+
+
+# A corridor or two: ten levels of at most 3 × 3 cells and just enough time for who knows the way.
+LESSON = {
+    "levels": "10", "envs": 16, "rollout_steps": 32, "minibatches": 4, "features": 64, "learning_rate": 3e-3,
+    "gamma": 0.95, "options": {"max_cells": 3, "time_limit": 14, "texture": 0, "num_themes": 1}, "eval_every": 0,
+}  # fmt: skip
+LESSONS: dict[str, dict[str, Any]] = {
+    "daac": {"steps": 40 * 512, "value_epochs": 2},
+    "idaac": {"steps": 40 * 512, "value_epochs": 2},
+    "ppg": {"steps": 40 * 512, "policy_phases": 8, "aux_epochs": 2, "aux_columns": 16, "aux_learning_rate": 3e-3},
+}
+
+
+@pytest.mark.parametrize("algo", PHASIC)
+def test_it_learns(algo: str, tmp_path: Path):
+    expgen.train(run=tmp_path, algo=algo, preset="laptop", device="cpu", **{**LESSON, **LESSONS[algo]})
+    solved = []
+    for agent in (expgen.load_agent(tmp_path), UniformAgent(5)):
+        env = expgen.make_env("minimaze", levels=10, num_envs=16, seed=1, **LESSON["options"])
+        solved.append(expgen.evaluate(agent, env, episodes=300).solved_rate)
+    assert solved[0] > solved[1] + 0.3, solved
