@@ -81,7 +81,8 @@ class ScoreTable:
     def final(self, method: Method, game: str, split: Split, measure: str = RETURN) -> list[Entry]:
         """One row per run: of its most steps, the last that was written.
 
-        Scores on all unseen levels come before scores on a hand-picked few of them.
+        Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
+        curve, which have no interval.
         """
         rows = self._at.get((method, game, split, measure), [])
         if split == "test" and any(entry.row.levels == "all" for entry in rows):
@@ -89,7 +90,7 @@ class ScoreTable:
         best: dict[tuple[int, int], Entry] = {}
         for entry in rows:
             known = best.get(entry.run)
-            if known is None or entry.row.env_steps >= known.row.env_steps:
+            if known is None or _weight(entry.row) >= _weight(known.row):
                 best[entry.run] = entry
         return [best[run] for run in sorted(best)]
 
@@ -163,6 +164,10 @@ class ScoreTable:
         for entry in self._at.get((method, game, split, measure), []):
             points.setdefault(entry.run, {})[entry.row.env_steps] = entry.row.mean_return
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
+
+
+def _weight(row: Score) -> tuple[bool, int]:
+    return not math.isnan(row.ci_low), row.env_steps
 
 
 _SPLITS: tuple[Split, Split] = ("train", "test")

@@ -43,6 +43,13 @@ def test_a_run_counts_once_with_its_most_steps_and_last_evaluation():
     assert cell.estimate.value == 5.5 and cell.over == "runs"
 
 
+def test_an_evaluation_comes_before_a_curve_s_last_point():
+    nan = float("nan")
+    rows = [make_row(mean=5), make_row(mean=9, ci_low=nan, ci_high=nan, steps=26_000_000)]
+    assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 5
+    assert make_table(rows[1:]).cell(Method("ppo"), "maze", "test").estimate.value == 9
+
+
 def test_each_leader_is_a_run():
     rows = [make_row("expgen", agent="expgen", mean=8), make_row("expgen", agent="expgen leader=1", mean=6)]
     assert make_table(rows).cell(Method("expgen"), "maze", "test").estimate.value == 7
