@@ -10,9 +10,11 @@ VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
     "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
     "tune": "pick an ensemble's quorum and alpha on training levels that the voting members never saw",
+    "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
+    "report": "score files as one page: tables beside the paper's, statistics, figures",
+    "reproduce": "the paper's tables and figures by name: train, score, report",
     "agents": "list the agents that ship with the package, their scores and where they come from",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
-    "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 

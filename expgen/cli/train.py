@@ -27,8 +27,8 @@ def main(argv: Sequence[str]) -> int:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         RunFolder(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    with _StopSignals() as signals:
-        watch = _Watch()
+    with StopSignals() as signals:
+        watch = Watch()
         try:
             result = train(**arguments, on_row=watch.row, on_start=watch.start, should_stop=signals.arrived)
         finally:
@@ -94,7 +94,7 @@ def _parser(algo: str) -> Parser:
     return parser
 
 
-class _Watch:
+class Watch:
     """Progress, once the run says how long it is."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _Watch:
             self.progress.close()
 
 
-class _StopSignals:
+class StopSignals:
     """Ctrl-C and SIGTERM ask for a stop at the next checkpoint; a second one stops at once."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _StopSignals:
         self.number = number
         print("expgen: stopping after the rollout under way; again to stop at once", file=sys.stderr)
 
-    def __enter__(self) -> "_StopSignals":
+    def __enter__(self) -> "StopSignals":
         for number in (signal.SIGINT, signal.SIGTERM):
             self.before[number] = signal.signal(number, self._handle)
         return self

@@ -31,9 +31,7 @@ OURS = ("num_envs", "batch_size", "num_threads", "seed", "env_seed", "num_levels
 class EnvpoolEnv:
     """`num_envs` games of one EnvPool task on `threads` threads; `options` are fields of the task's own config."""
 
-    def __init__(
-        self, task: str, levels: LevelSet, num_envs: int, seed: int, threads: int, options: Mapping[str, Any]
-    ):
+    def __init__(self, task: str, levels: LevelSet, num_envs: int, seed: int, threads: int, options: Mapping[str, Any]):
         name = f"envpool:{task}"
         self._pool = _make(name, task, levels, num_envs, seed, threads, options)
         self._layout = obs_layout(name, self._pool.observation_space)

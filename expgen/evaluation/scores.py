@@ -51,9 +51,7 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
             writer.writerow(COLUMNS)
         else:
             _check_header(path)
-        for score in scores:
-            row = dataclasses.astuple(score)
-            writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in row)
+        writer.writerows(map(_cells, scores))
         with open(path, "a", newline="") as file:
             file.write(text.getvalue())
     except OSError as error:
@@ -61,6 +59,17 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
             with contextlib.suppress(OSError):
                 os.truncate(path, size)
         raise InputError(f"cannot write {path}: {error.strerror}; accepted: a file in a writable folder") from None
+
+
+def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:
+    """A whole score file: the header and `scores`."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(map(_cells, scores))
+
+
+def _cells(score: Score) -> list[object]:
+    return [f"{value:.6g}" if isinstance(value, float) else value for value in dataclasses.astuple(score)]
 
 
 def _check_header(path: Path) -> None:

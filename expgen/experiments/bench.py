@@ -48,7 +48,7 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
     yield row("rollout", 1, phases[Phase.COLLECT])
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
-        yield row("training", count, _training_rate(config, count, plan_resources(device, count), seconds))
+        yield row("training", count, training_rate(config, count, plan_resources(device, count), seconds))
 
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
@@ -91,7 +91,7 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
     return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
 
 
-def _training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
+def training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
     """Whole training steps of `count` learners in one pipeline."""
     plans = plans_of(dataclasses.replace(config, members=count))[:count]
     learners = [build_learner(config, plan, resources) for plan in plans]

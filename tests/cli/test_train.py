@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from expgen.algorithms.algorithm import RECIPES
-from expgen.cli.train import _StopSignals
+from expgen.cli.train import StopSignals
 from expgen.envs.library import is_installed
 from expgen.experiments.config import default_config, parts_of
 from expgen.experiments.run_folder import RunFolder
@@ -168,7 +168,7 @@ def test_bad_options_of_procgen_are_one_line(small: Any, refused: Callable[..., 
 
 def test_a_second_signal_stops_at_once_and_handlers_are_given_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with _StopSignals() as signals:
+    with StopSignals() as signals:
         assert not signals.arrived()
         os.kill(os.getpid(), signal.SIGTERM)
         assert signals.arrived() and signals.number == signal.SIGTERM

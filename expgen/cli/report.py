@@ -1,0 +1,56 @@
+"""expgen report SCORES…: tables beside the paper's, statistics and figures, in one page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from expgen.cli.flags import Parser, whole_number
+from expgen.errors import InputError
+from expgen.evaluation.normalize import ConstantSet
+from expgen.evaluation.scores import Score
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, read, write, say where."""
+    parser = Parser(prog="expgen report", allow_abbrev=False, description="Score files as one page.")
+    parser.add_argument(
+        "scores", metavar="SCORES", nargs="+", type=Path, help="a score file, a run folder (with its curves), or a "
+        "folder that holds some",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where report.html and its parts go")
+    parser.add_argument("--title", default="Scores", help="the page's heading")
+    parser.add_argument(
+        "--constants", choices=get_args(ConstantSet), default="easy",
+        help="normalisation: the paper's (easy, hard) or those of rliable's notebook (default easy)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resamples", type=whole_number, default=2000, help="of every bootstrap (default 2000; the paper: 50000 for "
+        "aggregate metrics)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--episodes", nargs="+", type=Path, default=[], metavar="FILE", help="films to carry: .mp4, .gif, .png, .html"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.resamples < 1:
+        raise InputError(f"--resamples is {arguments.resamples}; accepted: 1 or more")
+    from expgen.report.score_table import ScoreTable, as_entries
+    from expgen.report.write import write_report
+
+    rows = [row for path in arguments.scores for row in _rows(path)]
+    table = ScoreTable(as_entries(rows, arguments.scores), arguments.constants, arguments.resamples)
+    page = write_report(table, arguments.out, arguments.title, episodes=arguments.episodes)
+    print(f"done: {page}  (tables/, figures/ beside it)")
+    return 0
+
+
+def _rows(path: Path) -> list[tuple[Score, str, int]]:
+    """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
+    from expgen.experiments.curves import curve_rows
+    from expgen.experiments.run_folder import RunFolder
+    from expgen.report.score_table import rows_of
+
+    if not path.is_dir():
+        return rows_of(path)
+    runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]
+    curves = [(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
+    return curves + [row for file in sorted(path.rglob("scores.csv")) for row in rows_of(file)]

@@ -1,0 +1,114 @@
+"""expgen reproduce NAME: a table or figure of the paper, from training to the report."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from expgen.cli.flags import Parser
+from expgen.errors import InputError, check_choice
+from expgen.paper import numbers
+from expgen.paper.exhibits import EXHIBITS, exhibit
+
+ALL = "all"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, then list, or run and report."""
+    from expgen.reproduce.engine import ENGINES
+    from expgen.reproduce.scale import SCALES
+
+    parser = Parser(
+        prog="expgen reproduce",
+        allow_abbrev=False,
+        description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
+        epilog="smoke and laptop play the built-in maze in place of ProcGen's games; paper plays ProcGen.",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="*", help="a table or figure (see --list), some, or all")
+    parser.add_argument(
+        "--list", action="store_true", help="every name: what it is, jobs, steps, hours on this machine"
+    )
+    parser.add_argument("--scale", choices=tuple(SCALES), default="laptop", help="how much of it (default laptop)")
+    parser.add_argument("--engine", choices=tuple(ENGINES), default="local", help="where jobs run (default local)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)")
+    parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    arguments = parser.parse_args(argv)
+    names = _names(arguments.name, arguments.list)
+    games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
+        arguments.games) else None  # fmt: skip
+    if arguments.list:
+        return _list(names, arguments.scale, games, arguments.device)
+    return _run(names, arguments.scale, arguments.engine, arguments.out, games, arguments.device)
+
+
+def _names(given: Sequence[str], is_list: bool) -> list[str]:
+    if ALL in given or (is_list and not given):
+        return list(EXHIBITS)
+    if not given:
+        raise InputError(f"NAME is missing; accepted: all, {', '.join(EXHIBITS)}")
+    return [exhibit(name).name for name in dict.fromkeys(given)]
+
+
+def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, device: str) -> int:
+    from expgen.reproduce.estimate import Estimator
+    from expgen.reproduce.jobs import jobs_of
+    from expgen.reproduce.scale import SCALES
+
+    scale, estimator = SCALES[scale_name], Estimator(device)
+    print(f"{'name':<10}  {'jobs':>5}  {'steps':>15}  {'hours':>9}  what ({scale_name} scale)")
+    refused: dict[str, None] = {}
+    for name in names:
+        effort = estimator.effort(jobs_of([name], scale, games))
+        hours = "?" if effort.hours is None else f"{effort.hours:,.2f}" if effort.hours < 10 else f"{effort.hours:,.0f}"
+        note = " (some jobs refused)" if effort.refused else ""
+        print(
+            f"{name:<10}  {effort.jobs:>5}  {effort.steps:>15,}  {hours:>9}  {EXHIBITS[name].shows}{note}", flush=True
+        )
+        refused |= dict.fromkeys(effort.refused)
+    for line in refused:
+        print(f"refused: {line}")
+    print("Tables and figures share runs; one --out keeps them. Hours: training at the rate measured here just now.")
+    return 0
+
+
+def _run(
+    names: Sequence[str], scale_name: str, engine: str, out: Path | None, games: Sequence[str] | None, device: str
+) -> int:
+    from expgen.cli.train import StopSignals, Watch
+    from expgen.reproduce.job import JobResult
+    from expgen.reproduce.reproduce import reproduce
+    from expgen.reproduce.scale import SCALES
+    from expgen.reproduce.work import Watcher
+
+    def told(result: JobResult) -> None:
+        watch.close()
+        line = f"{result.job.name}: {result.status}"
+        line += f": {result.message}" if result.message else ""
+        line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
+        print(line, file=sys.stderr, flush=True)
+
+    with StopSignals() as signals:
+        watch = Watch()
+        watcher = Watcher(watch.start, watch.row, signals.arrived)
+        try:
+            page, complaints = reproduce(
+                names,
+                SCALES[scale_name],
+                out or Path("reproduction") / scale_name,
+                engine,
+                games,
+                device,
+                watcher,
+                told,
+            )
+        finally:
+            watch.close()
+    if signals.number is not None:
+        print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
+        return 128 + signals.number
+    if page is not None:
+        print(f"done: {page}")
+    if complaints:
+        print(f"expgen: {len(complaints)} of the parts could not be had: {complaints[0]}", file=sys.stderr)
+        return 1
+    return 0

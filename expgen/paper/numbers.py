@@ -1,0 +1,101 @@
+"""The numbers printed in the paper, from the CSV files beside this one."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean ± standard deviation over runs."""
+
+    mean: float
+    std: float
+    runs: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % for the mean, by Student's t: all that a printed mean and standard deviation allow."""
+        half = _T_975[self.runs] * self.std / self.runs**0.5
+        return self.mean - half, self.mean + half
+
+
+_T_975 = {
+    3: 4.303,
+    4: 3.182,
+    8: 2.365,
+    10: 2.262,
+}  # 97.5 % quantile of Student's t, by runs: runs − 1 degrees of freedom
+RUNS = {"25m": 10, "50m": 8, "ablation_maze": 10, "ensemble_size": 10, "norm_l0_l2": 10, "knn": 3}  # by table's caption
+# The paper's columns, by our algorithms' names.
+METHODS = {
+    "ppo": "PPO", "plr": "PLR", "ucb-drac": "UCB-DrAC", "ppg": "PPG", "idaac": "IDAAC", "leep": "LEEP",
+    "expgen": "ExpGen-PPO", "expgen-idaac": "ExpGen-IDAAC",
+}  # fmt: skip
+
+
+@cache
+def rows(table: str) -> tuple[Row, ...]:
+    """The rows of `expgen/paper/TABLE.csv`."""
+    text = (resources.files("expgen.paper") / f"{table}.csv").read_text(encoding="utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
+
+
+@cache
+def games() -> tuple[str, ...]:
+    """The sixteen games in the order of the paper's tables."""
+    return tuple(dict.fromkeys(row["game"] for row in rows("test_25m")))
+
+
+@cache
+def scores(split: str, budget: str = "25m") -> dict[tuple[str, str], Cell]:
+    """Tables 1 and 2 (`25m`), 8 and 9 (`50m`): cells by (our algorithm's name, game)."""
+    ours = {method: algorithm for algorithm, method in METHODS.items()}
+    return {(ours[row["method"]], row["game"]): _cell(row, RUNS[budget]) for row in rows(f"{split}_{budget}")}
+
+
+def _cell(row: Row, runs: int) -> Cell:
+    return Cell(float(row["mean"]), float(row["std"]), runs)
+
+
+@cache
+def ablation() -> dict[tuple[str, str], Cell]:
+    """Table 10, by (the paper's name of the variant, split)."""
+    return {(row["algorithm"], row["split"]): _cell(row, RUNS["ablation_maze"]) for row in rows("ablation_maze")}
+
+
+@cache
+def ensemble_sizes() -> dict[int, Cell]:
+    """Table 5: test scores on Maze by ensemble size."""
+    return {int(row["ensemble_size"]): _cell(row, RUNS["ensemble_size"]) for row in rows("ensemble_size")}
+
+
+@cache
+def norms() -> dict[tuple[str, str, str], Cell]:
+    """Tables 11 and 12, by (`ExpGen-L0`, `ExpGen-L2` or `PPO`, game, split)."""
+    return {(row["method"], row["game"], row["split"]): _cell(row, RUNS["norm_l0_l2"]) for row in rows("norm_l0_l2")}
+
+
+@cache
+def neighbor_ranks() -> dict[int, dict[str, Cell]]:
+    """Table 7, by k_NN: cells `maxent_train`, `maxent_test` (intrinsic returns) and `expgen_test`."""
+    names = ("maxent_train", "maxent_test", "expgen_test")
+    return {
+        int(row["k_nn"]): {
+            name: Cell(float(row[f"{name}_mean"]), float(row[f"{name}_std"]), RUNS["knn"]) for name in names
+        }
+        for row in rows("knn")
+    }
+
+
+@cache
+def gaps() -> dict[tuple[str, str], float]:
+    """Generalisation gaps in the text of Section 4.2, as shares, by (`maxent` or `ppo`, game); 200 levels."""
+    return {
+        (algorithm, row["game"]): float(row[f"{algorithm}_gap_pct"]) / 100
+        for row in rows("gaps_200_levels")
+        for algorithm in ("maxent", "ppo")
+    }

@@ -1,0 +1,109 @@
+"""Variants of ExpGen: Tables 4, 5, 10, 11 and 12, and every setting that has a score."""
+
+from expgen.evaluation.scores import Split
+from expgen.paper import numbers
+from expgen.report.lines import settings_line
+from expgen.report.methods import Method
+from expgen.report.score_sections import NOTE, beside_paper
+from expgen.report.score_table import ScoreTable
+from expgen.report.section import Section
+from expgen.report.tables import Table, TableCell, number_cell, percent_cell
+
+BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap")
+
+
+def ablation_section(table: ScoreTable) -> Section | None:
+    """Table 10."""
+    variants = {
+        "ExpGen": Method("expgen"),
+        "Ensemble + random": Method("expgen", (("fallback", "random"),)),
+        "LEEP": Method("leep"),
+        "PPO + GRU": Method("ppo-gru"),
+        "PPO": Method("ppo"),
+    }
+    result = Table(
+        "table-10", "ExpGen without its explorer, and single policies.", ("game", "method", "split", *BESIDE)
+    )
+    for game in table.games([variants["Ensemble + random"]]):
+        for name, method in variants.items():
+            for split in _SPLITS:
+                if (cell := table.cell(method, game, split)) is not None:
+                    paper = numbers.ablation().get((name, split)) if game == "maze" else None
+                    result.add(game, name, split, *beside_paper(cell, paper))
+    return Section("table-10", NOTE, (result,)) if result.rows else None
+
+
+def ensemble_size_section(table: ScoreTable) -> Section | None:
+    """Table 5: the quorum shrinks with the ensemble, in proportion."""
+    sized = {m: int(m.setting("ensemble_size")) for m in table.methods() if m.setting("ensemble_size")}
+    sized = {m: size for m, size in sized.items() if m.has_only("ensemble_size", "min_agree")}
+    result = Table("table-5", "ExpGen's test score by ensemble size.", ("game", "members", *BESIDE))
+    figures = []
+    for game in table.games(sized):
+        cells = {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
+        paper = numbers.ensemble_sizes() if game == "maze" else {}
+        for size in sorted(cells):
+            result.add(game, number_cell(size, 0), *beside_paper(cells[size], paper.get(size)))
+        points = {float(size): cell.estimate for size, cell in cells.items()}
+        quoted = {float(size): cell.mean for size, cell in paper.items()}
+        figure = settings_line(points, quoted, "members of the ensemble", f"test return, {game}")
+        figures.append((f"Test return on {game} against ensemble size", figure))
+    return Section("table-5", NOTE, (result,), tuple(figures)) if result.rows else None
+
+
+def quorum_section(table: ScoreTable) -> Section | None:
+    """Table 4: which quorum does best, beside the one in the paper."""
+    asked = {m: int(m.setting("min_agree")) for m in table.methods() if m.setting("min_agree")}
+    asked = {m: quorum for m, quorum in asked.items() if m.algorithm == "expgen" and m.has_only("min_agree")}
+    chosen = {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")}
+    result = Table("table-4", "ExpGen's test score by quorum k; best in bold.",
+                   ("game", "k", "mean", "95 % interval", "runs", "steps", "the paper's k"))  # fmt: skip
+    for game in table.games(asked):
+        cells = {quorum: c for m, quorum in asked.items() if (c := table.cell(m, game, "test")) is not None}
+        best = max((cell.estimate.value for cell in cells.values()), default=None)
+        for quorum, cell in sorted(cells.items()):
+            mean, *rest = beside_paper(cell, None)[:4]
+            mean = TableCell(mean.text, mean.sort, mean.entries, bold=mean.sort == best)
+            result.add(game, number_cell(quorum, 0), mean, *rest, "this" if chosen.get(game) == quorum else "")
+    note = "Bold is the best on these test levels: choosing by it would be choosing on unseen levels."
+    return Section("table-4", note, (result,)) if result.rows else None
+
+
+def norm_section(table: ScoreTable, name: str, split: Split) -> Section | None:
+    """Tables 11 and 12."""
+    variants = {
+        "ExpGen-L0": Method("expgen", (("distance", "l0"),)),
+        "ExpGen-L2": Method("expgen"),
+        "PPO": Method("ppo"),
+    }
+    result = Table(name, f"ExpGen's {split} score by the norm of its explorer's reward.", ("game", "method", *BESIDE))
+    for game in table.games([variants["ExpGen-L0"]]):
+        for label, method in variants.items():
+            if (cell := table.cell(method, game, split)) is not None:
+                result.add(game, label, *beside_paper(cell, numbers.norms().get((label, game, split))))
+    return Section(name, NOTE, (result,)) if result.rows else None
+
+
+def every_setting(table: ScoreTable) -> Section | None:
+    """Train, test and gap of everything that was scored."""
+    columns = ("game", "method", "train", "test", "95 % interval", "runs", "gap", "solved, test", "steps")
+    result = Table("everything", "All methods and settings.", columns)
+    for method in table.methods():
+        for game in table.games([method]):
+            train, test = (table.cell(method, game, split) for split in _SPLITS)
+            shown = test or train
+            if shown is None:
+                continue
+            gap = table.gap(method, game)
+            mean, interval, runs, steps = beside_paper(shown, None)[:4]
+            solved = [entry.row.solved_rate for entry in test.entries] if test else []
+            result.add(
+                game, method.label, number_cell(train.estimate.value, 2, train.entries) if train else "–",
+                mean if test else "–", interval if test else "–", runs, percent_cell(gap.value) if gap else "–",
+                percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
+            )  # fmt: skip
+    note = "Means over runs; the interval is that of the test score. Gap: (R_train − R_test) / R_train."
+    return Section("everything", note, (result,), heading="Every method and setting") if result.rows else None
+
+
+_SPLITS: tuple[Split, Split] = ("train", "test")

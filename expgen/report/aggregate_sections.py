@@ -1,0 +1,98 @@
+"""All games together: Figures 6 and 7, by rliable."""
+
+import numpy as np
+
+from expgen.paper import numbers
+from expgen.report.bars import aggregate_metrics, distributions
+from expgen.report.methods import Method
+from expgen.report.score_table import ScoreTable
+from expgen.report.section import Section, sentence
+from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
+from expgen.report.tables import Table, TableCell, number_cell
+
+REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
+NOT_COMPARED = ("maxent", "random")  # they are not out for reward
+
+
+def _compared(table: ScoreTable) -> tuple[list[Method], list[str]]:
+    plain = [m for m in table.methods() if m.has_only() and m.algorithm not in NOT_COMPARED]
+    return table.comparable(plain)
+
+
+def distribution_section(table: ScoreTable) -> Section | None:
+    """Figure 6."""
+    methods, games = _compared(table)
+    if len(methods) < 2:
+        return None
+    scores = table.matrix(methods, games)
+    tau = np.linspace(0, 1, 101)
+    by_label = {method.label: scores[method] for method in methods}
+    found = score_distribution(by_label, tau, table.resamples)
+    reference = next((m for name in REFERENCE for m in methods if m.algorithm == name), methods[-1])
+    improvement = {
+        (reference, other): probability_of_improvement(scores[reference], scores[other], table.resamples)
+        for other in reversed(methods)
+        if other != reference
+    }
+    figure = distributions({method: found[method.label] for method in methods}, tau, improvement)
+    result = Table("figure-6", "Probability that a run of X scores above a run of Y, averaged over games.",
+                   ("X", "Y", "P(X > Y)", "95 % interval"))  # fmt: skip
+    for (one, other), estimate in improvement.items():
+        runs = min(len(scores[one]), len(scores[other]))
+        result.add(one.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
+    note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
+    return Section("figure-6", note, (result,), (("Score distributions and probability of improvement", figure),))
+
+
+def aggregate_section(table: ScoreTable) -> Section | None:
+    """Figure 7."""
+    methods, games = _compared(table)
+    if not methods:
+        return None
+    scores = table.matrix(methods, games)
+    found = aggregates({method.label: scores[method] for method in methods}, table.resamples)
+    paper = {method: point for method in methods if (point := _paper_point(table, method, games))}
+    caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
+    result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
+    for method in methods:
+        runs = len(scores[method])
+        for metric in METRICS:
+            estimate = found[method.label][metric]
+            quoted = number_cell(paper[method][metric], 3) if method in paper else TableCell("–")
+            cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
+            result.add(method.label, metric, *cells)
+    figure = aggregate_metrics({method: found[method.label] for method in methods}, paper)
+    note = _note(table, methods, games) + (
+        " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
+        " gap are exact, the IQM is that of game means." if paper else ""
+    )  # fmt: skip
+    return Section("figure-7", note, (result,), (("Median, IQM, mean and optimality gap by method", figure),))
+
+
+def _paper_point(table: ScoreTable, method: Method, games: list[str]) -> dict[str, float]:
+    quoted = numbers.scores("test")
+    if not all((method.algorithm, game) in quoted for game in games):
+        return {}
+    row = np.array([[table.normalized(quoted[method.algorithm, game].mean, game) for game in games]])
+    return {metric: estimate.value for metric, estimate in aggregates({"": row}, 2)[""].items()}
+
+
+def _interval(estimate: Estimate, runs: int) -> TableCell:
+    """A bootstrap over one run would say that nothing is uncertain."""
+    if runs < 2:
+        return TableCell("one run")
+    text = f"{estimate.low:.3f} to {estimate.high:.3f}".replace("-", "−")
+    return TableCell(text, estimate.high - estimate.low)
+
+
+def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
+    runs = sorted({len(scores) for scores in table.matrix(methods, games).values()})
+    how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else f"{runs[0]} run{'s' if runs[0] > 1 else ''}"
+    left_out = [
+        m.label for m in table.methods() if m.has_only() and m not in methods and m.algorithm not in NOT_COMPARED
+    ]
+    return (
+        f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {len(games)} "
+        f"game{'s' if len(games) > 1 else ''} ({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
+        + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
+    )

@@ -1,0 +1,159 @@
+"""How well exploring carries over: Figures 4, 10 and 11, Table 7."""
+
+import statistics
+
+from expgen.evaluation.normalize import generalization_gap
+from expgen.evaluation.scores import Split
+from expgen.paper import numbers
+from expgen.report.bars import grouped_bars
+from expgen.report.lines import over_levels
+from expgen.report.methods import RETURN, Method
+from expgen.report.score_sections import beside_paper, interval_cell
+from expgen.report.score_table import ScoreTable
+from expgen.report.section import Section
+from expgen.report.statistics import Estimate
+from expgen.report.tables import Table, TableCell, number_cell, percent_cell
+
+INTRINSIC, ORACLE, SUCCESS = "intrinsic", "oracle", "success"  # measures of an explorer's rows
+SPLITS: tuple[Split, Split] = ("train", "test")
+PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
+GAP_NOTE = "Gap: (R_train − R_test) / R_train; bands and bars are one standard deviation over runs."
+
+
+def _spread(table: ScoreTable, method: Method, game: str, split: Split, measure: str) -> Estimate | None:
+    """Mean ± standard deviation over runs, as these figures show it."""
+    values = [entry.row.mean_return for entry in table.final(method, game, split, measure)]
+    if not values:
+        return None
+    mean, std = statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+    return Estimate(mean, mean - std, mean + std)
+
+
+def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict[str, Method]]]) -> Section | None:
+    """Train and test scores and gaps against the number of training levels, a row of panels per measure.
+
+    `rows` has for each the axis label, the measure, and the methods by what tells their lines apart.
+    """
+    panels: dict[tuple[str, str], dict[str, dict[float, Estimate]]] = {}
+    gaps = Table(
+        name,
+        "Train and test score and gap by number of training levels.",
+        ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap"),
+    )
+    for ylabel, measure, methods in rows:
+        for prefix, plain in methods.items():
+            variants = [m for m in table.methods(measure) if _is_variant(m, plain)]
+            for game in table.games([m for m in variants if m.setting("levels")], measure):
+                lines = panels.setdefault((ylabel, game), {})
+                for method in sorted(variants, key=_levels):
+                    found = {s: e for s in SPLITS if (e := _spread(table, method, game, s, measure)) is not None}
+                    for split, estimate in found.items():
+                        lines.setdefault(f"{split}{prefix}", {})[_levels(method)] = estimate
+                    if gap := table.gap(method, game, measure):
+                        paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == 200 else None
+                        quoted = percent_cell(paper) if paper is not None else TableCell("–")
+                        means = [number_cell(found[split].value, 2, table.final(method, game, split, measure))
+                                 for split in SPLITS]  # fmt: skip
+                        levels = TableCell(f"{_levels(method):g}", _levels(method))
+                        gaps.add(ylabel, game, plain.label, levels, *means, percent_cell(gap.value), quoted)
+    if not panels:
+        return None
+    figure = over_levels(panels, {ylabel: ylabel for ylabel, _, _ in rows})
+    return Section(name, GAP_NOTE, (gaps,), (("Train and test scores against the number of training levels", figure),))
+
+
+def _is_variant(method: Method, plain: Method) -> bool:
+    """Whether `method` is `plain` on any number of training levels."""
+    rest = tuple(pair for pair in method.settings if pair[0] != "levels")
+    return method.algorithm == plain.algorithm and rest == plain.settings
+
+
+def _levels(method: Method) -> float:
+    return float(method.setting("levels", PLAIN_LEVELS))
+
+
+def figure_4(table: ScoreTable) -> Section | None:
+    """Explorer with memory and PPO without."""
+    rows = [("intrinsic return", INTRINSIC, {"": Method("maxent")}), ("return", RETURN, {"": Method("ppo")})]
+    return levels_section(table, "figure-4", rows)
+
+
+def figure_11(table: ScoreTable) -> Section | None:
+    """Both with and without memory; the explorer beside its oracle."""
+    explorers = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
+    rows = [
+        ("share of the oracle's", ORACLE, explorers),
+        ("all of the oracle's", SUCCESS, explorers),
+        ("return", RETURN, {"": Method("ppo"), ", GRU": Method("ppo-gru")}),
+    ]
+    return levels_section(table, "figure-11", rows)
+
+
+def gap_section(table: ScoreTable) -> Section | None:
+    """Figure 10."""
+    who = ((Method("ppo"), RETURN), (Method("maxent"), INTRINSIC))
+    bars: dict[str, dict[Method, Estimate]] = {}
+    result = Table("figure-10", "Generalisation gaps by game.", ("game", "method", "gap", "runs", "paper's text"))
+    for game in table.games([method for method, _ in who]):
+        for method, measure in who:
+            if (gap := table.gap(method, game, measure)) is not None:
+                bars.setdefault(game, {})[method] = gap
+                entries = table.final(method, game, "test", measure)
+                paper = numbers.gaps().get((method.algorithm, game))
+                quoted = percent_cell(paper) if paper is not None else TableCell("–")
+                runs = number_cell(len(entries), 0)
+                result.add(game, method.label, percent_cell(gap.value, 1, entries), runs, quoted)
+    if not bars:
+        return None
+    paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
+    figure = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
+    return Section("figure-10", GAP_NOTE, (result,), (("Bars of generalisation gaps by game", figure),))
+
+
+def neighbor_section(table: ScoreTable) -> Section | None:
+    """Table 7."""
+    caption = "Neighbour rank k_NN of r_I: the explorer's intrinsic return and gap, ExpGen's test score."
+    result = Table("table-7", caption,
+                   ("game", "k_NN", "maxEnt train", "maxEnt test", "gap", "paper's gap", "ExpGen test", "interval",
+                    "paper's ExpGen test"))  # fmt: skip
+    for game in table.games():
+        for rank in range(1, 11):
+            explorer, agent = (_with_rank(name, rank) for name in ("maxent", "expgen"))
+            gap = table.gap(explorer, game, INTRINSIC)
+            score = table.cell(agent, game, "test")
+            if gap is None and (score is None or rank == 2):
+                continue
+            means = [table.cell(explorer, game, split, INTRINSIC) for split in SPLITS]
+            quoted = numbers.neighbor_ranks()[rank] if game == "maze" else None
+            stated = generalization_gap(quoted["maxent_train"].mean, quoted["maxent_test"].mean) if quoted else None
+            result.add(
+                game, number_cell(rank, 0), *(number_cell(c.estimate.value, 1, c.entries) if c else "–" for c in means),
+                percent_cell(gap.value) if gap else "–", percent_cell(stated) if stated is not None else "–",
+                *beside_paper(score, None)[:2] if score else ("–", "–"),
+                TableCell(f"{quoted['expgen_test'].mean} ± {quoted['expgen_test'].std}") if quoted else "–",
+            )  # fmt: skip
+    if len({row[1].text for row in result.rows}) < 2:
+        return None
+    return Section("table-7", "The paper's gaps are recomputed from its means. " + GAP_NOTE, (result,))
+
+
+def _with_rank(algorithm: str, rank: int) -> Method:
+    """The rank is a setting where it is not the default."""
+    return Method(algorithm, () if rank == 2 else (("neighbor_rank", str(rank)),))
+
+
+def exploration_table(table: ScoreTable) -> Section | None:
+    """What every explorer finds, whatever its settings."""
+    columns = ("game", "explorer", "split", "intrinsic return", "interval", "oracle's share", "all of it")
+    result = Table("exploration", "Intrinsic return, and the share of what an oracle finds.", columns)
+    for method in table.methods(INTRINSIC):
+        for game in table.games([method], INTRINSIC):
+            for split in SPLITS:
+                cells = [table.cell(method, game, split, measure) for measure in (INTRINSIC, ORACLE, SUCCESS)]
+                if cells[0] is None:
+                    continue
+                shares = [percent_cell(c.estimate.value, 0, c.entries) if c else TableCell("–") for c in cells[1:]]
+                value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
+                result.add(game, method.label, split, value, interval_cell(cells[0].estimate), *shares)
+    note = "Measured on the uncentred view, as the explorer was paid."
+    return Section("exploration", note, (result,), heading="What explorers find") if result.rows else None

@@ -1,0 +1,74 @@
+"""Who a score belongs to: the method and its settings, as `algorithm` and `agent` of a score row say them."""
+
+from dataclasses import dataclass
+
+from expgen.paper.numbers import METHODS
+
+LABELS = METHODS | {
+    "daac": "DAAC",
+    "ppo-gru": "PPO + GRU",
+    "maxent": "maxEnt",
+    "mixed": "mixed reward",
+    "random": "random actions",
+}
+ORDER = ("random", "ppo", "ppo-gru", "mixed", "plr", "ucb-drac", "ppg", "daac", "idaac", "leep", "maxent", "expgen",
+         "expgen-idaac")  # fmt: skip
+RETURN = "return"  # what a row measures unless its agent says measure=…
+
+
+@dataclass(frozen=True)
+class Method:
+    """An algorithm with the settings in which it differs from its own defaults."""
+
+    algorithm: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """As in the paper: `ExpGen-PPO`, `Ensemble + random`, `maxEnt (levels 500)`."""
+        settings = dict(self.settings)
+        label = LABELS.get(self.algorithm, self.algorithm)
+        if self.algorithm.startswith("expgen") and settings.get("fallback") == "random":
+            del settings["fallback"]
+            label = "Ensemble + random"
+        inside = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
+        return f"{label} ({inside})" if inside else label
+
+    @property
+    def rank(self) -> tuple[int, str, tuple[tuple[float, str], ...]]:
+        """Sorts methods as the paper lists them, variants by their values."""
+        place = ORDER.index(self.algorithm) if self.algorithm in ORDER else len(ORDER)
+        return place, self.algorithm, tuple((_number(value), value) for _, value in self.settings)
+
+    def setting(self, name: str, default: str = "") -> str:
+        """The value of one setting."""
+        return dict(self.settings).get(name, default)
+
+    def has_only(self, *names: str) -> bool:
+        """Whether it differs from the algorithm's defaults in nothing but these settings."""
+        return all(name in names for name, _ in self.settings)
+
+
+@dataclass(frozen=True)
+class Player:
+    """What `agent` spells out: `expgen leader=3 min_agree=2` or `explorer measure=intrinsic`."""
+
+    settings: tuple[tuple[str, str], ...]
+    leader: int  # each leader of an ensemble is a run of its own
+    measure: str
+
+
+def read_agent(agent: str) -> Player:
+    """Words with `=` are settings; the others name the learner."""
+    settings = dict(word.split("=", 1) for word in agent.split() if "=" in word)
+    leader = settings.pop("leader", "0")
+    measure = settings.pop("measure", RETURN)
+    return Player(tuple(sorted(settings.items())), int(leader) if leader.isdigit() else 0, measure)
+
+
+def _number(text: str) -> float:
+    scale = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
+    try:
+        return float(text[:-1] if scale > 1 else text) * scale
+    except ValueError:
+        return 0.0

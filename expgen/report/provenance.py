@@ -1,0 +1,51 @@
+"""Where each number comes from: the score rows, with command, config, hardware and minutes where they were kept."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from expgen.errors import InputError
+from expgen.report.score_table import Entry
+from expgen.report.section import Section
+from expgen.report.tables import Table, TableCell, number_cell
+
+KEPT = ("command", "config", "hardware", "minutes")
+COLUMNS = (
+    "row", "algorithm", "game", "seed", "split", "levels", "steps", "episodes", "mean", "95 % interval", "solved",
+    "agent", "commit", "file", "line", *KEPT,
+)  # fmt: skip
+
+
+def provenance_section(entries: Sequence[Entry]) -> Section:
+    """Every score row that was read."""
+    kept = {file: read_provenance(Path(file)) for file in {entry.file for entry in entries}}
+    table = Table("rows", "Every score row, as read.", COLUMNS)
+    for entry in entries:
+        row = entry.row
+        interval = TableCell("–" if row.ci_low != row.ci_low else f"{row.ci_low:.2f} to {row.ci_high:.2f}")
+        made = kept[entry.file].get(entry.line - 1, {})
+        table.add(
+            number_cell(entry.number, 0), row.algorithm, row.game, number_cell(row.seed, 0), row.split, row.levels,
+            TableCell(f"{row.env_steps:,}", row.env_steps), number_cell(row.episodes, 0),
+            number_cell(row.mean_return, 3), interval, number_cell(row.solved_rate, 3), row.agent, row.commit,
+            entry.file, number_cell(entry.line, 0), *(made.get(name, "") for name in KEPT),
+        )  # fmt: skip
+    note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
+    return Section("rows", note, (table,), heading="Where the numbers come from")
+
+
+def read_provenance(scores: Path) -> dict[int, dict[str, str]]:
+    """`provenance.csv` beside a file called scores.csv, by row number; nothing where there is none."""
+    file = scores.with_name("provenance.csv")
+    if scores.name != "scores.csv" or not file.exists():
+        return {}
+    try:
+        with open(file, newline="", encoding="utf-8") as text:
+            reader = csv.DictReader(text)
+            if not {"row", *KEPT} <= set(reader.fieldnames or ()):
+                raise InputError(f"{file} has columns {reader.fieldnames}; accepted: row,{','.join(KEPT)}")
+            return {int(row["row"]): {name: row[name] or "" for name in KEPT} for row in reader}
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot read {file}: {error}; accepted: rows numbered like those of {scores.name}") from None

@@ -1,0 +1,113 @@
+"""Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
+
+from collections.abc import Sequence
+
+from expgen.evaluation.scores import Split
+from expgen.paper import numbers
+from expgen.report.bars import grouped_bars
+from expgen.report.lines import short_steps
+from expgen.report.methods import Method
+from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
+from expgen.report.section import Section
+from expgen.report.statistics import Estimate
+from expgen.report.tables import Table, TableCell, number_cell
+
+FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
+COLUMNS = (
+    "game", "method", "mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap",
+)  # fmt: skip
+NOTE = (
+    "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. The paper's "
+    "interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
+)
+
+
+def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
+    """Every plain method with scores of `split`; those trained for the longer budget say so in their settings."""
+    settings = () if budget == "25m" else (("budget", budget.upper()),)
+    methods = [m for m in table.methods() if m.settings == settings]
+    cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}
+    if not cells:
+        return None
+    games = [game for game in table.games(methods) if any((m, game) in cells for m in methods)]
+    methods = [method for method in methods if any((method, game) in cells for game in games)]
+    paper = numbers.scores(split, budget)
+    return Section(name, NOTE, (_wide(name, games, methods, cells, paper), _long(name, games, methods, cells, paper)))
+
+
+Cells = dict[tuple[Method, str], Cell]
+PaperCells = dict[tuple[str, str], numbers.Cell]
+
+
+def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
+    table = Table(f"{name}-by-game", "Mean return, ours (paper's); best of ours in bold.",
+                  ("game", *(Method(method.algorithm).label for method in methods)))  # fmt: skip
+    for game in games:
+        best = max(cells[method, game].estimate.value for method in methods if (method, game) in cells)
+        row = [TableCell(game)]
+        for method in methods:
+            cell, quoted = cells.get((method, game)), paper.get((method.algorithm, game))
+            text = f"{cell.estimate.value:.1f}" if cell else "–"
+            text += f" ({quoted.mean:.1f})" if quoted else ""
+            value = cell.estimate.value if cell else float("-inf")
+            row.append(TableCell(text, value, cell.entries if cell else (), bold=value == best))
+        table.add(*row)
+    return table
+
+
+def _long(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
+    table = Table(name, "Each score with its interval, beside the paper's mean ± standard deviation.", COLUMNS)
+    for game in games:
+        for method in methods:
+            if (method, game) in cells:
+                quoted = paper.get((method.algorithm, game))
+                table.add(game, Method(method.algorithm).label, *beside_paper(cells[method, game], quoted))
+    return table
+
+
+def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
+    """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
+    value = cell.estimate.value
+    steps = sorted({short_steps(entry.row.env_steps) for entry in cell.entries})
+    ours = [
+        number_cell(value, 2, cell.entries),
+        interval_cell(cell.estimate),
+        number_cell(len(cell.entries), 0),
+        TableCell(" and ".join(steps), max(entry.row.env_steps for entry in cell.entries)),
+    ]
+    if paper is None:
+        return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
+    quoted = TableCell(f"{paper.mean:g} ± {paper.std:g}", paper.mean)
+    overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
+    return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
+
+
+def interval_cell(estimate: Estimate) -> TableCell:
+    """`8.12 to 8.44`; a dash where a row has none."""
+    if estimate.low != estimate.low:
+        return TableCell("–")
+    return TableCell(f"{estimate.low:.2f} to {estimate.high:.2f}".replace("-", "−"), estimate.high - estimate.low)
+
+
+def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section | None:
+    """Normalised test scores; the built-in maze where none of the games was played."""
+    methods = [Method(algorithm) for algorithm in algorithms]
+    played = table.games(methods)
+    shown = [game for game in games if game in played] or [game for game in STANDS_FOR if game in played]
+    bars = {
+        game: {m: cell.estimate for m in methods if (cell := table.normalized_cell(m, game)) is not None}
+        for game in shown
+    }
+    bars = {game: group for game, group in bars.items() if group}
+    if not bars:
+        return None
+    quoted = numbers.scores("test")
+    paper = {
+        (game, method): table.normalized(quoted[method.algorithm, game].mean, game)
+        for game in bars
+        for method in methods
+        if (method.algorithm, game) in quoted
+    }
+    figure = grouped_bars(bars, paper, "normalised test score")
+    note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
+    return Section(name, note, figures=((f"Bars of normalised test scores for {', '.join(bars)}", figure),))

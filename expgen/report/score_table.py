@@ -1,0 +1,186 @@
+"""ScoreTable: score rows, asked by method, game and split."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.errors import InputError
+from expgen.evaluation.normalize import CONSTANTS, ConstantSet, generalization_gap, normalized
+from expgen.evaluation.scores import Score, Split, read_scores
+from expgen.paper import numbers
+from expgen.report.methods import RETURN, Method, read_agent
+from expgen.report.statistics import RESAMPLES, Estimate, mean_of_runs
+
+STANDS_FOR = {"minimaze": "maze"}  # the built-in maze pays what ProcGen's Maze pays, so its constants serve
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A score row and where it was read."""
+
+    row: Score
+    file: str
+    line: int
+    number: int  # in the report's list of rows, from 1
+
+    @property
+    def method(self) -> Method:
+        return Method(self.row.algorithm, read_agent(self.row.agent).settings)
+
+    @property
+    def measure(self) -> str:
+        return read_agent(self.row.agent).measure
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Seed and leader."""
+        return self.row.seed, read_agent(self.row.agent).leader
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean over runs and the rows it comes from."""
+
+    estimate: Estimate
+    entries: tuple[Entry, ...]
+
+    @property
+    def over(self) -> str:
+        """What the interval is taken over."""
+        return "runs" if len(self.entries) > 1 else "levels"
+
+
+class ScoreTable:
+    """Rows of one or more score files."""
+
+    def __init__(self, entries: Sequence[Entry], constants: ConstantSet = "easy", resamples: int = RESAMPLES) -> None:
+        self.entries = list(entries)
+        self.constants, self.resamples = constants, resamples
+        self._known: dict[object, Cell | None] = {}
+        self._at: dict[tuple[Method, str, str, str], list[Entry]] = {}
+        for entry in self.entries:
+            key = (entry.method, entry.row.game, entry.row.split, entry.measure)
+            self._at.setdefault(key, []).append(entry)
+
+    def methods(self, measure: str = RETURN) -> list[Method]:
+        """Those with scores, in the paper's order."""
+        found = {method for method, _, _, what in self._at if what == measure}
+        return sorted(found, key=lambda method: method.rank)
+
+    def games(self, methods: Iterable[Method] | None = None, measure: str = RETURN) -> list[str]:
+        """Games that any of `methods` was scored on: the paper's in its order, then others."""
+        among = None if methods is None else set(methods)
+        found = {game for method, game, _, what in self._at if what == measure and (among is None or method in among)}
+        known = [game for game in numbers.games() if game in found]
+        return known + sorted(found - set(known))
+
+    def final(self, method: Method, game: str, split: Split, measure: str = RETURN) -> list[Entry]:
+        """One row per run: of its most steps, the last that was written.
+
+        Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
+        curve, which have no interval.
+        """
+        rows = self._at.get((method, game, split, measure), [])
+        if split == "test" and any(entry.row.levels == "all" for entry in rows):
+            rows = [entry for entry in rows if entry.row.levels == "all"]
+        best: dict[tuple[int, int], Entry] = {}
+        for entry in rows:
+            known = best.get(entry.run)
+            if known is None or _weight(entry.row) >= _weight(known.row):
+                best[entry.run] = entry
+        return [best[run] for run in sorted(best)]
+
+    def cell(self, method: Method, game: str, split: Split, measure: str = RETURN) -> Cell | None:
+        """The mean over runs with its interval: over runs, or over levels where there is but one run."""
+        key = (method, game, split, measure)
+        if key not in self._known:
+            self._known[key] = self._measure(self.final(method, game, split, measure))
+        return self._known[key]
+
+    def _measure(self, entries: list[Entry]) -> Cell | None:
+        if not entries:
+            return None
+        if len(entries) == 1:
+            row = entries[0].row
+            return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), tuple(entries))
+        return Cell(mean_of_runs([entry.row.mean_return for entry in entries], self.resamples), tuple(entries))
+
+    def normalized_cell(self, method: Method, game: str, split: Split = "test") -> Cell | None:
+        """As `cell`, in normalised score; None where the game has no constants."""
+        cell = self.cell(method, game, split)
+        if cell is None or not self.is_normalizable(game):
+            return None
+        return Cell(Estimate(*(self.normalized(value, game) for value in cell.estimate)), cell.entries)
+
+    def is_normalizable(self, game: str) -> bool:
+        return STANDS_FOR.get(game, game) in CONSTANTS[self.constants]
+
+    def normalized(self, score: float, game: str) -> float:
+        """R_norm with this report's constants."""
+        return normalized(score, STANDS_FOR.get(game, game), self.constants)
+
+    def gap(self, method: Method, game: str, measure: str = RETURN) -> Estimate | None:
+        """The generalisation gap: of the means over runs, and its standard deviation over runs as `low`, `high`."""
+        train, test = (
+            {entry.run: entry.row.mean_return for entry in self.final(method, game, split, measure)}
+            for split in _SPLITS
+        )
+        both = sorted(train.keys() & test.keys())
+        if not both:
+            return None
+        value = generalization_gap(float(np.mean([train[r] for r in both])), float(np.mean([test[r] for r in both])))
+        spread = float(np.std([generalization_gap(train[r], test[r]) for r in both], ddof=1)) if len(both) > 1 else 0.0
+        return None if math.isnan(value) else Estimate(value, value - spread, value + spread)
+
+    def matrix(self, methods: Sequence[Method], games: Sequence[str], split: Split = "test") -> dict[Method, ndarray]:
+        """Normalised scores `[runs, games]`: as many runs as every game has, the first ones."""
+        found = {}
+        for method in methods:
+            scores = [
+                [self.normalized(entry.row.mean_return, game) for entry in self.final(method, game, split)]
+                for game in games
+            ]
+            runs = min(map(len, scores))
+            found[method] = np.array([of_game[:runs] for of_game in scores]).T
+        return found
+
+    def comparable(self, methods: Sequence[Method], split: Split = "test") -> tuple[list[Method], list[str]]:
+        """Which of `methods` to compare on which games: all were scored on all, and as many cells as possible."""
+        on = {m: [g for g in self.games([m]) if self.is_normalizable(g) and self.final(m, g, split)] for m in methods}
+        best: tuple[list[Method], list[str]] = ([], [])
+        for games in on.values():
+            joined = [method for method in methods if games and set(games) <= set(on[method])]
+            if len(joined) * len(games) > len(best[0]) * len(best[1]):
+                best = joined, games
+        return best
+
+    def curves(self, method: Method, game: str, split: Split, measure: str = RETURN) -> dict[tuple[int, int], ndarray]:
+        """For each run its scores while training, `[points, 2]`: steps and mean return."""
+        points: dict[tuple[int, int], dict[int, float]] = {}
+        for entry in self._at.get((method, game, split, measure), []):
+            points.setdefault(entry.run, {})[entry.row.env_steps] = entry.row.mean_return
+        return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
+
+
+def _weight(row: Score) -> tuple[bool, int]:
+    return not math.isnan(row.ci_low), row.env_steps
+
+
+_SPLITS: tuple[Split, Split] = ("train", "test")
+
+
+def rows_of(file: Path) -> list[tuple[Score, str, int]]:
+    """The rows of a score file, each with its file and line."""
+    return [(row, str(file), index + 2) for index, row in enumerate(read_scores(file))]
+
+
+def as_entries(rows: Iterable[tuple[Score, str, int]], asked: Iterable[Path]) -> list[Entry]:
+    """Rows numbered through; an InputError that names what was `asked` where there is none."""
+    entries = [Entry(row, file, line, number) for number, (row, file, line) in enumerate(rows, start=1)]
+    if not entries:
+        raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
+    return entries

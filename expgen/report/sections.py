@@ -1,0 +1,63 @@
+"""Which sections a report has: all that its scores can fill, in the paper's order."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from expgen.paper import numbers
+from expgen.paper.exhibits import EXHIBITS
+from expgen.report.ablation_sections import (
+    ablation_section,
+    ensemble_size_section,
+    every_setting,
+    norm_section,
+    quorum_section,
+)
+from expgen.report.aggregate_sections import aggregate_section, distribution_section
+from expgen.report.curve_sections import hidden_section, long_section, mixture_section, training_section
+from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
+from expgen.report.glance import glance_section
+from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
+from expgen.report.score_table import ScoreTable
+from expgen.report.section import Section
+
+Builder = Callable[[ScoreTable], Section | None]
+
+BUILDERS: dict[str, Builder] = {
+    "figure-2": lambda table: bar_section(table, "figure-2", ("expgen", "leep", "idaac", "daac", "ppo"), FIVE_GAMES),
+    "figure-4": figure_4,
+    "figure-5": mixture_section,
+    "table-1": lambda table: score_section(table, "table-1", "test"),
+    "table-2": lambda table: score_section(table, "table-2", "train"),
+    "figure-6": distribution_section,
+    "figure-7": aggregate_section,
+    "figure-9": hidden_section,
+    "figure-10": gap_section,
+    "figure-11": figure_11,
+    "table-4": quorum_section,
+    "table-5": ensemble_size_section,
+    "table-7": neighbor_section,
+    "figure-12": lambda table: bar_section(table, "figure-12", ("ppo", "idaac", "expgen-idaac"), numbers.games()),
+    "table-8": lambda table: score_section(table, "table-8", "train", "50m"),
+    "table-9": lambda table: score_section(table, "table-9", "test", "50m"),
+    "table-10": ablation_section,
+    "table-11": lambda table: norm_section(table, "table-11", "train"),
+    "table-12": lambda table: norm_section(table, "table-12", "test"),
+    "figure-13": long_section,
+}  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores: see `expgen reproduce`
+OWN: tuple[Builder, ...] = (training_section, exploration_table, every_setting)
+
+
+def build_sections(
+    table: ScoreTable, others: Sequence[Section] = (), only: Iterable[str] | None = None
+) -> list[Section]:
+    """A first look, the exhibits that can be filled, in the paper's order and `others` among them, then the rest.
+
+    `only` names the exhibits to keep; None keeps all.
+    """
+    wanted = set(EXHIBITS if only is None else only)
+    found = {section.name: section for section in others}
+    for name, build in BUILDERS.items():
+        if name in wanted and (section := build(table)) is not None:
+            found[name] = section
+    ours = [section for build in OWN if (section := build(table)) is not None]
+    first = [section] if (section := glance_section(table)) is not None else []
+    return first + [found[name] for name in EXHIBITS if name in found] + ours

@@ -1,0 +1,112 @@
+"""Aggregates over games and runs with rliable: percentile stratified bootstrap, 95 %.
+
+Scores are matrices `[runs, games]`, normalised where games are put together. rliable draws from NumPy's global
+generator whatever it is given; `_steady` seeds that generator and puts it back as it was.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+RESAMPLES = 2000
+PAPER_RESAMPLES = 50_000  # the paper's for aggregate metrics
+METRICS = ("median", "IQM", "mean", "optimality gap")
+
+
+class Estimate(NamedTuple):
+    """A value and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def overlaps(self, low: float, high: float) -> bool:
+        """Whether the intervals share a point."""
+        return self.low <= high and low <= self.high
+
+
+class Profile(NamedTuple):
+    """Share of runs above each threshold: `value`, `low`, `high` `[thresholds]`."""
+
+    value: ndarray
+    low: ndarray
+    high: ndarray
+
+
+def aggregates(scores: Mapping[str, ndarray], resamples: int = RESAMPLES) -> dict[str, dict[str, Estimate]]:
+    """Median, IQM and mean of normalised scores and the optimality gap, by method and by METRICS.
+
+    The gap is rliable's, 1 − mean of min(score, 1): the paper's 1 − mean where no score is above 1.
+    """
+    from rliable import library, metrics
+
+    def measure(matrix: ndarray) -> ndarray:
+        values = (metrics.aggregate_median, metrics.aggregate_iqm, metrics.aggregate_mean)
+        return np.array([*(value(matrix) for value in values), metrics.aggregate_optimality_gap(matrix)])
+
+    with _steady():
+        points, intervals = library.get_interval_estimates(dict(scores), measure, reps=resamples)
+    return {
+        method: {
+            name: Estimate(float(points[method][index]), *map(float, intervals[method][:, index]))
+            for index, name in enumerate(METRICS)
+        }
+        for method in scores
+    }
+
+
+def mean_of_runs(values: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
+    """The mean over runs of one game."""
+    from rliable import library, metrics
+
+    with _steady():
+        points, intervals = library.get_interval_estimates(
+            {"": np.array(values, dtype=float)[:, None]},
+            lambda x: np.array([metrics.aggregate_mean(x)]),
+            reps=resamples,
+        )
+    return Estimate(float(points[""][0]), *map(float, intervals[""][:, 0]))
+
+
+def score_distribution(scores: Mapping[str, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[str, Profile]:
+    """P(score > τ) over runs and games (the paper's Figure 6, left)."""
+    from rliable import library
+
+    def above(matrix: ndarray, tau: ndarray) -> ndarray:
+        return (matrix.reshape(-1, 1) > tau).mean(axis=0)  # rliable's run_score_deviation for all τ at once
+
+    with _steady():
+        points, intervals = library.create_performance_profile(
+            dict(scores), tau, custom_profile_func=above, reps=resamples
+        )
+    return {method: Profile(points[method], *intervals[method]) for method in scores}
+
+
+def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
+    """P(a run of X scores above one of Y), ties halved, averaged over games (Figure 6, right)."""
+    from rliable import library
+
+    with _steady():
+        points, intervals = library.get_interval_estimates(
+            {"": [x, y]}, lambda a, b: np.array([_improvement(a, b)]), reps=resamples
+        )
+    return Estimate(float(points[""][0]), *map(float, intervals[""][:, 0]))
+
+
+def _improvement(x: ndarray, y: ndarray) -> float:
+    """rliable's metric of that name, without SciPy's p-value: a hundred times as fast, which 2000 resamples need."""
+    difference = x[:, None] - y[None]  # [runs of X, runs of Y, games]
+    return float(((difference > 0) + 0.5 * (difference == 0)).mean())
+
+
+@contextlib.contextmanager
+def _steady() -> Iterator[None]:
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002

@@ -1,0 +1,56 @@
+"""Job: one run to train and how to score it. Plain data, so that any machine can be handed one."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """One agent of a run, played on both splits."""
+
+    learner: str | None = None  # one policy alone, `each` of them; None: the run's agent, or every member
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of an ensemble to change
+
+    @property
+    def name(self) -> str:
+        """Names its file: `agent-leader3`, `each`."""
+        changes = (f"{key}{value}" for key, value in self.consensus.items())
+        return "-".join((self.learner or "agent", *changes))
+
+
+@dataclass(frozen=True)
+class Job:
+    """Train `algo` on `env` with `settings`, then score it."""
+
+    name: str  # of its run folder; jobs of one name are the same run
+    env: str
+    algo: str
+    preset: str
+    settings: Mapping[str, Any]
+    label: str = ""  # what sets its agents apart in reports, as in `levels=500`
+    adopt: tuple[str, ...] = ()  # jobs whose policies join, done before this one
+    scorings: tuple[Scoring, ...] = (Scoring(),)
+    episodes: int = 500
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What became of a job."""
+
+    job: Job
+    status: Literal["done", "skipped", "refused", "failed", "stopped"]
+    message: str = ""
+    seconds: float = 0.0
+
+
+def merged(jobs: Iterable[Job]) -> list[Job]:
+    """Each run once, with all that is asked of it, in the order of first mention."""
+    known: dict[str, Job] = {}
+    for job in jobs:
+        if job.name in known:
+            before = known[job.name]
+            extra = tuple(scoring for scoring in job.scorings if scoring not in before.scorings)
+            job = replace(before, scorings=before.scorings + extra)
+        known[job.name] = job
+    return list(known.values())

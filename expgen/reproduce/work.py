@@ -1,0 +1,123 @@
+"""run_job: train a job's run, score it, keep its rows. What is done already is not done again."""
+
+import dataclasses
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from expgen.errors import InputError
+from expgen.evaluation.exploration import Exploration, Mean
+from expgen.evaluation.scores import Score, Split, write_rows
+from expgen.experiments.bench import hardware
+from expgen.experiments.curves import curve_rows
+from expgen.experiments.request import EvaluationRequest, score_run
+from expgen.experiments.run import RunResult, train
+from expgen.experiments.run_folder import RunFolder
+from expgen.provenance import commit
+from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.training.checkpoint import write_whole
+from expgen.training.learner import Report
+from expgen.training.resources import resolve_device
+
+SPLITS: tuple[Split, Split] = ("train", "test")
+CURVE = "curve"  # the file of scores taken while training
+
+
+@dataclasses.dataclass(frozen=True)
+class Watcher:
+    """Whom training tells how far it is, and who may end it."""
+
+    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None
+    on_row: Report = lambda learner, row: None
+    should_stop: Callable[[], bool] = lambda: False
+
+
+def run_job(job: Job, out: Path, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
+    """Train and score; bad input and failures are told in the result, so that other jobs go on."""
+    began = time.monotonic()
+    if all(file.exists() for file in score_files(job, out)):
+        return JobResult(job, "skipped")
+    try:
+        result = _train(job, out, device, watcher or Watcher())
+        if result.diverged:
+            return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
+        if not result.is_complete:
+            return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
+        _score(job, out, result, device)
+        minutes = (time.monotonic() - began) / 60
+        made = {
+            "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
+            "minutes": f"{minutes:.1f}",
+        }  # fmt: skip
+        write_whole(made_file(job, out), json.dumps(made, indent=2).encode())
+    except InputError as error:
+        return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
+    return JobResult(job, "done", "", time.monotonic() - began)
+
+
+def score_files(job: Job, out: Path) -> list[Path]:
+    """Where a job's rows are kept: the curve first, then each scoring."""
+    names = [CURVE, *(scoring.name for scoring in job.scorings)]
+    return [out / "scores" / job.name / f"{name}.csv" for name in names]
+
+
+def made_file(job: Job, out: Path) -> Path:
+    """What made a job's rows."""
+    return out / "scores" / job.name / "made.json"
+
+
+def _train(job: Job, out: Path, device: str, watcher: Watcher) -> RunResult:
+    watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
+    adopted = [out / "runs" / name for name in job.adopt]
+    where: dict[str, Any] = {"run": out / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
+    return train(job.env, job.algo, job.preset, **where, **watch, **job.settings)
+
+
+def _score(job: Job, out: Path, result: RunResult, device: str) -> None:
+    curve, *others = score_files(job, out)
+    folder = result.folder
+    rows = [] if job.adopt else [row for _, row in curve_rows(folder, commit())]  # who adopts has trained nothing
+    _keep(curve, job, rows)
+    for scoring, file in zip(job.scorings, others, strict=True):
+        if not file.exists():
+            splits = SPLITS if result.config.has_unseen_levels else SPLITS[:1]
+            _keep(file, job, [row for split in splits for row in _play(folder, job, scoring, split, device)])
+
+
+def _play(folder: RunFolder, job: Job, scoring: Scoring, split: Split, device: str) -> list[Score]:
+    seed = int(scoring.consensus.get("leader", 0))
+    request = EvaluationRequest(
+        split, None, job.episodes, seed, scoring.learner, device=device, consensus=scoring.consensus
+    )
+    rows = []
+    for scored in score_run(folder, request):
+        rows.append(scored.score)
+        if scored.exploration is not None:
+            rows += explored_rows(scored.score, scored.exploration)
+    return rows
+
+
+def explored_rows(score: Score, exploration: Exploration) -> list[Score]:
+    """What an explorer found, as score rows whose agent says what is measured instead of the return."""
+    found: dict[str, Mean | None] = {
+        "intrinsic": exploration.intrinsic_return,
+        "oracle": exploration.oracle_share,
+        "success": exploration.oracle_success,
+    }
+    return [
+        dataclasses.replace(
+            score, mean_return=mean.value, ci_low=mean.ci_low, ci_high=mean.ci_high, std_return=float("nan"),
+            agent=f"{score.agent} measure={measure}",
+        )
+        for measure, mean in found.items()
+        if mean is not None
+    ]  # fmt: skip
+
+
+def _keep(file: Path, job: Job, rows: list[Score]) -> None:
+    text = io.StringIO()
+    write_rows(text, [dataclasses.replace(row, agent=f"{row.agent} {job.label}".strip()) for row in rows])
+    write_whole(file, text.getvalue().encode())

@@ -1,0 +1,43 @@
+"""The `page` fixture itself: it would notice an error and a request, and its hands work."""
+
+from pathlib import Path
+
+
+def write(folder: Path, body: str) -> Path:
+    file = folder / "page.html"
+    file.write_text(f"<!doctype html><meta charset='utf-8'><title>t</title><link rel='icon' href='data:,'>{body}")
+    return file
+
+
+def test_clicks_and_keys_arrive(page, tmp_path):
+    script = "document.body.onkeydown = e => { document.querySelector('p').innerText += e.key + e.code + ';' }"
+    page.open(
+        write(tmp_path, f"<button onclick='this.innerText=event.offsetX'>go</button><p></p><script>{script}</script>")
+    )
+    page.click("button")
+    assert float(page.texts("button")[0]) > 1
+    page.press("ArrowRight")
+    page.press("Space")
+    page.press("a")
+    assert page.texts("p") == ["ArrowRightArrowRight; Space;aKeyA;"]
+
+
+def test_errors_and_requests_are_noticed(browser, page, tmp_path):
+    other = type(page)(browser)
+    other.open(
+        write(
+            tmp_path,
+            "<script>console.error('one'); fetch('http://example.invalid/x').catch(e => 0); no_such()</script>",
+        )
+    )
+    other.wait_for("true")
+    complaints = " ".join(other.complaints())
+    assert "one" in complaints and "no_such" in complaints
+    assert other.fetched() == ["http://example.invalid/x"]
+    other.close()
+
+
+def test_screenshot_is_a_picture_of_the_element(page, tmp_path):
+    page.open(write(tmp_path, "<div style='width:300px;height:2000px;background:#123456'></div>"))
+    data = page.screenshot(tmp_path / "shot.png", "div").read_bytes()
+    assert data.startswith(b"\x89PNG") and (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (300, 2000)

@@ -1,0 +1,94 @@
+"""The report in a real browser: it sorts, leads from a number to its rows, and asks nothing of the network."""
+
+import base64
+import dataclasses
+
+import pytest
+
+from expgen.evaluation.scores import Score
+from expgen.report.score_table import ScoreTable, as_entries
+from expgen.report.write import write_report
+
+FIRST = Score(
+    "ppo", "maze", "procgen:maze", 0, "test", "all", 25_000_000, 500, 5.5, 4.9, 0.55, 5.2, 5.8, "member0", "abc"
+)
+GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    rows = [
+        dataclasses.replace(FIRST, algorithm=algorithm, game=game, seed=seed, split=split, mean_return=mean + seed / 10)
+        for algorithm, game, mean in (("ppo", "maze", 5.5), ("expgen", "maze", 8.1), ("ppo", "heist", 2.0),
+                                      ("expgen", "heist", 7.0), ("ppo", "bigfish", 11.0), ("expgen", "bigfish", 9.5))
+        for seed in range(3)
+        for split in ("train", "test")
+    ]  # fmt: skip
+    (folder / "episode.gif").write_bytes(GIF)
+    (folder / "inspector.html").write_text("<!doctype html><title>i</title><p id='x'>inside</p>")
+    table = ScoreTable(as_entries([(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)
+    return write_report(table, folder / "out", episodes=[folder / "episode.gif", folder / "inspector.html"])
+
+
+def column(page, table, number):
+    return page.texts(f"#{table} tbody td:nth-child({number})")
+
+
+def test_sorting_by_number_and_by_text(page, report):
+    page.open(report)
+    assert column(page, "table-table-1", 1)[:2] == ["bigfish", "bigfish"]  # the paper's order
+    page.click("#table-table-1 th:nth-child(3) button")
+    up = [float(text) for text in column(page, "table-table-1", 3)]
+    assert up == sorted(up) and len(up) == 6
+    page.click("#table-table-1 th:nth-child(3) button")
+    down = [float(text) for text in column(page, "table-table-1", 3)]
+    assert down == up[::-1]
+    assert page.run("document.querySelector('#table-table-1 th:nth-child(3)').ariaSort") == "descending"
+    page.click("#table-table-1 th:nth-child(1) button")
+    games = column(page, "table-table-1", 1)
+    assert games == sorted(games)
+
+
+def test_sorting_by_keyboard(page, report):
+    page.open(report)
+    page.run("document.querySelector('#table-table-1 th:nth-child(3) button').focus()")
+    page.press("Enter")
+    up = [float(text) for text in column(page, "table-table-1", 3)]
+    assert up == sorted(up)
+
+
+def test_a_number_leads_to_its_rows(page, report):
+    page.open(report)
+    page.click("#table-table-1 tbody tr:first-child td:nth-child(3) a")
+    marked = page.texts("#table-rows tr.marked td:nth-child(3)")
+    assert marked == ["bigfish"] * 3
+    assert page.run("document.querySelector('tr.marked').getBoundingClientRect().top < innerHeight")
+
+
+def test_filtering_the_rows(page, report):
+    page.open(report)
+    page.click("#filter")
+    for key in "heist":
+        page.press(key)
+    shown = page.run("[...document.querySelectorAll('#table-rows tbody tr')].filter(row => !row.hidden).length")
+    assert shown == 12
+
+
+def test_figures_and_films_are_inside(page, report, tmp_path):
+    page.open(report)
+    page.wait_for("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    assert page.run("document.images.length") >= 5
+    assert page.run("[...document.images].every(image => image.alt.length > 0)")
+    page.run("document.querySelector('iframe').scrollIntoView()")
+    assert "inside" in page.run("document.querySelector('iframe').srcdoc")
+    report.rename(tmp_path / "alone.html")  # without the files beside it
+    page.open(tmp_path / "alone.html")
+    page.wait_for("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    (tmp_path / "alone.html").rename(report)
+
+
+def test_it_fits_a_phone(page, report):
+    page.resize(400, 800)
+    page.open(report)
+    assert page.run("document.documentElement.scrollWidth") <= 400

@@ -1,0 +1,85 @@
+"""expgen report, from files to a page."""
+
+import pytest
+
+from expgen.cli.main import main
+from expgen.evaluation.scores import COLUMNS, Score, append_scores
+
+ROW = Score(
+    "ppo", "maze", "procgen:maze", 0, "test", "all", 25_000_000, 1000, 5.5, 4.9, 0.55, 5.2, 5.8, "member0", "abc"
+)
+
+
+@pytest.fixture
+def scores(tmp_path):
+    append_scores(tmp_path / "scores.csv", [ROW])
+    return tmp_path / "scores.csv"
+
+
+def run(capsys, *words):
+    status = main(["report", *map(str, words)])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_a_page_with_its_parts(scores, tmp_path, capsys):
+    (tmp_path / "provenance.csv").write_text(
+        "row,command,config,hardware,minutes\n1,expgen train maze,c0ffee,a GPU,9\n"
+    )
+    status, out, _ = run(capsys, scores, "--out", tmp_path / "out", "--resamples", 20, "--title", "Mine")
+    assert status == 0 and "report.html" in out
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>Mine</h1>" in page and "5.6 ± 0.1" in page and "expgen train maze" in page and "c0ffee" in page
+    assert {"table-1.md", "table-1.tex", "table-1.html"} <= {file.name for file in (tmp_path / "out/tables").iterdir()}
+
+
+def test_a_folder_is_searched(scores, tmp_path, capsys):
+    status, *_ = run(capsys, tmp_path, "--out", tmp_path / "out")
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "has columns"),
+        (",".join(COLUMNS) + "\n", "no scores in"),
+        ("a,b\n1,2\n", "has columns"),
+        (",".join(COLUMNS) + "\nppo,maze\n", "line 2 is not a score row"),
+        ("\x00\xff", "scores.csv"),
+    ],
+)
+def test_a_wrong_or_empty_file_gives_one_line(content, expected, tmp_path, capsys):
+    file = tmp_path / "scores.csv"
+    file.write_bytes(content.encode("latin-1"))
+    status, _, err = run(capsys, file, "--out", tmp_path / "out")
+    assert status == 2 and expected in err and err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file_or_folder_without_scores(tmp_path, capsys):
+    assert run(capsys, tmp_path / "none.csv", "--out", tmp_path / "out")[0] == 2
+    status, _, err = run(capsys, tmp_path, "--out", tmp_path / "out")
+    assert status == 2 and "no scores in" in err
+
+
+@pytest.mark.parametrize("flags", [["--resamples", "0"], ["--constants", "mine"], ["--episodes", "film.avi"]])
+def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
+    (tmp_path / "film.avi").write_bytes(b"")
+    words = [tmp_path / word if word == "film.avi" else word for word in flags]
+    status, _, err = run(capsys, scores, "--out", tmp_path / "out", *words)
+    assert status == 2 and flags[0] in err and err.count("\n") == 1
+
+
+def test_an_unwritable_folder_gives_one_line(scores, capsys):
+    status, _, err = run(capsys, scores, "--out", scores)  # a file
+    assert status == 2 and "--out" in err and err.count("\n") == 1
+
+
+def test_a_run_folder_brings_its_curves(tmp_path, capsys):
+    settings = ["--steps", "3072", "--eval-every", "1024", "--eval-episodes", "4", "--device", "cpu"]
+    assert main(["train", "--algo", "ppo", "--preset", "smoke", "--run", str(tmp_path / "run"), *settings]) == 0
+    status, *_ = run(capsys, tmp_path / "run", "--out", tmp_path / "out")
+    assert status == 0
+    assert (tmp_path / "out" / "figures" / "training.svg").exists()
+    rows = (tmp_path / "out" / "tables" / "rows.md").read_text()
+    assert rows.count("metrics.csv") == 6 and rows.count("scores.csv") == 2

@@ -1,0 +1,54 @@
+"""The paper's numbers in the package: complete, in order, and what the text says of them."""
+
+import pytest
+
+from expgen.envs.procgen import GAMES
+from expgen.evaluation.normalize import CONSTANTS, generalization_gap
+from expgen.experiments.presets import QUORUM
+from expgen.paper import numbers
+from expgen.paper.exhibits import EXHIBITS, exhibit
+
+
+def test_sixteen_games_in_the_order_of_the_tables():
+    assert sorted(numbers.games()) == sorted(GAMES)
+    assert numbers.games()[:2] + numbers.games()[-2:] == ("bigfish", "starpilot", "maze", "miner")
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_tables_1_and_2_are_complete(split):
+    assert set(numbers.scores(split)) == {(method, game) for method in numbers.METHODS for game in numbers.games()}
+
+
+def test_the_abstract_s_numbers():
+    test = numbers.scores("test")
+    assert (test["expgen", "maze"].mean, test["expgen", "heist"].mean, test["leep", "maze"].mean) == (8.3, 7.4, 6.6)
+    assert numbers.scores("test", "50m")["expgen", "maze"].mean == 8.33
+
+
+def test_interval_of_a_printed_cell():
+    low, high = numbers.Cell(8.3, 0.2, 10).interval
+    assert (low, high) == pytest.approx((8.157, 8.443), abs=1e-3)  # 2.262 · 0.2 / √10 = 0.143
+
+
+def test_other_tables():
+    assert numbers.ensemble_sizes()[10].mean == 8.22
+    assert numbers.ablation()["Ensemble + random", "test"].mean == 6.2
+    assert numbers.norms()["ExpGen-L0", "heist", "test"].std == 0.1
+    ranks = numbers.neighbor_ranks()
+    assert sorted(ranks) == list(range(1, 11))
+    gap = generalization_gap(ranks[2]["maxent_train"].mean, ranks[2]["maxent_test"].mean)
+    assert gap == pytest.approx(0.077, abs=5e-4)
+    assert numbers.gaps()["maxent", "maze"] == pytest.approx(0.017)
+
+
+def test_constants_and_quorums_in_use_are_the_paper_s():
+    for row in numbers.rows("normalization"):
+        bounds = CONSTANTS[row["difficulty"]][row["game"]]
+        assert (bounds.low, bounds.high) == (float(row["rmin"]), float(row["rmax"]))
+    assert {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")} == QUORUM
+
+
+def test_every_table_and_figure_has_a_name():
+    assert [name for name in EXHIBITS if name.startswith("table")] == [f"table-{n}" for n in range(1, 13)]
+    assert [name for name in EXHIBITS if name.startswith("figure")] == [f"figure-{n}" for n in range(1, 14)]
+    assert exhibit("table-1").title == "Table 1"

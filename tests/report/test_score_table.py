@@ -1,0 +1,99 @@
+"""Which rows stand behind a number."""
+
+import numpy as np
+import pytest
+
+from expgen.errors import InputError
+from expgen.report.methods import Method, read_agent
+from expgen.report.score_table import as_entries
+from tests.report.score_rows import make_row, make_table
+
+
+def test_agents_say_settings_leader_and_measure():
+    player = read_agent("expgen leader=3 min_agree=2 fallback=random")
+    assert player.settings == (("fallback", "random"), ("min_agree", "2"))
+    assert (player.leader, player.measure) == (3, "return")
+    assert read_agent("explorer measure=intrinsic").measure == "intrinsic"
+
+
+def test_labels():
+    assert Method("expgen").label == "ExpGen-PPO"
+    assert Method("expgen", (("fallback", "random"),)).label == "Ensemble + random"
+    assert Method("maxent", (("levels", "500"),)).label == "maxEnt (levels 500)"
+    assert Method("mine").label == "mine"
+
+
+def test_variants_sort_by_value_and_methods_as_in_the_paper():
+    names = ["levels=5000", "levels=500", "levels=1000"]
+    table = make_table([make_row(agent=f"member0 {name}") for name in names] + [make_row("plr"), make_row("zzz")])
+    labels = [method.label for method in table.methods()]
+    assert labels == ["PPO (levels 500)", "PPO (levels 1000)", "PPO (levels 5000)", "PLR", "zzz"]
+
+
+def test_games_come_in_the_paper_s_order():
+    table = make_table([make_row(game=game) for game in ("my-game", "maze", "bigfish")])
+    assert table.games() == ["bigfish", "maze", "my-game"]
+
+
+def test_a_run_counts_once_with_its_most_steps_and_last_evaluation():
+    rows = [make_row(mean=mean, steps=steps) for mean, steps in ((1, 10), (2, 30), (3, 30), (4, 20))]
+    rows.append(make_row(mean=8, seed=1, steps=30))
+    cell = make_table(rows).cell(Method("ppo"), "maze", "test")
+    assert [entry.row.mean_return for entry in cell.entries] == [3, 8]
+    assert cell.estimate.value == 5.5 and cell.over == "runs"
+
+
+def test_an_evaluation_comes_before_a_curve_s_last_point():
+    nan = float("nan")
+    rows = [make_row(mean=5), make_row(mean=9, ci_low=nan, ci_high=nan, steps=26_000_000)]
+    assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 5
+    assert make_table(rows[1:]).cell(Method("ppo"), "maze", "test").estimate.value == 9
+
+
+def test_each_leader_is_a_run():
+    rows = [make_row("expgen", agent="expgen", mean=8), make_row("expgen", agent="expgen leader=1", mean=6)]
+    assert make_table(rows).cell(Method("expgen"), "maze", "test").estimate.value == 7
+
+
+def test_one_run_keeps_its_interval_over_levels():
+    cell = make_table([make_row(mean=5, ci_low=4.5, ci_high=5.4)]).cell(Method("ppo"), "maze", "test")
+    assert cell.estimate == (5, 4.5, 5.4) and cell.over == "levels"
+
+
+def test_all_unseen_levels_come_before_a_few():
+    rows = [make_row(mean=5), make_row(mean=9, levels="201:200")]
+    assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 5
+    assert make_table(rows[1:]).cell(Method("ppo"), "maze", "test").estimate.value == 9
+
+
+def test_normalised_matrix_and_gap():
+    rows = [
+        make_row(seed=seed, game=game, mean=mean + shift, split=split)
+        for split, shift in (("test", 0), ("train", 2))
+        for seed, game, mean in ((0, "maze", 7.5), (1, "maze", 5), (0, "heist", 3.5))
+    ]
+    table = make_table(rows)
+    method = Method("ppo")
+    np.testing.assert_allclose(table.matrix([method], ["maze"])[method], [[0.5], [0.0]])
+    assert table.matrix([method], ["maze", "heist"])[method].shape == (1, 2)  # as many runs as every game has
+    assert table.gap(method, "maze").value == pytest.approx(2 / 8.25)
+    assert table.gap(method, "coinrun") is None
+
+
+def test_rliable_s_constants_by_choice():
+    rows = [make_row(game="jumper", mean=5.5)]
+    assert make_table(rows).normalized_cell(Method("ppo"), "jumper").estimate.value == pytest.approx(2.5 / 7)
+    other = make_table(rows, constants="rliable")
+    assert other.normalized_cell(Method("ppo"), "jumper").estimate.value == pytest.approx(0.5)
+
+
+def test_comparisons_take_the_games_that_most_have():
+    on = {"ppo": ("maze", "heist"), "expgen": ("maze", "heist"), "leep": ("maze",), "random": ("minimaze",)}
+    table = make_table([make_row(algorithm, game) for algorithm, games in on.items() for game in games])
+    methods, games = table.comparable(table.methods())
+    assert [method.algorithm for method in methods] == ["ppo", "expgen"] and games == ["heist", "maze"]
+
+
+def test_no_rows_is_said():
+    with pytest.raises(InputError, match=r"no scores in a\.csv"):
+        as_entries([], ["a.csv"])

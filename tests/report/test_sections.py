@@ -1,0 +1,103 @@
+"""Every exhibit that scores can fill is filled, with the numbers it should have."""
+
+import pytest
+
+from expgen.paper.exhibits import EXHIBITS
+from expgen.report.lines import on_one_grid, short_steps
+from expgen.report.sections import BUILDERS, build_sections
+from tests.report.score_rows import make_row, make_table, paper_like_rows
+
+
+@pytest.fixture(scope="module")
+def sections():
+    table = make_table(paper_like_rows(), resamples=50)
+    return {section.name: section for section in build_sections(table)}
+
+
+def test_every_exhibit_of_scores_is_there_in_the_paper_s_order(sections):
+    assert [name for name in sections if name in EXHIBITS] == [name for name in EXHIBITS if name in BUILDERS]
+    assert {*EXHIBITS} - {*BUILDERS} == {"figure-1", "figure-3", "figure-8", "table-3", "table-6"}
+    assert [name for name in sections if name not in EXHIBITS] == ["glance", "training", "exploration", "everything"]
+
+
+def test_figures_have_words_and_something_to_see(sections):
+    for section in sections.values():
+        for words, figure in section.figures:
+            assert len(words) > 20
+            assert any(axes.has_data() for axes in figure.axes), section.name
+
+
+def test_table_1_has_all_games_and_methods(sections):
+    by_game, each = sections["table-1"].tables
+    assert len(by_game.rows) == 16 and len(each.rows) == 128 + 1  # PPO + GRU was scored on Maze
+    maze = next(row for row in by_game.rows if row[0].text == "maze")
+    assert sum(cell.bold for cell in maze) == 1
+    assert "(8.3)" in maze[by_game.columns.index("ExpGen-PPO")].text
+
+
+def test_figure_5_has_a_panel_per_gamma_and_a_line_per_beta(sections):
+    ((_, figure),) = sections["figure-5"].figures
+    assert [axes.get_title() for axes in figure.axes] == ["γ = 0.5", "γ = 0.9"]
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert labels == ["β = 0.1", "β = 0.5", "β = 0.9", "PPO", "ExpGen-PPO"]
+
+
+def test_figure_4_has_the_three_games_only(sections):
+    ((_, figure),) = sections["figure-4"].figures
+    assert {axes.get_title() for axes in figure.axes} == {"maze", "jumper", "miner"}
+
+
+def test_figure_7_quotes_the_paper(sections):
+    rows = {(row[0].text, row[1].text): row for row in sections["figure-7"].tables[0].rows}
+    assert rows["ExpGen-IDAAC", "mean"][-1].text == "0.584"
+    assert rows["PPO", "optimality gap"][-1].text == "0.687"
+
+
+def test_figure_10_beside_the_text_s_gaps(sections):
+    rows = {(row[0].text, row[1].text): row for row in sections["figure-10"].tables[0].rows}
+    assert len(rows) == 32
+    assert rows["maze", "PPO"][4].text == "38.8 %"
+    assert rows["maze", "maxEnt"][2].sort == pytest.approx(3 / 33, abs=0.02)
+
+
+def test_table_7_recomputes_the_gap(sections):
+    table = sections["table-7"].tables[0]
+    fifth = next(row for row in table.rows if row[0].text == "maze" and row[1].text == "5")
+    assert fifth[table.columns.index("paper's gap")].text == "18.1 %"  # printed as 15.5
+
+
+def test_one_row_is_enough_for_a_report():
+    names = [section.name for section in build_sections(make_table([make_row(game="my-game", mean=3)]))]
+    assert names == ["table-1", "everything"]
+
+
+def test_the_built_in_maze_stands_in_where_no_game_was_played():
+    rows = [
+        make_row(algorithm, "minimaze", env="minimaze", mean=mean) for algorithm, mean in (("ppo", 5), ("expgen", 8))
+    ]
+    sections = {section.name: section for section in build_sections(make_table(rows, resamples=20))}
+    assert {"figure-2", "table-1", "figure-6", "figure-7"} <= sections.keys()
+    rows = {(row[0].text, row[1].text): row for row in sections["figure-7"].tables[0].rows}
+    mean = rows["ExpGen-PPO", "mean"]
+    assert [cell.text for cell in mean[2:4]] == ["0.600", "one run"]  # (8 − 5) / (10 − 5)
+
+
+def test_curves_of_runs_with_other_steps_meet_on_one_grid():
+    import numpy as np
+
+    steps, scores = on_one_grid([np.array([[0, 0.0], [10, 1.0]]), np.array([[5, 2.0], [20, 5.0]])])
+    np.testing.assert_allclose(steps, [5, 10])
+    np.testing.assert_allclose(scores, [[0.5, 1.0], [2.0, 3.0]])
+
+
+def test_short_steps():
+    assert [short_steps(n) for n in (25e6, 1_499_136, 4096, 20)] == ["25M", "1.5M", "4.1k", "20"]
+
+
+def test_the_first_look_puts_the_best_on_top():
+    means = {("ppo", "train"): 9.5, ("ppo", "test"): 5.0, ("expgen", "train"): 9.0, ("expgen", "test"): 8.0}
+    rows = [make_row(algorithm, split=split, mean=mean) for (algorithm, split), mean in means.items()]
+    first = build_sections(make_table(rows, resamples=10))[0]
+    ((_, figure),) = first.figures
+    assert first.title == "At a glance"
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["PPO", "ExpGen-PPO"]  # from the bottom

@@ -1,0 +1,56 @@
+"""Tables as text."""
+
+import pytest
+
+from expgen.report.score_sections import beside_paper, score_section
+from expgen.report.tables import Table, TableCell, number_cell, to_html, to_latex, to_markdown
+from tests.report.score_rows import make_row, make_table
+
+
+@pytest.fixture
+def table():
+    made = Table("t", "A & B", ("name", "score"))
+    made.add("x_1 | y", TableCell("8.3", 8.3, bold=True))
+    made.add("<b>", number_cell(-0.25, 2, sign=True))
+    return made
+
+
+def test_markdown(table):
+    lines = to_markdown(table).splitlines()
+    assert lines[0] == "A & B"
+    assert lines[2:] == ["| name | score |", "| --- | --- |", "| x_1 \\| y | **8.3** |", "| <b> | −0.25 |"]
+
+
+def test_latex(table):
+    text = to_latex(table)
+    assert r"x\_1 | y & \textbf{8.3} \\" in text and r"\caption{A \& B}" in text and "$-$0.25" in text
+
+
+def test_html(table):
+    text = to_html(table)
+    assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
+
+
+def test_a_row_must_fit():
+    with pytest.raises(ValueError, match="1 cells"):
+        Table("t", "", ("a", "b")).add("x")
+
+
+def test_beside_the_paper_s_number():
+    rows = [make_row("expgen", seed=seed, mean=mean, agent="expgen") for seed, mean in enumerate((8.0, 8.2, 8.4, 8.2))]
+    section = score_section(make_table(rows, resamples=500), "table-1", "test")
+    cells = dict(zip(section.tables[1].columns, section.tables[1].rows[0], strict=True))
+    assert [cells[name].text for name in ("game", "method", "mean", "runs", "steps")] == [
+        "maze", "ExpGen-PPO", "8.20", "4", "25M"]  # fmt: skip
+    assert cells["paper"].text == "8.3 ± 0.2" and cells["difference"].text == "−0.10"
+    assert cells["intervals overlap"].text == "yes"  # the paper's mean is 8.16 to 8.44
+    assert len(cells["mean"].entries) == 4
+
+
+def test_intervals_that_do_not_overlap():
+    rows = [make_row(mean=4.0, ci_low=3.5, ci_high=4.4)]  # the paper's PPO: 5.6 ± 0.1
+    table = make_table(rows)
+    section = score_section(table, "table-1", "test")
+    assert section.tables[1].rows[0][-1].text == "no"
+    method = table.methods()[0]
+    assert [cell.text for cell in beside_paper(table.cell(method, "maze", "test"), None)[-3:]] == ["–"] * 3

@@ -1,0 +1,88 @@
+"""The paper's tables and figures as lists of jobs."""
+
+import pytest
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.experiments.run import make_config
+from expgen.paper import numbers
+from expgen.paper.exhibits import EXHIBITS
+from expgen.reproduce.job import Job, Scoring, merged
+from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.scale import SCALES
+
+RIVALS = {"daac", "idaac", "ppg", "plr", "ucb-drac", "leep", "expgen-idaac"}
+WITHOUT_RUNS = {"figure-1", "figure-8", "table-3", "table-6"}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_exhibit_has_jobs_with_names_of_their_own(scale):
+    for name in EXHIBITS:
+        jobs = jobs_of([name], SCALES[scale])
+        assert bool(jobs) == (name not in WITHOUT_RUNS), name
+        assert len({job.name for job in jobs}) == len(jobs)
+        assert {job.algo for job in jobs} <= RECIPES.keys() | RIVALS
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_configs_are_valid_and_adopted_runs_come_first_and_fit(scale):
+    seen = {}
+    for job in jobs_of(EXHIBITS, SCALES[scale]):
+        if job.algo not in RECIPES:
+            continue
+        config = make_config(job.env, job.algo, job.preset, **job.settings)
+        seen[job.name] = config
+        for name in job.adopt:
+            assert (seen[name].env, seen[name].envs) == (config.env, config.envs)
+            part = config.explorer if seen[name].algo == "maxent" else config
+            assert (part.network, part.reward) == (seen[name].network, seen[name].reward)
+            assert part.steps == seen[name].steps  # nothing is left to train
+
+
+def test_the_paper_s_scale_is_the_paper_s():
+    jobs = {job.name: job for job in jobs_of(["table-1"], SCALES["paper"])}
+    assert {job.env for job in jobs.values()} == {f"procgen:{game}" for game in numbers.games()}
+    ppo = jobs["maze-ppo"]
+    assert (ppo.settings["members"], ppo.settings["steps"], ppo.episodes) == (10, 25_000_000, 1000)
+    assert jobs["maze-maxent"].settings["steps"] == 100_000_000
+    assert [scoring.consensus["leader"] for scoring in jobs["maze-expgen"].scorings] == list(range(10))
+    assert {f"maze-{algo}" for algo in ("plr", "ucb-drac", "ppg", "leep", "expgen-idaac")} <= jobs.keys()
+
+
+def test_variants_at_the_paper_s_scale():
+    labels = {job.label for job in jobs_of(["figure-5"], SCALES["paper"]) if job.algo == "mixed"}
+    assert len(labels) == 15 and "beta=0.1 gamma=0.5" in labels
+    explorers = [job for job in jobs_of(["figure-11"], SCALES["paper"], ["maze"]) if job.algo == "maxent"]
+    assert {job.settings.get("levels", "200") for job in explorers} == {"200", "500", "1000", "5000"}
+    assert {job.settings.get("memory", "gru") for job in explorers} == {"gru", "none"}
+    ranks = {
+        job.settings.get("neighbor_rank", 2) for job in jobs_of(["table-7"], SCALES["paper"]) if job.algo == "maxent"
+    }
+    assert ranks == set(range(1, 11))
+    (hidden,) = jobs_of(["figure-9"], SCALES["paper"])
+    assert (hidden.settings["levels"], hidden.settings["options"]) == ("128", {"hidden": True})
+    assert jobs_of(["figure-13"], SCALES["paper"])[0].settings["steps"] == 100_000_000
+
+
+def test_games_can_be_chosen():
+    assert {job.env for job in jobs_of(["table-1"], SCALES["paper"], ["heist"])} == {"procgen:heist"}
+
+
+def test_exhibits_share_runs():
+    one, other = (jobs_of([name], SCALES["laptop"]) for name in ("table-1", "table-10"))
+    both = jobs_of(["table-1", "table-10"], SCALES["laptop"])
+    shared = {job.name for job in one} & {job.name for job in other}
+    assert {"minimaze-ppo", "minimaze-maxent", "minimaze-expgen", "minimaze-leep"} <= shared
+    assert len(both) == len(one) + len(other) - len(shared)
+
+
+def test_merging_keeps_what_each_asks():
+    job = Job("a", "minimaze", "expgen", "smoke", {}, scorings=(Scoring(), Scoring(consensus={"leader": 1})))
+    more = Job("a", "minimaze", "expgen", "smoke", {}, scorings=(Scoring(), Scoring("each")))
+    (found,) = merged([job, more])
+    assert [scoring.name for scoring in found.scorings] == ["agent", "agent-leader1", "each"]
+
+
+def test_thinning_keeps_the_ends():
+    assert SCALES["smoke"].thinned((1, 2, 3, 4)) == [1, 4]
+    assert SCALES["laptop"].thinned((0.1, 0.3, 0.5, 0.7, 0.9)) == [0.1, 0.5, 0.9]
+    assert SCALES["laptop"].of_members((4, 6, 8, 10)) == [2, 3, 4, 5]

@@ -1,0 +1,33 @@
+"""Pictures: when a pixel first changed, and frames of the real games."""
+
+import numpy as np
+import pytest
+
+from expgen.agents.agent import UniformAgent
+from expgen.reproduce.pictures import first_change, picture_sections, play_frames
+
+
+def test_first_change():
+    frames = np.zeros((4, 2, 2, 3), np.uint8)
+    frames[2:, 0, 0] = 9
+    frames[1, 1, 1] = 9
+    np.testing.assert_array_equal(first_change(frames), [[2, np.nan], [np.nan, 1]])
+
+
+def test_an_episode_s_frames():
+    frames = play_frames(UniformAgent(5), "minimaze", most=10)
+    assert 1 < len(frames) <= 10 and frames.dtype == np.uint8 and (frames[0] != frames[-1]).any()
+
+
+def test_a_picture_without_its_run_is_told(tmp_path):
+    sections, complaints = picture_sections(["figure-3"], tmp_path)
+    assert sections == [] and len(complaints) == 1 and complaints[0].startswith("figure-3: ")
+
+
+@pytest.mark.procgen
+def test_the_games_and_the_hidden_maze():
+    sections, complaints = picture_sections(["figure-1", "figure-8"], None)
+    assert complaints == [] and [section.name for section in sections] == ["figure-1", "figure-8"]
+    assert len(sections[0].figures[0][1].axes) == 7
+    hidden, bare = (axes.images[0].get_array() for axes in sections[1].figures[0][1].axes[::6])
+    assert (hidden != bare).any() and len(np.unique(hidden.reshape(-1, 3), axis=0)) == 2  # wall and agent

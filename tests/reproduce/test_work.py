@@ -1,0 +1,106 @@
+"""A job from training to its rows, and a reproduction from jobs to its page."""
+
+import csv
+import dataclasses
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.reproduce.engine import LocalEngine
+from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.reproduce.planner import Planner
+from expgen.reproduce.reproduce import reproduce
+from expgen.reproduce.scale import SCALES
+from expgen.reproduce.work import Watcher, run_job, score_files
+
+TINY = dataclasses.replace(
+    SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Members, explorer and the agent of both."""
+    out = tmp_path_factory.mktemp("out")
+    planner = Planner(TINY)
+    scorings = (Scoring(consensus={"leader": 1}), Scoring(consensus={"leader": 0, "fallback": "random"}))
+    jobs = planner.expgen("maze", scorings, label="distance=l0", distance="l0")
+    return out, jobs, [run_job(job, out, "expgen reproduce x", "cpu") for job in jobs]
+
+
+def rows_of(job, out):
+    return [row for file in score_files(job, out) for row in read_scores(file)]
+
+
+def test_members_explorer_and_agent(trained):
+    out, (ppo, explorer, agent), results = trained
+    assert [result.status for result in results] == ["done"] * 3
+    finals = [row for row in rows_of(ppo, out) if row.ci_low == row.ci_low]
+    assert {(row.algorithm, row.seed, row.split, row.agent) for row in finals} == {
+        ("ppo", seed, split, f"member{seed}") for seed in (0, 1) for split in ("train", "test")
+    }
+    measures = {row.agent for row in rows_of(explorer, out)}
+    plain = "explorer" if any(agent.startswith("explorer") for agent in measures) else "member0"
+    ends = {
+        " measure=intrinsic distance=l0",
+        " measure=oracle distance=l0",
+        " measure=success distance=l0",
+        " distance=l0",
+    }
+    assert {plain + end for end in ends} == measures
+    assert {row.agent for row in rows_of(agent, out)} == {
+        "expgen leader=1 distance=l0", "expgen leader=0 fallback=random distance=l0"}  # fmt: skip
+
+
+def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):
+    out, jobs, _ = trained
+    before = {file: file.read_bytes() for job in jobs for file in score_files(job, out)}
+    assert [run_job(job, out, "", "cpu").status for job in jobs] == ["skipped"] * 3
+    more = dataclasses.replace(jobs[2], scorings=(*jobs[2].scorings, Scoring("member0")))
+    assert run_job(more, out, "", "cpu").status == "done"
+    assert {file: file.read_bytes() for file in before} == before
+    assert score_files(more, out)[-1].exists()
+
+
+def test_a_stopped_job_goes_on(tmp_path):
+    job = Planner(dataclasses.replace(TINY, steps=4096)).train("maze", "ppo")
+    rows = []
+    told = Watcher(on_row=lambda learner, row: rows.append(row), should_stop=lambda: bool(rows))
+    stopped = run_job(job, tmp_path, "", "cpu", told)
+    assert stopped.status == "stopped" and not score_files(job, tmp_path)[-1].exists()
+    seen = []
+    watcher = Watcher(on_start=lambda total, done: seen.append(sum(done.values())))
+    assert run_job(job, tmp_path, "", "cpu", watcher).status == "done"
+    assert seen[0] > 0
+
+
+def test_bad_input_is_told_in_one_line(tmp_path):
+    result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
+    assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
+    orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), adopt=("nobody",))
+    assert "nobody" in run_job(orphan, tmp_path, "", "cpu").message
+
+
+def test_the_local_engine_ends_at_a_stop():
+    jobs = [Job(name, "minimaze", "ppo", "smoke", {}) for name in "abc"]
+    results = list(LocalEngine().run(jobs, lambda job: JobResult(job, "stopped" if job.name == "b" else "done")))
+    assert [result.job.name for result in results] == ["a", "b"]
+
+
+def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):
+    page, complaints = reproduce(["figure-3", "table-3", "table-6"], TINY, tmp_path, device="cpu")
+    assert page is not None and complaints == []
+    text = page.read_text()
+    for part in ("Figure 3", "Table 3", "Table 6", "Where the numbers come from", "expgen reproduce figure-3"):
+        assert part in text
+    with open(tmp_path / "provenance.csv", newline="") as file:
+        made = list(csv.DictReader(file))
+    assert len(made) == len(read_scores(tmp_path / "scores.csv")) and len(made[0]["config"]) == 12
+    assert (tmp_path / "figures" / "figure-3.png").exists()
+
+
+def test_a_folder_keeps_to_one_scale(tmp_path):
+    reproduce(["table-3"], TINY, tmp_path)
+    with pytest.raises(InputError, match="--scale smoke"):
+        reproduce(["table-3"], SCALES["laptop"], tmp_path)
