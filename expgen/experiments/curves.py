@@ -3,9 +3,8 @@
 import math
 
 from expgen.evaluation.scores import Score, Split
-from expgen.experiments.plan import plans_of
+from expgen.experiments.adopt import plans_in
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import levels_of
 from expgen.training.metrics import MetricsFile
 
 SPLITS: tuple[Split, Split] = ("train", "test")
@@ -17,7 +16,7 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
     A run does not keep which code it ran, so only who has just trained it can say `commit`.
     """
     config, _ = folder.read_config()
-    plans = {plan.name: plan for plan in plans_of(config)}
+    plans = {plan.name: plan for plan in plans_in(folder, config)}
     rows = []
     for line, metrics in enumerate(MetricsFile(folder.metrics_file).rows(), start=2):
         plan = plans.get(metrics["learner"])
@@ -31,7 +30,7 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
                 env=config.env,
                 seed=plan.seed,
                 split=split,
-                levels=str(levels_of(config, split)),
+                levels=str(plan.levels if split == "train" else config.test_set),
                 env_steps=int(metrics["env_steps"]),
                 episodes=config.eval_episodes,
                 mean_return=float(mean),
