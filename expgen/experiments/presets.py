@@ -111,9 +111,9 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
 
 
 def paper_quorum(env: str, members: int) -> int:
-    """The paper's quorum in proportion to the ensemble's size; 0, more than half, where it has none."""
+    """The paper's quorum of ten for `members`: the same share of the leader's fellows; 0 where the paper has none."""
     of_ten = QUORUM.get(env.removeprefix("procgen:"), 0)
-    return max(1, round(of_ten * members / 10)) if of_ten else 0
+    return 1 + round((of_ten - 1) / 9 * (members - 1)) if of_ten else 0
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:

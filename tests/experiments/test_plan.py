@@ -62,7 +62,7 @@ def test_the_quorum_is_the_paper_s_where_it_has_one() -> None:
     for game, quorum in (("maze", 6), ("heist", 8), ("jumper", 4), ("miner", 2)):
         config = make_config(f"procgen:{game}", "expgen")
         assert config.consensus is not None and config.consensus.min_agree == quorum
-    for members, quorum in ((4, 2), (5, 3), (10, 6)):  # in proportion
+    for members, quorum in ((4, 3), (5, 3), (10, 6)):  # the same share of the others
         consensus = make_config("procgen:maze", "expgen", members=members).consensus
         assert consensus is not None and consensus.min_agree == quorum
     given = make_config("procgen:maze", "expgen", members=4, min_agree=6).consensus
