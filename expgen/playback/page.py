@@ -29,8 +29,12 @@ DIGITS = 3  # of a probability
 def inspector_page(recordings: Sequence[Recording], title: str = "") -> str:
     """A self-contained document that shows one episode, or several side by side."""
     heading = title or " and ".join(heading_of(recording) for recording in recordings)
-    players = player_group([player(recording) for recording in recordings])
-    return _asset("page.html").format(title=html.escape(heading), assets=player_assets(), body=players)
+    return document(heading, player_group([player(recording) for recording in recordings]))
+
+
+def document(title: str, body: str) -> str:
+    """A self-contained page around `body`, which is HTML and may hold players."""
+    return _asset("page.html").format(title=html.escape(title), assets=player_assets(), body=body)
 
 
 def player_assets() -> str:
