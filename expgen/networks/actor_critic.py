@@ -14,12 +14,11 @@ from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
-from expgen.networks.wide_impala import WideImpala
 from expgen.settings import setting
 
 Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
-Encoder = ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder | DeepEncoder
+Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | DeepEncoder
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
 
 
-def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | WideImpala | ConvEncoder | SmallEncoder:
+def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder:
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
@@ -103,11 +102,11 @@ def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | Wide
         raise InputError(f"--encoder is {choice} but {what}; accepted: small")
     if choice in ("conv", "small") and config.width != 1:
         raise InputError(f"--width is {config.width} but the encoder is {choice}; accepted: 1, or impala or impoola")
-    if choice == "impoola" or (choice == "impala" and config.width > 1):
-        return WideImpala(spec.obs_shape, config.features, config.width, is_pooled=choice == "impoola")
     if choice == "small":
         return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
-    return (ImpalaEncoder if choice == "impala" else ConvEncoder)(spec.obs_shape, config.features)
+    if choice == "conv":
+        return ConvEncoder(spec.obs_shape, config.features)
+    return ImpalaEncoder(spec.obs_shape, config.features, config.width, is_pooled=choice == "impoola")
 
 
 def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:

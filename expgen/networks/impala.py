@@ -1,6 +1,8 @@
 """The IMPALA convolutional encoder: uint8 pixels in, features out (reproduction: clean-skip residual blocks).
 
-Three stages of conv 3×3 → max-pool 3×3 stride 2 → two residual blocks, then ReLU, linear, ReLU.
+Three stages of conv 3×3 → max-pool 3×3 stride 2 → two residual blocks, then ReLU, linear, ReLU. `width` multiplies the
+channels of every stage. Impoola (Trumpp et al., RLC 2025) averages over positions in place of flattening: the linear
+layer then reads 32·w means and not 32·w·8·8 numbers, so that what was seen counts and where it was seen does not.
 Pixels arrive as the environment writes them, height × width × channel; seen as channels first that is exactly
 PyTorch's channels-last layout, so nothing is copied and the convolutions run in the layout they are fastest in.
 """
@@ -43,15 +45,15 @@ class Stage(nn.Module):
 class ImpalaEncoder(nn.Module):
     """`[B, H, W, C]` uint8 → `[B, features]` float32."""
 
-    def __init__(self, obs_shape: tuple[int, ...], features: int) -> None:
+    def __init__(self, obs_shape: tuple[int, ...], features: int, width: int = 1, is_pooled: bool = False) -> None:
         super().__init__()
-        self.obs_shape = obs_shape
-        height, width, channels = obs_shape
-        sizes = (channels, *STAGE_CHANNELS)
+        self.obs_shape, self.width, self.is_pooled = obs_shape, width, is_pooled
+        rows, columns, colours = obs_shape
+        sizes = (colours, *(width * channels for channels in STAGE_CHANNELS))
         self.stages = nn.ModuleList(Stage(*pair) for pair in pairwise(sizes))
         for _ in STAGE_CHANNELS:
-            height, width = (height + 1) // 2, (width + 1) // 2
-        self.linear = nn.Linear(STAGE_CHANNELS[-1] * height * width, features)
+            rows, columns = (rows + 1) // 2, (columns + 1) // 2
+        self.linear = nn.Linear(sizes[-1] * (1 if is_pooled else rows * columns), features)
         self.is_bfloat16 = False  # set by training.accelerate where the device gains from it
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -60,7 +62,9 @@ class ImpalaEncoder(nn.Module):
             x = x.to(torch.bfloat16 if self.is_bfloat16 else torch.float32) / 255
             for stage in self.stages:
                 x = stage(x)
-            return F.relu(self.linear(F.relu(x).flatten(1))).float()  # [B, F]
+            x = F.relu(x)
+            x = x.mean((2, 3)) if self.is_pooled else x.flatten(1)
+            return F.relu(self.linear(x)).float()  # [B, F]
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

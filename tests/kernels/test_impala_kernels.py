@@ -19,8 +19,8 @@ DTYPE = torch.bfloat16 if HAS_GPU else torch.float32
 TOLERANCE = 0.05 if HAS_GPU else 1e-5  # of the norm
 
 
-def encoder(side: int = 16, features: int = 32) -> ImpalaEncoder:
-    module = ImpalaEncoder((side, side, 3), features)
+def encoder(side: int = 16, features: int = 32, is_pooled: bool = False) -> ImpalaEncoder:
+    module = ImpalaEncoder((side, side, 3), features, is_pooled=is_pooled)
     module.initialise(torch.Generator().manual_seed(0))
     for part in module.modules():
         if isinstance(part, nn.Conv2d):
@@ -46,8 +46,9 @@ def nchw(x: Tensor) -> Tensor:
     return x.permute(0, 3, 1, 2).float()
 
 
-def test_the_encoder_and_all_its_gradients():
-    module, obs = encoder(), pictures(3)
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_the_encoder_and_all_its_gradients(is_pooled: bool):
+    module, obs = encoder(is_pooled=is_pooled), pictures(3)
     weight = torch.randn(3, 32, generator=torch.Generator().manual_seed(3)).to(DEVICE)
     plain, fused = module(obs), FusedImpala(module, DTYPE)(obs)
     assert_near(fused, plain)
@@ -113,6 +114,7 @@ def test_max_pool_and_its_gradient():
 
 def test_which_encoders_the_kernels_compute():
     assert can_fuse(encoder())
+    assert not can_fuse(ImpalaEncoder((16, 16, 3), 8, width=2))
     assert not can_fuse(ImpalaEncoder((12, 12, 3), 8))  # sides that do not halve three times
     assert not can_fuse(ImpalaEncoder((16, 16, 4), 8))  # other colours
     assert not can_fuse(nn.Linear(2, 2))

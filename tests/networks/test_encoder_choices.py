@@ -11,7 +11,6 @@ from expgen.networks.actor_critic import NetworkConfig, make_encoder, make_polic
 from expgen.networks.conv import ConvEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
-from expgen.networks.wide_impala import WideImpala
 from expgen.training.accelerate import plain_copy
 
 PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
@@ -22,17 +21,8 @@ def pictures(*shape: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8))
 
 
-def test_width_one_flattened_is_impala():
-    wide, plain = WideImpala((32, 40, 3), 16, 1, is_pooled=False), ImpalaEncoder((32, 40, 3), 16)
-    for encoder in (wide, plain):
-        encoder.initialise(torch.Generator().manual_seed(0))
-    assert wide.state_dict().keys() == plain.state_dict().keys()
-    obs = pictures(2, 32, 40, 3)
-    assert torch.equal(wide(obs), plain(obs))
-
-
 def test_pooling_is_the_mean_over_positions():
-    encoder = WideImpala((32, 40, 3), 16, 2, is_pooled=True)
+    encoder = ImpalaEncoder((32, 40, 3), 16, width=2, is_pooled=True)
     encoder.initialise(torch.Generator().manual_seed(0))
     obs = pictures(2, 32, 40, 3)
     x = obs.permute(0, 3, 1, 2).float() / 255
@@ -54,18 +44,16 @@ def test_pooling_is_the_mean_over_positions():
 def test_channels_and_what_the_linear_layer_reads(options: dict[str, object], channels: list[int], inputs: int):
     with torch.device("meta"):
         encoder = make_encoder(PROCGEN, NetworkConfig(**options))  # type: ignore[arg-type]
-    assert isinstance(encoder, WideImpala)
+    assert isinstance(encoder, ImpalaEncoder)
     assert [stage.conv.out_channels for stage in encoder.stages] == channels
     assert encoder.linear.in_features == inputs and encoder.linear.out_features == 256
 
 
-def test_the_standard_encoder_stays_the_standard_class():
-    """Fast paths know ImpalaEncoder; nothing else may pass for it."""
+def test_pictures_get_the_paper_s_impala_unless_told_otherwise():
     with torch.device("meta"):
-        assert type(make_encoder(PROCGEN, NetworkConfig())) is ImpalaEncoder
-        assert type(make_encoder(PROCGEN, NetworkConfig(encoder="impala"))) is ImpalaEncoder
+        for encoder in (make_encoder(PROCGEN, NetworkConfig()), make_encoder(PROCGEN, NetworkConfig(encoder="impala"))):
+            assert type(encoder) is ImpalaEncoder and (encoder.width, encoder.is_pooled) == (1, False)
         assert type(make_encoder(PROCGEN, NetworkConfig(encoder="conv"))) is ConvEncoder
-    assert not issubclass(WideImpala, ImpalaEncoder) and not issubclass(DeepEncoder, ImpalaEncoder)
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
