@@ -80,7 +80,7 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--run", type=Path, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
     parser.add_argument(
-        "--adopt", action="append", default=[], metavar="RUN", help="a run whose trained policies join this one"
+        "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))

@@ -10,6 +10,7 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import LearnerPlan, plans_of
+from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.checkpoint import keep_checkpoint, write_whole
 
@@ -51,7 +52,7 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
     """
     adopted = read_adopted(folder)
     for run in runs:
-        other = RunFolder(run)
+        other = find_run(run).folder
         their_config, _ = other.read_config()
         if (their_config.env, dict(their_config.options)) != (config.env, dict(config.options)):
             accepted = f"runs on {config.env} with these options"

@@ -173,24 +173,31 @@ class Learner:
         keep_checkpoint(folder, self.env_steps, tensors, facts)
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Continue exactly from `checkpoint`; games that cannot be restored start new episodes."""
+        """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
+
+        One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
+        """
         tensors, facts = checkpoint
+        self.env_steps, self.updates, self.seconds = facts["env_steps"], facts.get("updates", 0), facts.get("seconds", 0.0)
         with self.lane.updating():
             self.algorithm.load_state(tensors)
+        if "generator" not in tensors:
+            self.generator.manual_seed(self.generator.initial_seed() + self.env_steps)
+            return
+        with self.lane.updating():
             if isinstance(self.env, Snapshots):
                 self.env.restore(_as_arrays(under_prefix("env", tensors)))
                 self.rollout.state[0].copy_(tensors["memory"])
         if tensors["generator"].shape == self.generator.get_state().shape:
             self.generator.set_state(tensors["generator"])
         else:  # of another kind of device, whose numbers cannot go on here: others than those drawn so far
-            self.generator.manual_seed(self.generator.initial_seed() + facts["env_steps"])
+            self.generator.manual_seed(self.generator.initial_seed() + self.env_steps)
         self.reward.load_state(_as_arrays(under_prefix("reward", tensors)))
         self.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
         if self.reward.intrinsic is not None:
             self.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
         if self.director is not None:
             self.director.load_state(_as_arrays(under_prefix("levels", tensors)))
-        self.env_steps, self.updates, self.seconds = facts["env_steps"], facts["updates"], facts["seconds"]
 
 
 def _giving_way(work: Generator[None, None, Scores]) -> Generator[Phase, None, Scores]:

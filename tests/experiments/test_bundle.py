@@ -76,3 +76,17 @@ def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
     (agent,) = bundled_agents(tmp_path / "shipped").values()
     assert agent.name == "minimaze/ppo-gru" and agent.scores["test"].episodes == 3
     assert agent.folder.learners() == ["member0"] and len(read_scores(agent.folder.scores_file)) == 2
+
+
+def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
+    """From where they stand, with a fresh optimiser."""
+    shipped = find_run("minimaze/expgen", runs / "shipped").folder
+    settings = {"algo": "expgen", "members": 2, "explorer_steps": 2 * small.update_steps, **SETTINGS}
+    small.train(tmp_path / "on", 2, adopt=[shipped.path], **settings)
+    for learner in shipped.learners():
+        before, steps = load_policy(shipped, learner)
+        after, more = load_policy(RunFolder(tmp_path / "on"), learner)
+        assert (steps, more) == (small.update_steps, 2 * small.update_steps)
+        distance = sum((a - b).abs().sum() for a, b in zip(after.parameters(), before.parameters(), strict=True))
+        size = sum(parameter.abs().sum() for parameter in before.parameters())
+        assert 0 < distance < 0.2 * size
