@@ -178,7 +178,8 @@ class Learner:
         One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
         """
         tensors, facts = checkpoint
-        self.env_steps, self.updates, self.seconds = facts["env_steps"], facts.get("updates", 0), facts.get("seconds", 0.0)
+        self.env_steps, self.updates = facts["env_steps"], facts.get("updates", 0)
+        self.seconds = facts.get("seconds", 0.0)
         with self.lane.updating():
             self.algorithm.load_state(tensors)
         if "generator" not in tensors:
