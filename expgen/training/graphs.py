@@ -35,8 +35,10 @@ def capture_on_gpu(body: Body) -> tuple[Tensor, Callable[[], None]]:
 class Recording:
     """One function for inputs of one shape."""
 
-    def __init__(self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool], capture: Capture):
-        self.copied = [not held for held in is_held]
+    def __init__(
+        self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool], capture: Capture
+    ) -> None:
+        self.is_held = is_held  # of each tensor among the inputs: it is read where it lies
         self.memory = [tensor if held else tensor.clone() for tensor, held in zip(tensors_in(inputs), is_held)]
         self.names: list[str] | None = None  # of the scalars, where the function returns these
         fixed = _with_tensors(inputs, iter(self.memory))
@@ -51,8 +53,8 @@ class Recording:
         self.output, self.replay = capture(body)
 
     def __call__(self, inputs: tuple[Any, ...]) -> Any:
-        for memory, tensor, is_copied in zip(self.memory, tensors_in(inputs), self.copied, strict=True):
-            if is_copied:
+        for memory, tensor, is_held in zip(self.memory, tensors_in(inputs), self.is_held, strict=True):
+            if not is_held:
                 memory.copy_(tensor)
         self.replay()
         output = self.output.clone()  # the next replay overwrites the original
@@ -64,8 +66,8 @@ class Graphs:
 
     def __init__(self, algorithm: Algorithm, rollout: Rollout, capture: Capture = capture_on_gpu) -> None:
         self.algorithm, self.capture = algorithm, capture
-        kept = (tensor for tensor in vars(rollout).values() if isinstance(tensor, Tensor))
-        self.held = {tensor.untyped_storage().data_ptr() for tensor in kept}
+        kept = [tensor for tensor in vars(rollout).values() if isinstance(tensor, Tensor)]
+        self.held = {tensor.untyped_storage().data_ptr(): tensor for tensor in kept}  # kept alive, each in its place
         self.recordings: dict[tuple[Any, ...], Recording] = {}
 
     def __call__(self, function: Callable[..., Result], *inputs: Any) -> Result:
@@ -83,7 +85,10 @@ class Graphs:
     def _put_back(self, before: dict[str, Tensor]) -> None:
         """Undo what was done since `before`, in place; what an optimiser did not have then is zero."""
         for name, tensor in self.algorithm.state().items():
-            tensor.copy_(before[name]) if name in before else tensor.zero_()
+            if name in before:
+                tensor.copy_(before[name])
+            else:
+                tensor.zero_()
 
     def _record(self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool]) -> Recording:
         before = {name: tensor.clone() for name, tensor in self.algorithm.state().items()}

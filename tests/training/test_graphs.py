@@ -3,6 +3,8 @@ the recorded function again on the recorded memory, and within rounding on a GPU
 
 import copy
 import dataclasses
+import gc
+import weakref
 from collections.abc import Callable
 from math import log
 from typing import Any
@@ -11,14 +13,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.algorithms.algorithm import HasCritic, build_algorithm, recipe_of
 from expgen.algorithms.runner import AsWritten, HasRunner
 from expgen.envs.vec_env import EnvSpec
 from expgen.experiments.plan import build_learner, plans_of
 from expgen.experiments.run import make_config
 from expgen.rollout.minibatch import everything
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import PlainLane, make_learning
+from expgen.training.accelerate import PlainLane, accelerate_networks, is_capturable, make_learning
 from expgen.training.graphs import Body, Graphs
 from expgen.training.resources import Resources
 
@@ -40,7 +42,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {  # and settings that bring every kind 
 def built(algo: str, device: str = "cpu", encoder: str = "small", **changes: Any) -> Any:
     recipe = recipe_of(algo)
     config = dataclasses.replace(recipe.config, **{"minibatches": 3, **ALGORITHMS[algo], **changes})
-    network = dataclasses.replace(recipe.network, features=16, encoder=encoder)
+    network = dataclasses.replace(recipe.network, features=32, encoder=encoder)
     return build_algorithm(recipe, SPEC, network, config, 0, torch.device(device))
 
 
@@ -162,6 +164,16 @@ def test_what_lies_in_the_rollout_is_read_there_and_the_rest_is_copied() -> None
     assert len(algorithm.run.recordings) == 1
 
 
+def test_the_rollouts_memory_is_not_given_to_others() -> None:
+    """What is known by its address must stay there, whoever else lets go of the rollout."""
+    algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
+    replayed(algorithm, rollout)
+    obs = weakref.ref(rollout.obs)
+    del rollout
+    gc.collect()
+    assert obs() is not None
+
+
 def test_other_shapes_other_numbers_and_other_functions_are_recorded_apart() -> None:
     algorithm = built("ppo")
     replayed(algorithm, Rollout(SPEC, T, N, 0, torch.device("cpu")))
@@ -185,13 +197,18 @@ def weights(algorithm: Any) -> Tensor:
 
 @pytest.mark.gpu
 @needs_cuda
-@pytest.mark.parametrize("algo", [algo for algo in ALGORITHMS if algo != "ppo-gru"])  # its plain scan asks the host
+@pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize("minibatches", [3, 4])  # of two sizes, or all of one
 def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> None:
     """Over updates and through a checkpoint: the same metrics and weights, within what order of summation changes."""
     plain = built(algo, "cuda", "impala", minibatches=minibatches)
     graphed = copy.deepcopy(plain)
-    rollouts = [Rollout(SPEC, T, N, 0, torch.device("cuda")) for _ in range(2)]
+    for algorithm in (plain, graphed):
+        accelerate_networks(algorithm.policy)
+        if isinstance(algorithm, HasCritic):
+            accelerate_networks(algorithm.value_network)
+    assert is_capturable(graphed.policy)
+    rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cuda")) for _ in range(2)]
     graphed.run = Graphs(graphed, rollouts[1])
     before = weights(plain).clone()
     torch.cuda.synchronize()
@@ -214,7 +231,7 @@ def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> No
 def test_a_learner_on_a_gpu_replays_its_steps(algo: str, small: Any) -> None:
     """With our kernels and streams; weights move and stay finite, and nothing is recorded twice."""
     settings = {name: value for name, value in small.settings.items() if name not in ("device", "epochs")}
-    picture = {"options": {"max_cells": 20}, "encoder": "impala", "algo": algo, **ALGORITHMS[algo]}
+    picture = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, **ALGORITHMS[algo]}
     config = make_config(**{**settings, "steps": 4 * small.update_steps, **picture})
     resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
     learner = build_learner(config, plans_of(config)[0], resources)
