@@ -97,7 +97,7 @@ def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
     limits = torch._dynamo.config
     monkeypatch.setattr(limits, "cache_size_limit", 8)
     monkeypatch.setattr(limits, "accumulated_cache_size_limit", 256)
-    network, members = NetworkConfig(encoder="impoola", features=8), 50
+    network, members = NetworkConfig(encoder="impala", width=2, features=8), 50  # not one that our kernels compute
     policy = JointPolicy(PICTURES, network, members)
     accelerate_networks(policy)
     assert all(member.encode != member.encoder.forward for member in policies_in(policy))
