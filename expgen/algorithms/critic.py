@@ -9,9 +9,10 @@ from torch import Tensor
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.losses import clipped_value_loss
 from expgen.algorithms.ppo import Metrics
+from expgen.algorithms.runner import Runner
 from expgen.networks.decoupled import ValueNetwork
 from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
 
 
@@ -37,14 +38,18 @@ class Critic:
         self.descent = Descent(network.parameters(), config.learning_rate, config.adam_epsilon, config.max_grad_norm)
         self.num_rollouts = 0
 
-    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+    def update(self, rollout: Rollout, generator: torch.Generator, run: Runner) -> Iterator[Metrics]:
         """E_V epochs over the rollout, if it is one of every N_π (the first is)."""
         config, is_due = self.config, self.num_rollouts % self.config.every == 0
         self.num_rollouts += 1
         for _ in range(config.epochs if is_due else 0):
-            nothing = rollout.advantage  # a value phase learns from value targets alone
-            for batch in minibatches(rollout, nothing, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
+            whole = everything(rollout, rollout.advantage)  # which is not read: value targets alone are learnt from
+            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
+                yield run(self.step_at, whole, place)
+
+    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
+        """One gradient step on the minibatch of `whole` at `place`."""
+        return self.step(gather(whole, place, self.config.minibatch_order))
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step on L_V."""
@@ -68,12 +73,18 @@ class Critic:
 
 
 @torch.no_grad()
-def judge(network: ValueNetwork, rollout: Rollout, num_parts: int) -> None:
+def judge(network: ValueNetwork, rollout: Rollout, num_parts: int, run: Runner) -> None:
     """V of every observation of a finished rollout, in `rollout.value`.
 
     Nothing moves the weights while a rollout is played, so these are the values an actor would have stored step by
     step; a few large batches cost far less than one small batch a step.
     """
-    rows = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
-    value = [network(part.unsqueeze(0)).squeeze(0) for part in rows.tensor_split(num_parts)]
-    rollout.value.copy_(torch.cat(value).view_as(rollout.value))
+    frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
+    rows = torch.arange(len(frames), device=frames.device).tensor_split(num_parts)
+    value = torch.cat([run(values_at, network, frames, row) for row in rows])
+    rollout.value.copy_(value.view_as(rollout.value))
+
+
+def values_at(network: ValueNetwork, frames: Tensor, row: Tensor) -> Tensor:
+    """V `[B]` of some of the frames."""
+    return network(frames.index_select(0, row).unsqueeze(0)).squeeze(0)

@@ -17,11 +17,12 @@ from expgen.algorithms.critic import Critic, CriticConfig, judge
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -105,19 +106,24 @@ class DAAC:
         self.critic = Critic(self.value_network, config.critic)
         parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def judge(self, rollout: Rollout) -> None:
         """The critic's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches)
+        judge(self.value_network, rollout, self.config.minibatches, self.run)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
         config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
         for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
-        yield from self.critic.update(rollout, generator)
+            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
+                yield self.run(self.step_at, whole, place)
+        yield from self.critic.update(rollout, generator, self.run)
+
+    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
+        """One gradient step on the minibatch of `whole` at `place`."""
+        return self.step(gather(whole, place, self.config.minibatch_order))
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step of the policy network."""
@@ -138,6 +144,7 @@ class DAAC:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_module(self.advantage_head, under_prefix("advantage", state), "the checkpoint")
         self.descent.load_state(under_prefix("adam", state))

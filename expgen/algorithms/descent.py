@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 
-import torch
 from torch import Tensor, nn
+from torch.optim import Adam
 
 from expgen.networks.state import load_optimizer, optimizer_state
 
 
-class Descent:
-    """Moves its own weights down a loss, and no others that the loss depends on.
+def adam_of(parameters: list[nn.Parameter], learning_rate: float, epsilon: float, fused_on_cpu: bool = False) -> Adam:
+    """An Adam, on a GPU fused and with its count of steps there, so that a step may be part of a graph.
 
-    Fused on a GPU only: on the CPU weights may be views into a larger tensor (`training.dense_network`), which torch's
-    fused step writes past.
+    On the CPU weights may be views into a larger tensor (`training.dense_network`), which torch's fused step spoils.
     """
+    on_gpu = parameters[0].is_cuda
+    return Adam(parameters, learning_rate, eps=epsilon, fused=on_gpu or fused_on_cpu, capturable=on_gpu)
+
+
+class Descent:
+    """Moves its own weights down a loss, and no others that the loss depends on."""
 
     def __init__(
         self,
@@ -24,7 +29,7 @@ class Descent:
     ) -> None:
         self.parameters = list(parameters)
         self.max_grad_norm = max_grad_norm
-        self.adam = torch.optim.Adam(self.parameters, lr=learning_rate, eps=epsilon, fused=self.parameters[0].is_cuda)
+        self.adam = adam_of(self.parameters, learning_rate, epsilon)
 
     def step(self, loss: Tensor) -> Tensor:
         """One step; the global norm of the gradient before it was clipped."""

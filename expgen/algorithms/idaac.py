@@ -17,11 +17,12 @@ from expgen.algorithms.critic import Critic, judge
 from expgen.algorithms.daac import AdvantageHead, DAACConfig, daac_loss
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.ppo import Metrics
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, gather, transition_order
-from expgen.rollout.order import draw_pairs
+from expgen.rollout.minibatch import Minibatch, everything, gather, transition_order
+from expgen.rollout.order import Pairs, draw_pairs
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -80,24 +81,29 @@ class IDAAC:
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
         self.descent = Descent([*self.policy.parameters(), *self.advantage_head.parameters()], *adam)
         self.classifier_descent = Descent(self.classifier.parameters(), *adam)
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
         self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
 
     def judge(self, rollout: Rollout) -> None:
         """The critic's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches)
+        judge(self.value_network, rollout, self.config.minibatches, self.run)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""
         config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
         pairs = draw_pairs(rollout.level, rollout.first, self.elapsed, generator)
         self.elapsed = pairs.elapsed
         frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
         for _ in range(config.epochs):
             for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
-                batch = gather(rollout, advantage, row, "shuffled")
-                yield self.step(batch, frames[pairs.partner[row]].unsqueeze(0), pairs.is_earlier[row])
-        yield from self.critic.update(rollout, generator)
+                yield self.run(self.step_at, whole, frames, pairs, row)
+        yield from self.critic.update(rollout, generator, self.run)
+
+    def step_at(self, whole: Minibatch, frames: Tensor, pairs: Pairs, row: Tensor) -> Metrics:
+        """One gradient step on the transitions `row` and the frames they are paired with."""
+        partner = frames.index_select(0, pairs.partner.index_select(0, row)).unsqueeze(0)
+        return self.step(gather(whole, row, "shuffled"), partner, pairs.is_earlier.index_select(0, row))
 
     def step(self, batch: Minibatch, partner: Tensor, is_earlier: Tensor) -> Metrics:
         """One gradient step of the classifier, then one of the policy network; `partner` `[1, B, …]` are frames j."""
@@ -139,6 +145,7 @@ class IDAAC:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_module(self.advantage_head, under_prefix("advantage", state), "the checkpoint")
         load_module(self.classifier, under_prefix("classifier", state), "the checkpoint")

@@ -16,14 +16,16 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
+from expgen.algorithms.descent import adam_of
 from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.envs.level_stream import LevelStream, below, counter_hash
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, transition_order
+from expgen.rollout.minibatch import Minibatch, Order, everything, gather, transition_order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -59,14 +61,13 @@ def leep_loss(output: PolicyOutput, batch: Minibatch, others: Tensor, config: Le
 
 
 @torch.no_grad()
-def log_max_prob(members: Sequence[Policy], obs: Tensor, num_actions: int, num_chunks: int) -> Tensor:
-    """log max_j π_j(a|o) of `members` for `obs` `[B, …]`, `[B, A]`; −∞ where there are none. In chunks, for memory."""
+def log_max_prob(members: Sequence[Policy], obs: Tensor, num_actions: int) -> Tensor:
+    """log max_j π_j(a|o) of `members` for `obs` `[B, …]`, `[B, A]`; −∞ where there are none."""
     best = torch.full((len(obs), num_actions), -torch.inf, device=obs.device)
-    for part, its_best in zip(obs.tensor_split(num_chunks), best.tensor_split(num_chunks)):
-        first = torch.zeros(1, len(part), dtype=torch.bool, device=obs.device)
-        for member in members:
-            logits = member(part.unsqueeze(0), first, obs.new_zeros(len(part), 0)).logits[0]
-            torch.maximum(its_best, torch.log_softmax(logits, -1), out=its_best)
+    first = torch.zeros(1, len(obs), dtype=torch.bool, device=obs.device)
+    for member in members:
+        logits = member(obs.unsqueeze(0), first, obs.new_zeros(len(obs), 0)).logits[0]
+        best = torch.maximum(best, torch.log_softmax(logits, -1))
     return best
 
 
@@ -76,33 +77,44 @@ class Leep:
     def __init__(self, policy: Policy, config: LeepConfig) -> None:
         self.policy, self.config = policy, config
         self.members = policies_in(policy)
-        self.optimizers = [
-            torch.optim.Adam(member.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True)
-            for member in self.members
-        ]
+        adam = (config.learning_rate, config.adam_epsilon)
+        self.optimizers = [adam_of(list(member.parameters()), *adam, fused_on_cpu=True) for member in self.members]
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Member after member, each on its own environments; later ones see what earlier ones have become."""
-        size = rollout.num_envs // len(self.members)
         for index in range(len(self.members)):
-            yield from self.update_member(index, rollout.columns(index * size, (index + 1) * size), generator)
+            yield from self.update_member(index, rollout, generator)
 
-    def update_member(self, index: int, part: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E epochs of minibatches of `part`; the others do not change meanwhile and are asked once."""
-        config, T = self.config, part.num_steps
-        obs = part.obs[:T].flatten(0, 1)  # [T·N, …]
-        others = [member for member in self.members if member is not self.members[index]]
-        ceiling = log_max_prob(others, obs, self.members[index].policy_head.out_features, config.minibatches)
-        advantage = normalized(part.advantage, config.advantage_epsilon)
-        per_step = (part.action, part.log_prob, part.value, advantage, part.value_target)
-        first, *rest = (x[:T].flatten() for x in (part.first, *per_step))
+    def update_member(self, index: int, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E epochs of minibatches of its part; the others do not change meanwhile and are asked once."""
+        config, size = self.config, rollout.num_envs // len(self.members)
+        begin, end = index * size, (index + 1) * size
+        part, advantage = rollout.columns(begin, end), torch.zeros_like(rollout.advantage)
+        advantage[:, begin:end] = normalized(part.advantage, config.advantage_epsilon)
+        whole = everything(rollout, advantage)
+        rows = torch.arange(part.num_steps * size, device=rollout.device).tensor_split(config.minibatches)
+        ceiling = torch.cat([self.run(self.others_at, index, whole, row) for row in rows])  # [T · size, A]
         for _ in range(config.epochs):
             for row in transition_order(part, config.minibatches, config.minibatch_order, generator):
-                chosen = (x.index_select(0, row).unsqueeze(0) for x in (*rest, ceiling))  # each [1, B, …]
-                *fields, its_ceiling = chosen
-                seen = obs.index_select(0, row).unsqueeze(0), first.index_select(0, row).unsqueeze(0)
-                batch = Minibatch(*seen, part.value.new_zeros(len(row), 0), *fields)
-                yield self.step(index, batch, its_ceiling)
+                yield self.run(self.step_at, index, whole, ceiling, row)
+
+    def others_at(self, index: int, whole: Minibatch, row: Tensor) -> Tensor:
+        """log max_{j ≠ i} π_j `[B, A]` of the transitions `row` of member i's part."""
+        others = [member for member in self.members if member is not self.members[index]]
+        obs = whole.obs.flatten(0, 1).index_select(0, self._in_whole(index, whole, row))
+        return log_max_prob(others, obs, self.members[index].policy_head.out_features)
+
+    def step_at(self, index: int, whole: Minibatch, ceiling: Tensor, row: Tensor) -> Metrics:
+        """One gradient step of one member on the transitions `row` of its part."""
+        batch = gather(whole, self._in_whole(index, whole, row), "shuffled")
+        return self.step(index, batch, ceiling.index_select(0, row).unsqueeze(0))
+
+    def _in_whole(self, index: int, whole: Minibatch, row: Tensor) -> Tensor:
+        """Rows of the rollout `[T · N]` that are the rows `row` of a member's part `[T · N/M]`."""
+        num_envs = whole.first.shape[1]
+        size = num_envs // len(self.members)
+        return row // size * num_envs + index * size + row % size
 
     def step(self, index: int, batch: Minibatch, others: Tensor) -> Metrics:
         """One gradient step of one member."""
@@ -124,6 +136,7 @@ class Leep:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         for index, optimizer in enumerate(self.optimizers):
             load_optimizer(optimizer, under_prefix(f"adam.{index}", state))

@@ -17,12 +17,13 @@ from expgen.algorithms.critic import judge
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import PolicyOutput
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.history import History
-from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -94,22 +95,27 @@ class PPG:
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon)
         self.aux_descent = Descent(parameters, config.aux_learning_rate, config.adam_epsilon)
         self.history = History(config.policy_phases)
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def judge(self, rollout: Rollout) -> None:
         """The value network's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches)
+        judge(self.value_network, rollout, self.config.minibatches, self.run)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
         config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
         for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
+            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
+                yield self.run(self.step_at, whole, place)
         if config.aux_epochs:
             self.history.add(rollout)
             if self.history.is_full:
                 yield from self.auxiliary_phase(generator)
+
+    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
+        """One gradient step on the minibatch of `whole` at `place`."""
+        return self.step(gather(whole, place, self.config.minibatch_order))
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step of a policy phase, both networks at once."""
@@ -124,26 +130,27 @@ class PPG:
         every = torch.arange(history.num_columns, device=history.obs.device)
         old_logits = []
         for column in every.split(num_columns):
-            old_logits.append(self._logits(column))
+            old_logits.append(self.run(self.logits, history.columns(history.obs, column)))
             yield {}
         old = torch.cat(old_logits)  # [K · N, T, A]: π_old
         for _ in range(self.config.aux_epochs):
             order = torch.randperm(len(every), generator=generator, device=every.device)
             for column in order.split(num_columns):
-                yield self.auxiliary_step(column, old[column])
+                obs, target = (history.columns(kept, column) for kept in (history.obs, history.value_target))
+                yield self.run(self.auxiliary_step, obs, old[column], target)
         history.clear()
 
-    def auxiliary_step(self, column: Tensor, old_logits: Tensor) -> Metrics:
-        """One gradient step of an auxiliary phase, on the parts `column` of the history."""
-        obs, target = (self.history.columns(kept, column) for kept in (self.history.obs, self.history.value_target))
+    def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
+        """One gradient step of an auxiliary phase, on parts of the history `[P, T, …]`."""
         output = self._policy_output(obs)
         loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
         norm = self.aux_descent.step(loss)
         return {"aux_loss": loss.detach(), **parts, "aux_grad_norm": norm}
 
     @torch.no_grad()
-    def _logits(self, column: Tensor) -> Tensor:
-        return self._policy_output(self.history.columns(self.history.obs, column)).logits  # [P, T, A]
+    def logits(self, obs: Tensor) -> Tensor:
+        """What the policy says of parts of the history `[P, T, …]`."""
+        return self._policy_output(obs).logits  # [P, T, A]
 
     def _policy_output(self, obs: Tensor) -> PolicyOutput:
         """Of frames `[P, T, …]`: a policy without memory does not mind which axis is time."""
@@ -162,6 +169,7 @@ class PPG:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_module(self.value_network, under_prefix("value", state), "the checkpoint")
         self.descent.load_state(under_prefix("adam", state))

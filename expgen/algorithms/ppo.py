@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from expgen.algorithms.descent import adam_of
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -56,17 +58,21 @@ class PPO:
 
     def __init__(self, policy: Policy, config: PPOConfig) -> None:
         self.policy, self.config = policy, config
-        self.optimizer = torch.optim.Adam(
-            policy.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=True
-        )
+        weights, adam = list(policy.parameters()), (config.learning_rate, config.adam_epsilon)
+        self.optimizer = adam_of(weights, *adam, fused_on_cpu=True)
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches; yields the metrics of each, as 0-d tensors on the device."""
         config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
         for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
+            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
+                yield self.run(self.step_at, whole, place)
+
+    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
+        """One gradient step on the minibatch of `whole` at `place`."""
+        return self.step(gather(whole, place, self.config.minibatch_order))
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step."""
@@ -85,5 +91,6 @@ class PPO:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_optimizer(self.optimizer, under_prefix("adam", state))

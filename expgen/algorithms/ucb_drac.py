@@ -12,10 +12,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.augment import AUGMENTATIONS, Augmentation, augment
+from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.algorithms.bandit import UcbBandit
+from expgen.algorithms.descent import adam_of
 from expgen.algorithms.losses import log_prob_of
 from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
+from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
@@ -62,10 +64,9 @@ class UcbDrac:
 
     def __init__(self, policy: Policy, config: UcbDracConfig) -> None:
         self.policy, self.config = policy, config
-        weights = list(policy.parameters())  # on the CPU maybe views (training.dense_network), which fused Adam spoils
-        is_fused = weights[0].is_cuda
-        self.optimizer = torch.optim.Adam(weights, lr=config.learning_rate, eps=config.adam_epsilon, fused=is_fused)
+        self.optimizer = adam_of(list(policy.parameters()), config.learning_rate, config.adam_epsilon)
         self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
+        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """One augmentation for E epochs of minibatches; yields the metrics of each."""
@@ -74,7 +75,9 @@ class UcbDrac:
         which = torch.tensor(float(arm), device=rollout.device)
         for _ in range(config.epochs):
             for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield {**self.step(batch, AUGMENTATIONS[NAMES[arm]], generator), "augmentation": which}
+                changed = augment(batch.obs, AUGMENTATIONS[NAMES[arm]], generator)
+                noise = self.gumbel_noise(batch, generator)
+                yield {**self.run(self.step, batch, changed, noise), "augmentation": which}
 
     def pick(self, rollout: Rollout) -> int:
         """The augmentation of this update, after telling the bandit what followed its last choice.
@@ -88,12 +91,15 @@ class UcbDrac:
             self.bandit.reward(share * float(rollout.value_target.mean()))  # the CPU waits for the GPU here
         return self.bandit.pull()
 
-    def step(self, batch: Minibatch, augmentation: Augmentation, generator: torch.Generator) -> Metrics:
-        """One gradient step on L_PPO + α_r (G_π + G_V)."""
-        changed = augment(batch.obs, augmentation, generator)
+    def gumbel_noise(self, batch: Minibatch, generator: torch.Generator) -> Tensor:
+        """As `drac_loss` wants it for a minibatch."""
+        noise = batch.log_prob.new_empty(*batch.log_prob.shape, self.policy.policy_head.out_features)  # [T, B, A]
+        return noise.exponential_(generator=generator).log_().neg_()
+
+    def step(self, batch: Minibatch, changed: Tensor, noise: Tensor) -> Metrics:
+        """One gradient step on L_PPO + α_r (G_π + G_V); `changed` are the augmented observations."""
         plain = self.policy(batch.obs, batch.first, batch.state)
         augmented = self.policy(changed, batch.first, batch.state)
-        noise = torch.empty_like(plain.logits).exponential_(generator=generator).log_().neg_()
         ppo, parts = ppo_loss(plain, batch, self.config)
         drac, drac_parts = drac_loss(plain, augmented, noise)
         loss = ppo + self.config.drac_coef * drac
@@ -111,6 +117,7 @@ class UcbDrac:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
+        self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_optimizer(self.optimizer, under_prefix("adam", state))
         self.bandit.load_state(under_prefix("bandit", state))

@@ -120,7 +120,10 @@ def _stem_weight_gradient(
 def stem(
     x: Tensor, expanded: Tensor, bias: Tensor, channels_out: int, block: int = 64, warps: int = 2
 ) -> tuple[Tensor, Tensor]:
-    """Bytes `[B, H, W, 3]` → pooled `[B, H/2, W/2, CO]` of `expanded`'s type, and which window position won."""
+    """Bytes `[B, H, W, 3]` → pooled `[B, H/2, W/2, CO]` of `expanded`'s type, and which window position won.
+
+    Augmented pictures are floats on the same scale; they are rounded to `expanded`'s type as they are loaded.
+    """
     B, H, W, _ = x.shape
     y = expanded.new_empty(B, H // 2, W // 2, channels_out)
     winner = torch.empty_like(y, dtype=torch.uint8)

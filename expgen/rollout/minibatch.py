@@ -28,8 +28,9 @@ def minibatches(
     rollout: Rollout, advantage: Tensor, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Minibatch]:
     """One epoch over the rollout, each transition once; `advantage` `[T, N]` is the (normalised) one to learn from."""
+    whole = everything(rollout, advantage)
     for place in minibatch_places(rollout, num_minibatches, order, generator):
-        yield gather(rollout, advantage, place, order)
+        yield gather(whole, place, order)
 
 
 def minibatch_places(
@@ -41,16 +42,21 @@ def minibatch_places(
     yield from permutation.tensor_split(min(num_minibatches, count))
 
 
-def gather(rollout: Rollout, advantage: Tensor, place: Tensor, order: Order) -> Minibatch:
-    """The minibatch at `place`. Tensors in, tensors out, no host values, so that it may be captured as a graph."""
+def everything(rollout: Rollout, advantage: Tensor) -> Minibatch:
+    """The whole rollout as one minibatch `[T, N]`, where it lies; `advantage` `[T, N]` is the one to learn from."""
     T = rollout.num_steps
-    per_step = (rollout.action, rollout.log_prob, rollout.value, advantage, rollout.value_target)
-    stored = [x[:T] for x in (rollout.obs, rollout.first, *per_step)]
+    per_step = (rollout.action[:T], rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target)
+    return Minibatch(rollout.obs[:T], rollout.first[:T], rollout.state[0], *per_step)
+
+
+def gather(whole: Minibatch, place: Tensor, order: Order) -> Minibatch:
+    """The minibatch of `whole` at `place`. Tensors in, tensors out, no host values, so that a Runner may replay it."""
+    state, stored = whole.state, (whole.obs, whole.first, *whole[3:])
     if order == "columns":
         obs, first, *rest = (x.index_select(1, place) for x in stored)
-        return Minibatch(obs, first, rollout.state[0].index_select(0, place), *rest)
+        return Minibatch(obs, first, state.index_select(0, place), *rest)
     obs, first, *rest = (x.flatten(0, 1).index_select(0, place).unsqueeze(0) for x in stored)
-    return Minibatch(obs, first, rollout.state[0].new_zeros(len(place), rollout.state.shape[-1]), *rest)
+    return Minibatch(obs, first, state.new_zeros(len(place), state.shape[-1]), *rest)
 
 
 def transition_order(

@@ -20,17 +20,19 @@ from torch import Tensor, nn
 
 from expgen.algorithms.algorithm import Algorithm, HasCritic
 from expgen.algorithms.ppo import PPO
+from expgen.algorithms.runner import HasRunner
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
 from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
-from expgen.training.captured_ppo import CapturedPPO
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
+from expgen.training.graphs import Graphs
 
 DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as float32 costs more memory than it is worth
+SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
 MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the GPU in one learner's update
 
 
@@ -71,16 +73,16 @@ def make_learning(algorithm: Algorithm, lane: Lane) -> Algorithm:
     """The fastest form of `algorithm` for the lane it learns in; the same checkpoints, the same function."""
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
         return DensePPO(algorithm, lane.network, lane.rows)
-    if isinstance(lane, CudaLane) and type(algorithm) is PPO and is_capturable(algorithm.policy):
-        return CapturedPPO(algorithm, lane.rollout)
     if isinstance(lane, CudaLane) and isinstance(algorithm, HasCritic):
         accelerate_networks(algorithm.value_network)
+    if isinstance(lane, CudaLane) and isinstance(algorithm, HasRunner) and is_capturable(algorithm.policy):
+        algorithm.run = Graphs(algorithm, lane.rollout)
     return algorithm
 
 
-def is_capturable(policy: Policy) -> bool:
-    """Whether a whole gradient step has fixed shapes and no host values."""
-    return policy.memory is None or policy.memory.scan is not None
+def is_capturable(policy: nn.Module) -> bool:
+    """Whether a whole gradient step has fixed shapes and no host values: memory has them in our own kernel alone."""
+    return all(part.scan is not None for part in policy.modules() if isinstance(part, Memory))
 
 
 class PlainLane:
@@ -214,9 +216,16 @@ def fast_encode(encoder: Any) -> Callable[[Tensor], Tensor]:
             return FusedImpala(encoder)
     if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
-        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, 64)
+        make_room_to_compile()
         return torch.compile(encoder.forward, dynamic=False)
     return encoder.forward
+
+
+def make_room_to_compile() -> None:
+    """For one more encoder: all of a class count together, and beyond the limit they run uncompiled."""
+    config = torch._dynamo.config
+    config.cache_size_limit += SHAPES_OF_AN_ENCODER
+    config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
 def has_seam(part: nn.Module) -> bool:

@@ -84,18 +84,18 @@ def test_the_joint_policy_has_no_gradient(direction: str):
 def test_the_others_maximum_by_hand():
     algorithm = make()
     obs = torch.randn(7, 3)
-    best = log_max_prob(algorithm.members[1:], obs, 4, 3)
+    best = log_max_prob(algorithm.members[1:], obs, 4)
     first, state = torch.zeros(1, 7, dtype=torch.bool), torch.zeros(7, 0)
     probs = [torch.softmax(member(obs[None], first, state).logits[0], -1) for member in algorithm.members]
     torch.testing.assert_close(best.exp(), torch.maximum(probs[1], probs[2]))
     assert not best.requires_grad
-    assert (log_max_prob([], obs, 4, 3) == -torch.inf).all()
+    assert (log_max_prob([], obs, 4) == -torch.inf).all()
 
 
 def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
     rollout = played()
     one, other = make(), make()
-    list(one.update_member(0, rollout.columns(0, 2), torch.Generator().manual_seed(0)))
+    list(one.update_member(0, rollout, torch.Generator().manual_seed(0)))
     fresh = make()
     for index, member in enumerate(one.members):
         same = all(torch.equal(a, b) for a, b in zip(member.parameters(), fresh.members[index].parameters()))
@@ -103,7 +103,7 @@ def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
         assert all((parameter.grad is None) == (index != 0) for parameter in member.parameters())
     rollout.obs[:, 2:].normal_()  # others' environments
     rollout.advantage[:, 2:].normal_()
-    list(other.update_member(0, rollout.columns(0, 2), torch.Generator().manual_seed(0)))
+    list(other.update_member(0, rollout, torch.Generator().manual_seed(0)))
     for a, b in zip(one.members[0].parameters(), other.members[0].parameters()):
         assert torch.equal(a, b)
 

@@ -121,9 +121,11 @@ def test_an_auxiliary_phase_teaches_the_second_head_and_holds_the_policy(toy: An
 def test_every_column_of_the_history_is_learnt_from_once_an_epoch(toy: Any):
     ppg, columns = PPG(toy.networks(), PPGConfig(policy_phases=3, aux_epochs=2, aux_columns=5)), []
     step = ppg.auxiliary_step
-    ppg.auxiliary_step = lambda column, old: columns.append(column) or step(column, old)  # type: ignore[method-assign]
+    ppg.auxiliary_step = lambda obs, old, target: columns.append(target[:, 0].long()) or step(obs, old, target)  # type: ignore[method-assign]
     for seed in range(3):
-        list(ppg.update(toy.rollout(seed), generator(seed)))
+        rollout = toy.rollout(seed)
+        rollout.value_target.copy_(torch.arange(toy.num_envs) + seed * toy.num_envs)  # the column's number
+        list(ppg.update(rollout, generator(seed)))
     assert [len(column) for column in columns] == [5, 5, 5, 3] * 2
     for epoch in (columns[:4], columns[4:]):
         assert torch.cat(epoch).sort().values.tolist() == list(range(3 * toy.num_envs))

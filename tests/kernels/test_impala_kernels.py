@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.networks.impala import ImpalaEncoder
 
 pytest.importorskip("triton", reason="needs Triton")
@@ -61,6 +62,20 @@ def test_the_encoder_and_all_its_gradients(is_pooled: bool):
             assert F.cosine_similarity(gradient.flatten(), reference.flatten(), 0) > 0.97, name
         else:
             assert_near(gradient, reference)
+
+
+@pytest.mark.parametrize("augmentation", ["random-conv", "color-jitter"])
+def test_augmented_pictures_are_read_as_the_floats_they_are(augmentation: str):
+    """UCB-DrAC's pictures: fractions between bytes, and numbers outside 0..255."""
+    module, generator = encoder(), torch.Generator(DEVICE).manual_seed(4)
+    obs = augment(pictures(3), AUGMENTATIONS[augmentation], generator)
+    assert obs.dtype == torch.float32 and (obs != obs.round()).any()
+    weight, first = noise(3, 32, seed=5).float(), module.stages[0].conv
+    plain, fused = module(obs), FusedImpala(module, DTYPE)(obs)
+    assert_near(fused, plain)
+    exact, found = (torch.autograd.grad((y * weight).sum(), [first.weight, first.bias]) for y in (plain, fused))
+    for gradient, reference in zip(found, exact, strict=True):
+        assert F.cosine_similarity(gradient.flatten(), reference.flatten(), 0) > (0.97 if HAS_GPU else 0.99999)
 
 
 def test_the_encoder_follows_its_weights():

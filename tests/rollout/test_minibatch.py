@@ -4,7 +4,14 @@ import pytest
 import torch
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.rollout.minibatch import Minibatch, minibatches, transition_order
+from expgen.rollout.minibatch import (
+    Minibatch,
+    everything,
+    gather,
+    minibatch_places,
+    minibatches,
+    transition_order,
+)
 from expgen.rollout.rollout import Rollout
 
 T, N = 6, 8
@@ -104,3 +111,14 @@ def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: 
     assert len(rows) == len(batches)
     for row, batch in zip(rows, batches):
         assert torch.equal(row, batch.action.flatten())
+
+
+@pytest.mark.parametrize("order", ["columns", "shuffled"])
+def test_places_and_gather_are_the_minibatches(order: str):
+    rollout, advantage = numbered_rollout()
+    whole = everything(rollout, advantage)
+    assert whole.obs.data_ptr() == rollout.obs.data_ptr()  # nothing is copied before a minibatch is gathered
+    places = minibatch_places(rollout, 3, order, torch.Generator().manual_seed(0))  # type: ignore[arg-type]
+    for batch, place in zip(epoch(order, 3), places, strict=True):
+        again = gather(whole, place, order)  # type: ignore[arg-type]
+        assert all(torch.equal(a, b) for a, b in zip(batch, again, strict=True))

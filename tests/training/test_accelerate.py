@@ -8,9 +8,18 @@ import torch
 from numpy import ndarray
 
 from expgen.envs.vec_env import EnvSpec, Observation
-from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy, policies_in
+from expgen.networks.joint import JointPolicy
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import CudaLane, Lane, PlainLane, make_lane, mean_of
+from expgen.training.accelerate import (
+    SHAPES_OF_AN_ENCODER,
+    CudaLane,
+    Lane,
+    PlainLane,
+    accelerate_networks,
+    make_lane,
+    mean_of,
+)
 
 SMALL = EnvSpec("toy", (3,), "float32", 4)
 PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
@@ -81,6 +90,19 @@ def test_mean_of():
 def test_mean_of_what_only_some_minibatches_have():
     rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
     assert mean_of(rows) == {"a": 3.0, "b": 2.0}
+
+
+def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
+    """LEEP's encoders are of one class, and all of a class count towards one limit of torch's."""
+    limits = torch._dynamo.config
+    monkeypatch.setattr(limits, "cache_size_limit", 8)
+    monkeypatch.setattr(limits, "accumulated_cache_size_limit", 256)
+    network, members = NetworkConfig(encoder="impala", width=2, features=8), 50  # not one that our kernels compute
+    policy = JointPolicy(PICTURES, network, members)
+    accelerate_networks(policy)
+    assert all(member.encode != member.encoder.forward for member in policies_in(policy))
+    assert limits.cache_size_limit >= SHAPES_OF_AN_ENCODER * members
+    assert limits.accumulated_cache_size_limit >= limits.cache_size_limit
 
 
 @pytest.mark.gpu
