@@ -22,8 +22,6 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
         ("training", 2),
     ]
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
-    speed = {row.what: row.steps_per_s for row in rows}
-    assert speed["environment"] > speed["rollout"]  # a rollout is the same steps and a policy's decisions
     assert tuple(vars(rows[0])) == COLUMNS
 
 
