@@ -20,6 +20,7 @@ class RunFolder:
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
+        self.sitting_file = self.path / "sitting.json"
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
 
