@@ -30,7 +30,7 @@ class Share:
             raise InputError(f"--gpus-per-job is {gpus:g}; accepted: what some node has, or fewer")
         able = [node for node in nodes if node.get("GPU", 0) >= gpus]
         if self.cpus is None:
-            fair = min(_cores_beside(node, gpus) for node in able)
+            fair = min((cores for node in able if (cores := _cores_beside(node, gpus)) > 0), default=0.0)
             return replace(self, cpus=fair, gpus=gpus)
         if self.cpus > max(node.get("CPU", 0) for node in able):
             raise InputError(f"--cpus-per-job is {self.cpus:g}; accepted: what some node has, or fewer")

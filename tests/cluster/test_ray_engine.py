@@ -24,6 +24,11 @@ def engine_on(cluster: LocalCluster) -> RayEngine:
     return RayEngine(cluster.address, Share(cpus=1))
 
 
+def rows_in(file: Path) -> list[str]:
+    """Without the last column: a commit may be made while tests run."""
+    return [line.rpartition(",")[0] for line in file.read_text().splitlines()]
+
+
 def weights_in(out: Path) -> dict[str, bytes]:
     """Final checkpoints' tensors by their place; a file also says how long it took, which differs."""
     found = {}
@@ -50,8 +55,8 @@ def test_a_reproduction_through_lost_workers_and_nodes(cluster: LocalCluster, tm
         driver.kill()
     assert driver.returncode == 0, out + err
     assert err.count("lost") >= 2
-    local, ray = ((tmp_path / kind / "scores.csv").read_text() for kind in ("local", "ray"))
-    assert local == ray and len(local.splitlines()) > 6
+    local, ray = (rows_in(tmp_path / kind / "scores.csv") for kind in ("local", "ray"))
+    assert local == ray and len(local) > 6
     assert weights_in(tmp_path / "local") == weights_in(tmp_path / "ray")
     assert not any(map(is_alive, killed)) and not list((tmp_path / "ray").rglob("*.part"))
 
@@ -85,7 +90,7 @@ def under_way(run: Path) -> int:
 
 def assert_same(small, equal, run: Path, other: Path) -> None:
     assert equal(small.state(run), small.state(other))
-    assert (run / "scores.csv").read_text() == (other / "scores.csv").read_text()
+    assert rows_in(run / "scores.csv") == rows_in(other / "scores.csv")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -118,7 +123,7 @@ def test_evaluate_gives_the_rows_it_gives_here(cluster, command, undisturbed, tm
     assert command(*flags, tmp_path / "local.csv").status == 0
     place = ["--engine", "ray", "--address", cluster.address, "--cpus-per-job", "1"]
     assert command(*flags, tmp_path / "ray.csv", *place).status == 0
-    assert (tmp_path / "local.csv").read_text() == (tmp_path / "ray.csv").read_text()
+    assert rows_in(tmp_path / "local.csv") == rows_in(tmp_path / "ray.csv")
 
 
 def fail(watcher: Watcher) -> None:
