@@ -165,6 +165,7 @@ def _connected(address: str | None) -> Iterator[Any]:
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
     try:
         if address is None and not os.environ.get("RAY_ADDRESS"):
+            address = "local"  # None would join any cluster that happens to be up on this machine
             settings |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
         ray.init(address, **settings)
     except (ConnectionError, ValueError, RuntimeError) as error:
