@@ -38,7 +38,7 @@ def main(count: int) -> None:
         for index, job in enumerate(jobs)
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    engine = RayEngine(share=Share(cpus=0.1))
+    engine = RayEngine(share=Share(cpus=1))
     ended, first = 0, 0.0
     for _ in engine.run(tasks, Watcher()):
         first = first or time.monotonic()

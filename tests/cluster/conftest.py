@@ -78,6 +78,7 @@ def cluster() -> Iterator[LocalCluster]:
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "10")
+        patch.setenv("RAY_worker_niceness", "0")  # else workers starve on a machine that does other things too
         made = LocalCluster(2)
         yield made
         made.cluster.shutdown()
