@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from expgen.cluster import ray_engine
 from expgen.cluster.ray_engine import RayEngine
 from expgen.cluster.share import Share
 from expgen.cluster.task import Task, Watcher
@@ -138,13 +139,14 @@ def fine(watcher: Watcher) -> str:
     return "fine"
 
 
-def test_errors_come_back_and_leave_other_tasks_alone(cluster) -> None:
+def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> None:
+    monkeypatch.setattr(ray_engine, "LOSSES", 3)
     tasks = [Task("bad", fail), Task("deadly", die), Task("late", fine, after=("bad", "elsewhere"))]
     ended = {ended.task.name: ended for ended in engine_on(cluster).run(tasks, Watcher())}
     assert ended["late"].result() == "fine"
     with pytest.raises(InputError, match="--levels is -1"):
         ended["bad"].result()
-    with pytest.raises(RuntimeError, match="lost 10 times without a new checkpoint"):
+    with pytest.raises(RuntimeError, match="lost 3 times without a new checkpoint"):
         ended["deadly"].result()
 
 
