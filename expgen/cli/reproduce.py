@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.cli.engine import add_engine_flags, pop_engine
-from expgen.cli.flags import Parser
+from expgen.cli.flags import Parser, folder
 from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
@@ -29,7 +29,9 @@ def main(argv: Sequence[str]) -> int:
         "--list", action="store_true", help="every name: what it is, jobs, steps, hours on this machine"
     )
     parser.add_argument("--scale", choices=tuple(SCALES), default="laptop", help="how much of it (default laptop)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)")
+    parser.add_argument(
+        "--out", type=folder, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)"
+    )
     parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
     add_engine_flags(parser)

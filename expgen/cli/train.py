@@ -10,7 +10,7 @@ from typing import Any
 from expgen.algorithms.algorithm import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
-from expgen.cli.flags import Parser, add_config_flags, parse_options
+from expgen.cli.flags import Parser, add_config_flags, folder, parse_options
 from expgen.cli.outcome import outcome
 from expgen.cli.progress import Progress
 from expgen.cluster.stop import StopSignals
@@ -31,17 +31,17 @@ def main(argv: Sequence[str]) -> int:
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         RunFolder(arguments["run"]).read_config()  # nothing says what to start where there is no run
     engine, device = pop_engine(arguments), arguments.pop("device")
-    folder, _ = open_run(**arguments)
-    arguments |= {"resume": True, "run": folder.path.resolve()}  # a task may be begun again
+    opened, _ = open_run(**arguments)
+    arguments |= {"resume": True, "run": opened.path.resolve()}  # a task may be begun again
     arguments["adopt"] = [Path(run).resolve() for run in arguments["adopt"]]
-    task = Task(folder.path.name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
+    task = Task(opened.path.name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
     with StopSignals() as signals:
         watch = Watch()
         try:
             ended = list(engine.run([task], Watcher(watch.start, watch.row, signals.arrived)))
         finally:
             watch.close()
-    return _conclude(folder.path, ended[0].result() if ended else None, signals.number)
+    return _conclude(opened.path, ended[0].result() if ended else None, signals.number)
 
 
 def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
@@ -89,7 +89,7 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--run", type=folder, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
     parser.add_argument(
         "--adopt", action="append", default=[], metavar="RUN", help="a run whose trained policies join this one"
