@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.expgen-setup
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint bench chaos clean
 
 setup: $(STAMP)
 
@@ -28,6 +28,10 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n 2 -m "not gpu"
+
+# Break a Ray cluster of this machine in every way we know; results/chaos.json says what came of it
+chaos: setup
+	$(BIN)/python scripts/chaos
 
 bench: setup
 	$(BIN)/expgen bench

@@ -2,14 +2,19 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, whole_number
+from expgen.cluster.task import Task, Watcher
 from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, append_scores
 from expgen.experiments.pretrained import find_run
-from expgen.experiments.request import EvaluationRequest, score_run
+from expgen.experiments.request import EvaluationRequest, score_run, single_requests
+from expgen.experiments.run_folder import RunFolder
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,7 +38,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
+    add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))
+    engine = pop_engine(arguments)
     found, scores = find_run(arguments.pop("run")), arguments.pop("scores")
     if not found.is_bundled:
         scores = scores or found.folder.scores_file
@@ -42,15 +49,34 @@ def main(argv: Sequence[str]) -> int:
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
-    for scored in score_run(found.folder, request):
-        print(_describe(scored.score), flush=True)
-        if isinstance(scored.agent, ConsensusAgent):
-            print(_explain(scored.agent), flush=True)
-        if scored.exploration is not None:
-            print(_explored(scored.exploration), flush=True)
-        if scores is not None:
-            append_scores(scores, [scored.score])
+    folder = RunFolder(found.folder.path.resolve())
+    tasks = [Task(one.learner or "agent", partial(_play, folder, one)) for one in single_requests(folder, request)]
+    for ended in engine.run(tasks, Watcher()):
+        for played in ended.result():
+            print(*played.lines, sep="\n", flush=True)
+            if scores is not None:
+                append_scores(scores, [played.score])
     return 0
+
+
+class Played(NamedTuple):
+    """A row and what to say about it."""
+
+    score: Score
+    lines: list[str]
+
+
+def _play(folder: RunFolder, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
+    """Where the engine puts it; rows come back, so that one process alone writes them."""
+    played = []
+    for scored in score_run(folder, request):
+        lines = [_describe(scored.score)]
+        if isinstance(scored.agent, ConsensusAgent):
+            lines.append(_explain(scored.agent))
+        if scored.exploration is not None:
+            lines.append(_explored(scored.exploration))
+        played.append(Played(scored.score, lines))
+    return played
 
 
 def _explain(agent: ConsensusAgent) -> str:

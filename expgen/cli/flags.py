@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError
@@ -24,6 +25,13 @@ def whole_number(text: str) -> int:
     if not value.is_integer():
         raise ValueError(text)
     return int(digits.replace("_", "")) * scale if digits.replace("_", "").lstrip("-").isdigit() else int(value)
+
+
+def folder(text: str) -> Path:
+    """A path; a URL would silently become a folder `s3:` here."""
+    if "://" in text:
+        raise ValueError(text)
+    return Path(text)
 
 
 whole_number.__name__ = "whole number"  # argparse names it in its errors

@@ -13,6 +13,8 @@ VERBS = {
     "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
     "report": "score files as one page: tables beside the paper's, statistics, figures",
     "reproduce": "the paper's tables and figures by name: train, score, report",
+    "status": "what runs, is done or has failed, and how long is left, from run folders alone",
+    "slurm": "print a batch script that starts a Ray cluster in an allocation and runs a command on it",
     "agents": "list the agents that ship with the package, their scores and where they come from",
     "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
 }

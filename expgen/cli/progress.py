@@ -8,6 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 LINE_SECONDS = 10.0
+MOMENT = 0.1  # seconds, too few for a rate: runs elsewhere report all at once
 
 
 class Progress:
@@ -40,7 +41,8 @@ class Progress:
         self.began = self.began or (now, steps)
         if now - self.printed >= LINE_SECONDS or steps >= self.total or "test_return" in row:
             self.printed = now
-            rate = (steps - self.began[1]) / max(now - self.began[0], 1e-9)
+            elapsed = now - self.began[0]
+            rate = (steps - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
             left = f"{(self.total - steps) / rate:,.0f} s left" if rate else ""
             print(f"{steps:,}/{self.total:,} steps  {rate:,.0f} steps/s  {left}  {scores}", file=sys.stderr, flush=True)
 

@@ -4,7 +4,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.cli.flags import Parser
+from expgen.cli.engine import add_engine_flags, pop_engine
+from expgen.cli.flags import Parser, folder
+from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS, exhibit
@@ -14,7 +16,6 @@ ALL = "all"
 
 def main(argv: Sequence[str]) -> int:
     """Parse, then list, or run and report."""
-    from expgen.reproduce.engine import ENGINES
     from expgen.reproduce.scale import SCALES
 
     parser = Parser(
@@ -28,17 +29,20 @@ def main(argv: Sequence[str]) -> int:
         "--list", action="store_true", help="every name: what it is, jobs, steps, hours on this machine"
     )
     parser.add_argument("--scale", choices=tuple(SCALES), default="laptop", help="how much of it (default laptop)")
-    parser.add_argument("--engine", choices=tuple(ENGINES), default="local", help="where jobs run (default local)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)")
+    parser.add_argument(
+        "--out", type=folder, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)"
+    )
     parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    add_engine_flags(parser)
     arguments = parser.parse_args(argv)
+    engine = pop_engine(vars(arguments))
     names = _names(arguments.name, arguments.list)
     games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
         arguments.games) else None  # fmt: skip
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)
-    return _run(names, arguments.scale, arguments.engine, arguments.out, games, arguments.device)
+    return _run(names, arguments.scale, engine, arguments.out, games, arguments.device)
 
 
 def _names(given: Sequence[str], is_list: bool) -> list[str]:
@@ -72,13 +76,14 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
 
 
 def _run(
-    names: Sequence[str], scale_name: str, engine: str, out: Path | None, games: Sequence[str] | None, device: str
+    names: Sequence[str], scale_name: str, engine: Engine, out: Path | None, games: Sequence[str] | None, device: str
 ) -> int:
-    from expgen.cli.train import StopSignals, Watch
+    from expgen.cli.train import Watch
+    from expgen.cluster.stop import StopSignals
+    from expgen.cluster.task import Watcher
     from expgen.reproduce.job import JobResult
     from expgen.reproduce.reproduce import reproduce
     from expgen.reproduce.scale import SCALES
-    from expgen.reproduce.work import Watcher
 
     def told(result: JobResult) -> None:
         watch.close()

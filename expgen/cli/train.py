@@ -2,19 +2,22 @@
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from expgen.algorithms.algorithm import RECIPES, recipe_of
+from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
-from expgen.cli.flags import Parser, add_config_flags, parse_options
+from expgen.cli.flags import Parser, add_config_flags, folder, parse_options
 from expgen.cli.outcome import outcome
 from expgen.cli.progress import Progress
+from expgen.cluster.stop import StopSignals
+from expgen.cluster.task import Task, Watcher
 from expgen.experiments.config import EXPLORER, default_config, parts_of
 from expgen.experiments.presets import PRESETS
-from expgen.experiments.run import RunResult, train
+from expgen.experiments.run import RunResult, open_run, train
 from expgen.experiments.run_folder import RunFolder
 
 
@@ -27,21 +30,30 @@ def main(argv: Sequence[str]) -> int:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         RunFolder(arguments["run"]).read_config()  # nothing says what to start where there is no run
+    engine, device = pop_engine(arguments), arguments.pop("device")
+    opened, _ = open_run(**arguments)
+    arguments |= {"resume": True, "run": opened.path.resolve()}  # a task may be begun again
+    arguments["adopt"] = [Path(run).resolve() for run in arguments["adopt"]]
+    task = Task(opened.path.name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
     with StopSignals() as signals:
         watch = Watch()
         try:
-            result = train(**arguments, on_row=watch.row, on_start=watch.start, should_stop=signals.arrived)
+            ended = list(engine.run([task], Watcher(watch.start, watch.row, signals.arrived)))
         finally:
             watch.close()
-    return _conclude(result, signals.number)
+    return _conclude(opened.path, ended[0].result() if ended else None, signals.number)
 
 
-def _conclude(result: RunResult, signal_number: int | None) -> int:
-    where = result.folder.path
-    if result.diverged:
+def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
+    return train(**arguments, on_start=watcher.on_start, on_row=watcher.on_row, should_stop=watcher.should_stop)
+
+
+def _conclude(where: Path, result: RunResult | None, signal_number: int | None) -> int:
+    """`result` is None where a stop came before the run had begun."""
+    if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
         return 1
-    if not result.is_complete:
+    if result is None or not result.is_complete:
         print(f"expgen: stopped; go on with: expgen train --resume --run {where}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
@@ -77,12 +89,13 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--run", type=folder, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
     parser.add_argument(
         "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     for name, part in parts_of(config).items():
         if name != EXPLORER:
@@ -101,6 +114,7 @@ class Watch:
         self.progress: Progress | None = None
 
     def start(self, total_steps: int, done: dict[str, int]) -> None:
+        self.close()
         self.progress = Progress(total_steps, done)
 
     def row(self, learner: str, row: dict[str, float]) -> None:
@@ -110,29 +124,4 @@ class Watch:
     def close(self) -> None:
         if self.progress:
             self.progress.close()
-
-
-class StopSignals:
-    """Ctrl-C and SIGTERM ask for a stop at the next checkpoint; a second one stops at once."""
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.before: dict[int, Any] = {}
-
-    def arrived(self) -> bool:
-        return self.number is not None
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.number is not None:
-            raise KeyboardInterrupt
-        self.number = number
-        print("expgen: stopping after the rollout under way; again to stop at once", file=sys.stderr)
-
-    def __enter__(self) -> "StopSignals":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self.before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
+            self.progress = None

@@ -64,9 +64,20 @@ class GymnasiumEnv:
                 self._step(env, action)
         return self._seen
 
+    def _show(self, env: int, obs: Any) -> None:
+        """Take in an observation, if it is one of those announced."""
+        announced = self._layout.shape if self._layout.first_value is None else ()
+        try:
+            if np.shape(obs) != announced:
+                raise ValueError
+            self._layout.fill(self._seen.obs, env, obs)
+        except (TypeError, ValueError, IndexError):
+            what = f"{self.spec.name} gave an observation of shape {np.shape(obs)}, type {type(obs).__name__}"
+            raise InputError(f"{what}; accepted: {announced}, as its observation space says") from None
+
     def play(self, env: int, level: int) -> None:
         obs, _ = self._envs[env].reset(seed=level)
-        self._layout.fill(self._seen.obs, env, obs)
+        self._show(env, obs)
         self._seen.level[env] = level
         self._seen.first[env] = True
 
@@ -87,7 +98,7 @@ class GymnasiumEnv:
         if has_ended:
             self._restart(env)
         else:
-            self._layout.fill(self._seen.obs, env, obs)
+            self._show(env, obs)
 
     def _restart(self, env: int) -> None:
         self.play(env, int(self._next_level.next(np.array([env]))[0]))

@@ -16,6 +16,7 @@ from expgen.errors import InputError
 from expgen.evaluation.statistics import mean_interval
 
 T = TypeVar("T")
+LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
 
 
 class Episode(NamedTuple):
@@ -83,6 +84,10 @@ def play_episodes(
         observation = env.observe()
         total += observation.reward
         length += 1
+        is_endless = (length > LONGEST) & (playing >= 0) & ~observation.first
+        if is_endless.any():
+            where = f"an episode on level {level[is_endless][0]} has not ended after {LONGEST:,} steps"
+            raise InputError(f"{env.spec.name}: {where}; accepted: an environment whose episodes end")
         for i in np.flatnonzero(observation.first).tolist():
             if playing[i] >= 0:
                 episode = Episode(int(level[i]), float(total[i]), int(length[i]), bool(observation.solved[i]))

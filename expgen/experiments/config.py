@@ -124,6 +124,8 @@ class TrainConfig:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "TrainConfig":
         """The inverse of `to_json`; an InputError names what does not fit."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
         return _filled(default_config(str(data.get("algo"))), data, "config")
 
     def digest(self) -> str:

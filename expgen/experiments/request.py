@@ -1,7 +1,7 @@
 """expgen evaluate: a run's agents on levels of the caller's choice."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent
@@ -49,6 +49,14 @@ class ScoredAgent(NamedTuple):
     score: Score
     agent: Agent
     exploration: Exploration | None
+
+
+def single_requests(folder: RunFolder, request: EvaluationRequest) -> list[EvaluationRequest]:
+    """The same request, one for each agent that it means."""
+    config, _ = folder.read_config()
+    trained = folder.learners()
+    names = agents_of(folder, config, request.learner)
+    return [replace(request, learner=name if name in trained else None) for name in names]
 
 
 def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredAgent]:

@@ -17,6 +17,7 @@ from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
+from expgen.experiments.sitting import State, sitting
 from expgen.networks.actor_critic import Policy
 from expgen.settings import flag_of
 from expgen.training.checkpoint import latest_checkpoint
@@ -70,21 +71,33 @@ def train(
     folder goes on: it is read from there, and only what RESUMABLE names may be raised. `adopt` names run folders whose
     trained policies join this one.
     """
-    if resume and run and RunFolder(run).exists():
-        folder = RunFolder(run)
-        config = _resumed_config(folder, env, algo, settings)
-    else:
-        config = make_config(env or "minimaze", algo or "ppo", preset, **settings)
-        folder = RunFolder(run or default_folder(config))
-        if folder.exists():
-            if not resume:
-                raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
-            config = _resumed_config(folder, env, algo, settings)
-        elif folder.learners() and not adopt:
-            missing = f"holds checkpoints but no {folder.config_file.name}"
-            raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
+    folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
     adopt_from(folder, config, adopt)
     return _run(folder, config, device, on_start, on_row, should_stop)
+
+
+def open_run(
+    env: str | None = None,
+    algo: str | None = None,
+    preset: str | None = None,
+    run: Path | str | None = None,
+    resume: bool = False,
+    adopt: Sequence[Path | str] = (),
+    **settings: Any,
+) -> tuple[RunFolder, TrainConfig]:
+    """Where a run will be and what it will do, with nothing written yet; the arguments are those of `train`."""
+    if resume and run and RunFolder(run).exists():
+        return RunFolder(run), _resumed_config(RunFolder(run), env, algo, settings)
+    config = make_config(env or "minimaze", algo or "ppo", preset, **settings)
+    folder = RunFolder(run or default_folder(config))
+    if folder.exists():
+        if not resume:
+            raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
+        config = _resumed_config(folder, env, algo, settings)
+    elif folder.learners() and not adopt:
+        missing = f"holds checkpoints but no {folder.config_file.name}"
+        raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
+    return folder, config
 
 
 def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settings: dict[str, Any]) -> TrainConfig:
@@ -124,10 +137,10 @@ def _run(
 ) -> RunResult:
     plans = plans_in(folder, config)
     resources = plan_resources(device, len(plans))
-    metrics, events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
-    scorer = Scorer(config, folder, resources)
+    events = TensorBoardEvents(folder.events_folder)
 
     def report(learner: str, row: dict[str, float]) -> None:
+        seat.check()
         metrics.append(learner, row)
         events.append(learner, row)
         on_row(learner, row)
@@ -141,6 +154,9 @@ def _run(
             learner = build_learner(config, plan, resources)
             cleanup.callback(learner.close)
             learners.append(learner)
+        seat = cleanup.enter_context(sitting(folder))  # before the checkpoints that it goes on from are read
+        scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
+        for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
                 learner.resume(checkpoint)
         folder.write_config(config, learners[0].env.spec)
@@ -166,4 +182,6 @@ def _run(
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
             scorer.score_consensus()
+        state: State = "diverged" if diverged else "done" if is_complete else "stopped"
+        seat.write(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)

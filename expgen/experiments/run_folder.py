@@ -20,6 +20,7 @@ class RunFolder:
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
+        self.sitting_file = self.path / "sitting.json"
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
 
@@ -46,7 +47,7 @@ class RunFolder:
         """The frozen config and the environment's spec."""
         data = self._json()
         try:
-            spec = EnvSpec(**{**data["spec"], "obs_shape": tuple(data["spec"]["obs_shape"])})
+            spec = _spec_of(data["spec"])
             return TrainConfig.from_json(data["train"]), spec
         except (KeyError, TypeError) as error:
             raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
@@ -66,3 +67,12 @@ class RunFolder:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
         except ValueError:
             raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None
+
+
+def _spec_of(data: dict[str, Any]) -> EnvSpec:
+    """A spec as `write_config` keeps it; KeyError or TypeError where it is none."""
+    spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
+    sizes = (*spec.obs_shape, spec.num_actions)
+    if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
+        raise TypeError("a spec of sizes and a type of numbers")
+    return spec

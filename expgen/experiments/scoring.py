@@ -46,8 +46,14 @@ class Played(NamedTuple):
 class Scorer:
     """Plays each split in environments of its own, with randomness of its own: training never notices."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, resources: Resources) -> None:
-        self.config, self.folder, self.resources = config, folder, resources
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: RunFolder,
+        resources: Resources,
+        before_writing: Callable[[], None] = lambda: None,  # raises where the run is no longer ours
+    ) -> None:
+        self.config, self.folder, self.resources, self.before_writing = config, folder, resources, before_writing
         self._known_oracle: list[Oracle | None] = []
 
     def score(self, plan: LearnerPlan, env_steps: int, policy: Policy) -> Generator[None, None, Scores]:
@@ -122,6 +128,7 @@ class Scorer:
         rows = [score_row(self.config, who, part.split, part.evaluation, part.levels) for part in played]
         seen = {(row.agent, row.split, row.env_steps, row.commit) for row in self._rows()}
         new = [row for row in rows if (row.agent, row.split, row.env_steps, row.commit) not in seen]
+        self.before_writing()
         append_scores(self.folder.scores_file, new)
 
     def _rows(self) -> Sequence[Score]:

@@ -3,23 +3,25 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from expgen.cluster.engine import Engine, LocalEngine
+from expgen.cluster.task import Ended, Task, Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores, write_rows
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.score_table import ScoreTable, as_entries, rows_of
 from expgen.report.section import Section
 from expgen.report.write import write_report
-from expgen.reproduce.engine import ENGINES
 from expgen.reproduce.job import Job, JobResult
 from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.ledger import JobLedger
 from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
-from expgen.reproduce.work import Watcher, made_file, run_job, score_files
+from expgen.reproduce.work import made_file, run_job, score_files
 from expgen.training.checkpoint import write_whole
 
 KEPT = ("command", "config", "hardware", "minutes")
@@ -29,7 +31,7 @@ def reproduce(
     names: Sequence[str],
     scale: Scale,
     out: Path,
-    engine: str = "local",
+    engine: Engine | None = None,
     games: Sequence[str] | None = None,
     device: str = "auto",
     watcher: Watcher | None = None,
@@ -40,14 +42,24 @@ def reproduce(
     jobs = jobs_of(names, scale, games)
     asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
     command = f"expgen reproduce {asked} --scale {scale.name}"
-    work = partial(run_job, out=out, command=command, device=device, watcher=watcher)
-    complaints = []
-    for result in ENGINES[engine]().run(jobs, work):
+    place = out.resolve()
+    by_name = {job.name: job for job in jobs}
+    tasks = [
+        Task(job.name, partial(run_job, job, place, command, device), job.adopt, place / "runs" / job.name)
+        for job in jobs
+    ]
+    ledger = JobLedger(out)
+    ledger.plan(jobs)
+    complaints, ended_well = [], 0
+    for ended in (engine or LocalEngine()).run(tasks, watcher or Watcher()):
+        result = _result_of(ended, by_name)
+        ledger.note(result)
         on_result(result)
-        if result.status == "stopped":
-            return None, [f"{result.job.name}: stopped; the same command goes on from there"]
+        ended_well += result.status != "stopped"
         if result.status in ("refused", "failed"):
             complaints.append(f"{result.job.name}: {result.status}: {result.message}")
+    if ended_well < len(jobs):
+        return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command goes on from there"]
     explorer = next((out / "runs" / job.name for job in jobs if job.algo == "maxent"), None)
     pictures, more = picture_sections(names, explorer)
     others = [*pictures, *settings_sections(names)]
@@ -55,6 +67,13 @@ def reproduce(
     if not gather(jobs, out) and not others:
         return None, complaints
     return _report(names, scale, out, others), complaints
+
+
+def _result_of(ended: Ended, jobs: Mapping[str, Job]) -> JobResult:
+    if ended.error is None:
+        return ended.answer
+    line = " ".join(f"{type(ended.error).__name__}: {ended.error}".split())
+    return JobResult(jobs[ended.task.name], "failed", line)
 
 
 def claim_folder(out: Path, scale: Scale) -> None:

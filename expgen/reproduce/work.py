@@ -4,10 +4,10 @@ import dataclasses
 import io
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.exploration import Exploration, Mean
 from expgen.evaluation.scores import Score, Split, write_rows
@@ -18,29 +18,20 @@ from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
-from expgen.training.checkpoint import write_whole
-from expgen.training.learner import Report
+from expgen.training.checkpoint import sweep_parts, write_whole
 from expgen.training.resources import resolve_device
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 CURVE = "curve"  # the file of scores taken while training
 
 
-@dataclasses.dataclass(frozen=True)
-class Watcher:
-    """Whom training tells how far it is, and who may end it."""
-
-    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None
-    on_row: Report = lambda learner, row: None
-    should_stop: Callable[[], bool] = lambda: False
-
-
 def run_job(job: Job, out: Path, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
     """Train and score; bad input and failures are told in the result, so that other jobs go on."""
     began = time.monotonic()
-    if all(file.exists() for file in score_files(job, out)):
+    if all(file.exists() for file in (*score_files(job, out), made_file(job, out))):
         return JobResult(job, "skipped")
     try:
+        sweep_parts(made_file(job, out).parent)
         result = _train(job, out, device, watcher or Watcher())
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)

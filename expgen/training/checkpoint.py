@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import sys
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from expgen.errors import InputError
 
 KEPT = 2
 FORMAT = "expgen-checkpoint-1"
+PART = ".part"  # how the name of a file that is being written ends
 
 
 class DamagedCheckpoint(InputError):
@@ -47,7 +49,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[s
 
 def write_whole(path: Path, content: bytes) -> None:
     """`content` at `path`, or an InputError and whatever was there before."""
-    beside = path.with_name(path.name + ".part")
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")  # two writers never share one
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(beside, "wb") as file:
@@ -59,6 +61,13 @@ def write_whole(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space") from None
+
+
+def sweep_parts(folder: Path) -> None:
+    """Drop what writers that died have left half written in `folder` and below."""
+    for part in folder.rglob(f"*{PART}"):
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

@@ -13,6 +13,7 @@ from expgen.errors import InputError
 from expgen.training.checkpoint import write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
+TAIL_BYTES = 65_536  # some hundred rows
 
 
 class MetricsFile:
@@ -47,6 +48,22 @@ class MetricsFile:
         with open(self.path, newline="") as file:
             lines = [line for line in file if line.endswith("\n")]
         return [row for row in csv.DictReader(lines) if None not in row.values()]
+
+    def latest(self) -> dict[str, dict[str, float]]:
+        """The last row of each learner among the last TAIL_BYTES, without reading the rest."""
+        if not self.path.exists():
+            return {}
+        with open(self.path, "rb") as file:
+            columns = file.readline().decode().rstrip("\n").split(",")
+            file.seek(max(file.tell(), file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines(keepends=True)
+        found: dict[str, dict[str, float]] = {}
+        for line in lines:
+            cells = line.rstrip("\n").split(",")
+            if line.endswith("\n") and len(cells) == len(columns) and cells[1].isdigit():
+                named = zip(columns[1:], cells[1:], strict=True)
+                found[cells[0]] = {name: float(cell) for name, cell in named if cell}
+        return found
 
     def forget_after(self, learner: str, env_steps: int) -> None:
         """Drop what `learner` reported past the checkpoint it resumes from: it will report it again."""

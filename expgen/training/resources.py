@@ -1,11 +1,16 @@
 """Cores → threads: what one process may use, split between games and arithmetic."""
 
+import contextlib
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import torch
 
 from expgen.errors import InputError
+
+_ALLOTTED: ContextVar[int | None] = ContextVar("allotted", default=None)
 
 
 @dataclass(frozen=True)
@@ -24,12 +29,22 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     On a GPU the cores are for the games: every handle gets its share, at least one, at most eight. On the CPU games
     and arithmetic take turns within a learner, so both may have all cores.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = _ALLOTTED.get() or len(os.sched_getaffinity(0))
     chosen = resolve_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
         return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
     return Resources(chosen, torch_threads=cores, env_threads=cores, updates_at_once=1)
+
+
+@contextlib.contextmanager
+def allotted(cores: int) -> Iterator[None]:
+    """Plan as on a machine of so many cores: what a cluster has promised to one task among others on its node."""
+    before = _ALLOTTED.set(cores)
+    try:
+        yield
+    finally:
+        _ALLOTTED.reset(before)
 
 
 def resolve_device(device: str) -> torch.device:

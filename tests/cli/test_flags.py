@@ -104,3 +104,8 @@ def test_parser_is_an_argparse_parser_but_for_its_errors(parser: Parser) -> None
     with pytest.raises(SystemExit) as end:
         parser.parse_args(["--help"])
     assert end.value.code == 0
+
+
+def test_a_url_is_no_folder(refused) -> None:
+    assert "invalid folder value: 's3://bucket/run'" in refused("train", "--run", "s3://bucket/run")
+    assert "invalid folder value" in refused("reproduce", "table-6", "--out", "gs://bucket/out")

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from expgen.algorithms.algorithm import RECIPES
-from expgen.cli.train import StopSignals
+from expgen.cluster.stop import StopSignals
 from expgen.envs.library import is_installed
 from expgen.experiments.config import default_config, parts_of
 from expgen.experiments.run_folder import RunFolder

@@ -269,7 +269,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(what: str, small: Any, tmp_pa
 def test_a_folder_that_cannot_be_written_is_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     line = refused(*small.flags(tmp_path / "file" / "run"))
-    assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/config.json: ")
+    assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/sitting.json: ")
     assert line.endswith("accepted: a writable folder with space")
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -5,14 +5,14 @@ import dataclasses
 
 import pytest
 
+from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
-from expgen.reproduce.engine import LocalEngine
-from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import Watcher, run_job, score_files
+from expgen.reproduce.work import run_job, score_files
 
 TINY = dataclasses.replace(
     SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
@@ -80,12 +80,6 @@ def test_bad_input_is_told_in_one_line(tmp_path):
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
     orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), adopt=("nobody",))
     assert "nobody" in run_job(orphan, tmp_path, "", "cpu").message
-
-
-def test_the_local_engine_ends_at_a_stop():
-    jobs = [Job(name, "minimaze", "ppo", "smoke", {}) for name in "abc"]
-    results = list(LocalEngine().run(jobs, lambda job: JobResult(job, "stopped" if job.name == "b" else "done")))
-    assert [result.job.name for result in results] == ["a", "b"]
 
 
 def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):

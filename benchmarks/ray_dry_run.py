@@ -1,0 +1,53 @@
+"""python benchmarks/ray_dry_run.py [JOBS]: so many no-op jobs through the real engine; scheduling rate and memory.
+
+Every tenth job waits for the one before it, as those that adopt do.
+"""
+
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from expgen.cluster.ray_engine import RayEngine
+from expgen.cluster.share import Share
+from expgen.cluster.task import Task, Watcher
+from expgen.reproduce.job import Job, JobResult
+
+
+def nothing(job: Job, watcher: Watcher) -> JobResult:
+    return JobResult(job, "done")
+
+
+class Work:
+    """`nothing`, for one job: as large on the wire as a real one."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def __call__(self, watcher: Watcher) -> JobResult:
+        return nothing(self.job, watcher)
+
+
+def main(count: int) -> None:
+    settings = {"members": 10, "steps": 25_000_000, "eval_every": 1_000_000}
+    jobs = [Job(f"game{index}-ppo", "minimaze", "ppo", "paper", settings) for index in range(count)]
+    tasks = [
+        Task(job.name, Work(job), (jobs[index - 1].name,) if index % 10 == 9 else (), Path("/nowhere") / job.name)
+        for index, job in enumerate(jobs)
+    ]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    engine = RayEngine(share=Share(cpus=1))
+    ended, first = 0, 0.0
+    for _ in engine.run(tasks, Watcher()):
+        first = first or time.monotonic()
+        ended += 1
+    seconds = time.monotonic() - first
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{ended} jobs, {ended / seconds:,.0f} a second after the first; the driver's memory peaked at", end=" ")
+    print(f"{after / 1024:,.0f} MiB, {(after - before) / 1024:,.0f} MiB more than before it connected")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)

@@ -1,0 +1,67 @@
+"""python benchmarks/scale_model.py: hours of the paper's Table 1 against GPUs, by a model fitted to measured rates.
+
+r(n) = R n / (n + h) steps a second for n learners of PPO side by side, through the measured r(1) and r(11); an explorer
+alone runs at its own measured rate. Rivals are taken to cost what PPO costs; scoring is left out.
+"""
+
+import heapq
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from expgen.experiments.plan import plans_of
+from expgen.experiments.run import make_config
+from expgen.reproduce.job import Job
+from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.scale import SCALES
+
+ONE, ELEVEN, FIVE = 36_700, 107_000, 94_000  # PPO on an H200 with 16 cores; five are to check the model by
+EXPLORER = 31_800
+HALF = 11 * (ELEVEN - ONE) / (11 * ONE - ELEVEN)  # h
+LIMIT = ONE * (1 + HALF)  # R
+
+
+def rate(learners: int) -> float:
+    """Steps a second, of all together."""
+    return LIMIT * learners / (learners + HALF)
+
+
+def hours(job: Job) -> float:
+    """Of training: learners side by side, until only the longest is left."""
+    if job.adopt:
+        return 0.0
+    plans = plans_of(make_config(job.env, job.algo, job.preset, **job.settings))
+    left, seconds = sorted((plan.steps, plan.algo) for plan in plans), 0.0
+    done = 0
+    while left:
+        steps, algo = left[0]
+        alone = EXPLORER if len(left) == 1 and algo == "maxent" else rate(len(left))
+        seconds += (steps - done) * len(left) / alone
+        done = steps
+        left = [plan for plan in left if plan[0] > steps]
+    return seconds / 3600
+
+
+def makespan(durations: list[float], gpus: int) -> float:
+    """Longest first, each to the GPU that is free first."""
+    ends = [0.0] * gpus
+    for duration in sorted(durations, reverse=True):
+        heapq.heappushpop(ends, ends[0] + duration)
+    return max(ends)
+
+
+def main() -> None:
+    jobs = jobs_of(["table-1"], SCALES["paper"])
+    durations = [hours(job) for job in jobs]
+    print(f"R = {LIMIT:,.0f} steps/s, h = {HALF:.2f}; five learners: {rate(5):,.0f} by the model, {FIVE:,} measured")
+    for job, duration in list(zip(jobs, durations, strict=True))[:8]:
+        print(f"  {job.name:<22} {duration:.2f} h")
+    print(f"{len(jobs)} jobs, {sum(durations):.1f} GPU hours")
+    for gpus in (1, 2, 4, 8, 16, 32, 64, 128):
+        span = makespan(durations, gpus)
+        print(f"{gpus:>4} GPUs  {span:6.2f} h  efficiency {sum(durations) / gpus / span:.0%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The flags that say where work is done: here, or on a Ray cluster."""
+
+from typing import Any
+
+from expgen.cli.flags import Parser
+from expgen.cluster.engine import ENGINES, Engine, make_engine
+from expgen.cluster.share import Share
+
+
+def add_engine_flags(parser: Parser) -> None:
+    """--engine and what a cluster wants to know."""
+    group = parser.add_argument_group("where it runs")
+    group.add_argument("--engine", choices=ENGINES, default="local", help="this machine or a Ray cluster")
+    group.add_argument(
+        "--address", metavar="HOST:PORT", help="the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
+    )
+    group.add_argument("--cpus-per-job", type=float, metavar="N", help="declared to Ray (default a device's worth)")
+    group.add_argument("--gpus-per-job", type=float, metavar="N", help="declared to Ray, 0.5 for two a GPU")
+
+
+def pop_engine(arguments: dict[str, Any]) -> Engine:
+    """The engine that those flags describe, which are taken out of `arguments`."""
+    share = Share(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
+    return make_engine(arguments.pop("engine"), arguments.pop("address"), share)

@@ -1,0 +1,1 @@
+"""Where work is done: this machine, or a Ray cluster."""

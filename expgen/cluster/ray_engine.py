@@ -1,0 +1,179 @@
+"""RayEngine: tasks on a Ray cluster. Ray places them; what a lost machine was doing is begun again from its checkpoint.
+
+Nothing that matters passes through Ray: runs and scores lie in folders that every node sees, so a killed worker, node
+or driver costs the work since the last checkpoint and no more. A stop reaches the workers as the interrupt that Ctrl-C
+is on one machine.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from expgen.cluster.follow import Follower
+from expgen.cluster.share import Share
+from expgen.cluster.stop import StopSignals
+from expgen.cluster.task import Ended, Task, Watcher
+from expgen.errors import InputError
+from expgen.provenance import version
+from expgen.training.resources import allotted
+
+POLL_SECONDS = 2.0
+LOSSES = 10  # in a row without a new checkpoint, after which a task is given up
+STORE_BYTES = 100_000_000  # of a cluster of our own: next to nothing passes through it
+AHEAD = 2  # tasks handed to Ray for each that can run
+
+
+class LostTooOften(RuntimeError):
+    """Every machine that tried a task died of it, or the cluster does nothing but die."""
+
+
+class Answer(NamedTuple):
+    """What a worker sends back."""
+
+    value: Any
+    was_interrupted: bool
+
+
+class RayEngine:
+    """Connects for the time of `run`; without an address to `RAY_ADDRESS`, else to a cluster of this machine alone."""
+
+    def __init__(self, address: str | None = None, share: Share | None = None) -> None:
+        self.address, self.share = address, share or Share()
+
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+        """As tasks end, in whatever order."""
+        with _connected(self.address) as ray:
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+            share = self.share.on(nodes)
+            slots = sum(_slots(node, share) for node in nodes)
+            yield from _Placement(ray, share, AHEAD * max(1, slots), watcher).run(tasks)
+
+
+class _Placement:
+    """Hands tasks to Ray as those they wait for end, and again when they are lost."""
+
+    def __init__(self, ray: Any, share: Share, most: int, watcher: Watcher) -> None:
+        self.ray, self.most, self.watcher = ray, most, watcher
+        options = {"num_cpus": share.cpus, "num_gpus": share.gpus, "max_retries": 0}
+        self.remote = ray.remote(**options)(_in_worker)
+        self.cores = share.cores
+        self.ready: deque[Task] = deque()
+        self.running: dict[Any, Task] = {}
+        self.losses: dict[str, int] = {}
+        self.stored: dict[str, tuple[str, ...]] = {}
+        self.follower = Follower(watcher)
+        self.is_stopping = False
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Ended]:
+        names = {task.name for task in tasks}
+        blockers = {task.name: set(task.after) & names for task in tasks}
+        waiting_for: dict[str, list[Task]] = {}
+        for task in tasks:
+            for name in blockers[task.name]:
+                waiting_for.setdefault(name, []).append(task)
+        self.ready.extend(task for task in tasks if not blockers[task.name])
+        while self.running or (self.ready and not self.is_stopping):
+            for ended in self._turn():
+                yield ended
+                for task in waiting_for.pop(ended.task.name, ()):
+                    blockers[task.name].discard(ended.task.name)
+                    if not blockers[task.name]:
+                        self.ready.append(task)
+
+    def _turn(self) -> Iterator[Ended]:
+        while self.ready and len(self.running) < self.most and not self.is_stopping:
+            task = self.ready.popleft()
+            self.running[self.remote.remote(task.call, self.cores, version())] = task
+        done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
+        if self.watcher.should_stop() and not self.is_stopping:
+            self.is_stopping = True
+            for reference in self.running:
+                self.ray.cancel(reference)
+        if not done:
+            self.follower.poll(self.running.values())
+        for reference in done:
+            task = self.running.pop(reference)
+            ended = self._outcome(reference, task)
+            if ended is not None:
+                self.follower.forget(task)
+                yield ended
+
+    def _outcome(self, reference: Any, task: Task) -> Ended | None:
+        """None: it has been put back among those to run, or was called off before it began."""
+        exceptions = self.ray.exceptions
+        try:
+            answer: Answer = self.ray.get(reference)
+        except exceptions.TaskCancelledError:
+            return None
+        except exceptions.RayTaskError as error:  # raised by the task itself
+            cause = error.cause if isinstance(error.cause, Exception) else RuntimeError(str(error))
+            cause.__cause__ = error
+            return Ended(task, error=cause)
+        except exceptions.RayError as error:  # its worker or its node is gone
+            return self._lost(task, type(error).__name__)
+        if answer.was_interrupted and not self.is_stopping:  # its machine is being taken away
+            return self._lost(task, "interrupted")
+        return Ended(task, answer.value)
+
+    def _lost(self, task: Task, why: str) -> Ended | None:
+        stored = _stored(task.run)
+        is_stuck = self.stored.get(task.name) == stored
+        self.stored[task.name] = stored
+        self.losses[task.name] = self.losses.get(task.name, 0) + 1 if is_stuck else 1
+        if self.losses[task.name] >= LOSSES:
+            error = LostTooOften(f"lost {LOSSES} times without a new checkpoint, last by {why}")
+            return Ended(task, error=error)
+        print(f"expgen: {task.name}: lost ({why}); it goes on elsewhere", file=sys.stderr, flush=True)
+        self.ready.appendleft(task)
+        return None
+
+
+def _in_worker(call: Any, cores: int, driver_version: str) -> Answer:
+    """What a worker runs: the task, within its share, stoppable."""
+    if version() != driver_version:
+        raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
+    with allotted(cores), StopSignals() as signals:
+        return Answer(call(Watcher(should_stop=signals.arrived)), signals.arrived())
+
+
+def _stored(run: Path | None) -> tuple[str, ...]:
+    """The checkpoints of a run, by which one sees that it gets on."""
+    return tuple(sorted(path.name for path in (run / "checkpoints").glob("*/*.safetensors"))) if run else ()
+
+
+def _slots(node: dict[str, float], share: Share) -> int:
+    asked = {"CPU": share.cpus or 0, "GPU": share.gpus or 0}
+    return int(min((node.get(kind, 0) / amount for kind, amount in asked.items() if amount), default=64))
+
+
+@contextlib.contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    try:
+        import ray
+    except ImportError:
+        raise InputError("--engine is ray, which is not installed; accepted: pip install 'expgen[ray]'") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
+    try:
+        if address is None and not os.environ.get("RAY_ADDRESS"):
+            address = "local"  # None would join any cluster that happens to be up on this machine
+            settings |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+        ray.init(address, **settings)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        line = " ".join(str(error).split())
+        raise InputError(f"--address is {address!r}: {line}; accepted: HOST:PORT of a Ray head, or auto") from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)  # Ray would leave at once
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,70 @@
+"""A Ray cluster inside a Slurm allocation, as the batch script that starts it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GRACE_SECONDS = 300  # between SIGTERM and the end of the allocation
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What to ask Slurm for."""
+
+    nodes: int
+    gpus: int
+    cpus: int
+    hours: int
+
+
+def batch_script(allocation: Allocation, command: Sequence[str]) -> str:
+    """For `sbatch`: a head and its workers, the command on the head, and another try where time ran out.
+
+    Slurm's warning goes to the batch shell alone, which passes it to the command: its learners checkpoint, it ends with
+    143, and the batch is queued again. A node that is lost takes its Ray with it and no more.
+    """
+    gpus = f"#SBATCH --gpus-per-node={allocation.gpus}\n" if allocation.gpus else ""
+    resources = f"--num-cpus={allocation.cpus} --num-gpus={allocation.gpus}"
+    words = shlex.join([*command, "--engine", "ray"])
+    return f"""#!/usr/bin/env bash
+#SBATCH --job-name=expgen
+#SBATCH --nodes={allocation.nodes}
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task={allocation.cpus}
+{gpus}#SBATCH --time={allocation.hours}:00:00
+#SBATCH --signal=B:TERM@{GRACE_SECONDS}
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --no-kill
+
+# expgen, of one version, must be on every node's PATH, and --out or --run on storage that all of them see.
+set -uo pipefail
+export OMP_NUM_THREADS=1
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{{print $1}}')
+port=$((10000 + SLURM_JOB_ID % 20000))
+
+srun --nodes=1 --ntasks=1 --overlap --nodelist="$head" \\
+  ray start --head --node-ip-address="$address" --port="$port" --include-dashboard=false \\
+  {resources} --block &
+sleep 20
+if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
+  srun --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) --overlap --exclude="$head" \\
+    ray start --address="$address:$port" {resources} --block &
+  sleep 20
+fi
+
+expgen {words} --address "$address:$port" &
+command=$!
+trap 'kill -TERM $command' TERM
+wait $command
+status=$?
+while kill -0 $command 2>/dev/null; do  # a signal ends the first wait
+  wait $command
+  status=$?
+done
+if [ $status -eq 143 ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $status
+"""

@@ -1,0 +1,27 @@
+"""expgen slurm: a script that bash accepts, around the command as it was given."""
+
+import subprocess
+
+import pytest
+
+
+def test_the_script_is_whole(command) -> None:
+    asked = ["reproduce", "table-1", "--out", "/shared/my runs"]
+    status, script, _ = command("slurm", "--nodes", 3, "--gpus", 4, "--cpus", 32, "--", *asked)
+    assert status == 0
+    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
+    assert "#SBATCH --nodes=3" in script and "--num-cpus=32 --num-gpus=4" in script
+    assert "expgen reproduce table-1 --out '/shared/my runs' --engine ray --address" in script
+    assert "--include-dashboard=false" in script
+
+
+def test_without_gpus_none_are_asked_for(command) -> None:
+    _, script, _ = command("slurm", "--gpus", 0, "--", "train", "maze")
+    assert "gpus-per-node" not in script and "--num-gpus=0" in script
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--", "rm", "-rf"], ["--nodes", "0", "--", "train"], ["--", "train", "--engine=local"]]
+)
+def test_bad_input_is_one_line(words: list[str], refused) -> None:
+    assert "accepted" in refused("slurm", *words)

@@ -1,0 +1,85 @@
+"""A Ray cluster of several node processes on this machine, and ways to break it."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.sitting import read_sitting
+
+PATIENCE = 180.0  # seconds, on a machine that does other things too
+
+
+def until(is_so: Callable[[], Any], what: str) -> Any:
+    """What `is_so` answers once it is true."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if answer := is_so():
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"waited {PATIENCE:.0f} s for {what}")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def worker_of(run: Path) -> int | None:
+    """The process that works on a run now."""
+    sitting = read_sitting(RunFolder(run))
+    return sitting["pid"] if sitting.get("state") == "running" and is_alive(sitting["pid"]) else None
+
+
+class LocalCluster:
+    """A head without CPUs for tasks, and nodes with one each: every task is on a node that can be killed."""
+
+    def __init__(self, nodes: int) -> None:
+        from ray.cluster_utils import Cluster
+
+        small = {"object_store_memory": 80_000_000, "include_dashboard": False}
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
+        self.nodes = [self.add() for _ in range(nodes)]
+        self.address = self.cluster.address
+        self.session = self.cluster.head_node.get_session_dir_path()
+
+    def add(self) -> Any:
+        return self.cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+
+    def kill_node(self, index: int) -> None:
+        """As a power cut would, then a new one in its place."""
+        self.cluster.remove_node(self.nodes[index], allow_graceful=False)
+        self.nodes[index] = self.add()
+
+    def processes(self) -> list[int]:
+        """Of the whole cluster, workers included: all that name its session."""
+        return [pid for pid in _pids() if self.session in _command(pid) and pid != os.getpid()]
+
+
+def _pids() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdigit())
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text() if is_alive(pid) else ""
+    return ""
+
+
+@pytest.fixture(scope="package")
+def cluster() -> Iterator[LocalCluster]:
+    pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "10")
+        patch.setenv("RAY_worker_niceness", "0")  # else workers starve on a machine that does other things too
+        made = LocalCluster(2)
+        yield made
+        made.cluster.shutdown()
+        until(lambda: not made.processes(), "the cluster's processes to end")

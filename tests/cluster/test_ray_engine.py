@@ -1,0 +1,157 @@
+"""Tasks on a real Ray cluster: the same rows and weights as here, whatever is killed meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from expgen.cluster import ray_engine
+from expgen.cluster.ray_engine import RayEngine
+from expgen.cluster.share import Share
+from expgen.cluster.task import Task, Watcher
+from expgen.errors import InputError
+from expgen.experiments.run_folder import RunFolder
+from tests.cluster import tiny
+from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
+
+pytestmark = pytest.mark.slow
+
+
+def engine_on(cluster: LocalCluster) -> RayEngine:
+    return RayEngine(cluster.address, Share(cpus=1))
+
+
+def rows_in(file: Path) -> list[str]:
+    """Without the last column: a commit may be made while tests run."""
+    return [line.rpartition(",")[0] for line in file.read_text().splitlines()]
+
+
+def weights_in(out: Path) -> dict[str, bytes]:
+    """Final checkpoints' tensors by their place; a file also says how long it took, which differs."""
+    found = {}
+    for run in (out / "runs").iterdir():
+        for learner in RunFolder(run).learners():
+            tensors = RunFolder(run).checkpoint(learner).tensors
+            found |= {f"{run.name} {learner} {name}": tensor.numpy().tobytes() for name, tensor in tensors.items()}
+    return found
+
+
+def test_a_reproduction_through_lost_workers_and_nodes(cluster: LocalCluster, tmp_path: Path) -> None:
+    assert tiny.main(str(tmp_path / "local")) == 0
+    runs, killed = tmp_path / "ray" / "runs", []
+    words = [sys.executable, "-m", "tests.cluster.tiny", tmp_path / "ray", cluster.address]
+    driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        killed.append(until(lambda: worker_of(runs / "minimaze-ppo"), "a worker"))
+        os.kill(killed[0], signal.SIGKILL)
+        killed.append(until(lambda: worker_of(runs / "minimaze-expgen"), "a worker on what adopts"))
+        for index in range(2):
+            cluster.kill_node(index)
+        out, err = driver.communicate(timeout=PATIENCE)
+    finally:
+        driver.kill()
+    assert driver.returncode == 0, out + err
+    assert err.count("lost") >= 2
+    local, ray = (rows_in(tmp_path / kind / "scores.csv") for kind in ("local", "ray"))
+    assert local == ray and len(local) > 6
+    assert weights_in(tmp_path / "local") == weights_in(tmp_path / "ray")
+    assert not any(map(is_alive, killed)) and not list((tmp_path / "ray").rglob("*.part"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(small, tmp_path_factory) -> Path:
+    run = tmp_path_factory.mktemp("undisturbed") / "run"
+    small.train(run, 12, algo="ppo", eval_every=12 * small.update_steps)
+    return run
+
+
+@pytest.fixture
+def begin(cluster, small, process, tmp_path) -> Callable[[], object]:
+    """`expgen train --engine ray`, always the same run."""
+
+    def start():
+        place = {"engine": "ray", "address": cluster.address, "cpus_per_job": 1, "resume": True, "algo": "ppo"}
+        flags = small.flags(tmp_path / "run", 12, eval_every=12 * small.update_steps, **place)
+        return process(*flags)
+
+    return start
+
+
+def under_way(run: Path) -> int:
+    """Its worker, once there is a checkpoint to go on from."""
+    until(lambda: len(list(run.glob("checkpoints/*/*.safetensors"))) > 1, "a checkpoint")
+    worker = worker_of(run)
+    assert worker is not None
+    return worker
+
+
+def assert_same(small, equal, run: Path, other: Path) -> None:
+    assert equal(small.state(run), small.state(other))
+    assert rows_in(run / "scores.csv") == rows_in(other / "scores.csv")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_that_is_killed_or_told_to_leave(number, begin, small, equal, undisturbed, tmp_path) -> None:
+    driver = begin()
+    worker = under_way(tmp_path / "run")
+    os.kill(worker, number)
+    out, err = driver.communicate()
+    assert driver.returncode == 0 and "lost" in err and "done" in out
+    assert_same(small, equal, tmp_path / "run", undisturbed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_driver_that_is_killed_or_told_to_leave(number, begin, small, equal, undisturbed, tmp_path) -> None:
+    driver = begin()
+    worker = under_way(tmp_path / "run")
+    driver.send_signal(number)
+    assert driver.wait() == (-9 if number == signal.SIGKILL else 128 + number)
+    until(lambda: worker_of(tmp_path / "run") is None, "the worker to leave the run alone")
+    if number == signal.SIGKILL:
+        until(lambda: not is_alive(worker), "the worker of a dead driver to end")
+    again = begin()
+    out, _ = again.communicate()
+    assert again.returncode == 0 and "done" in out
+    assert_same(small, equal, tmp_path / "run", undisturbed)
+
+
+def test_evaluate_gives_the_rows_it_gives_here(cluster, command, undisturbed, tmp_path) -> None:
+    flags = ["evaluate", undisturbed, "--episodes", "4", "--envs", "2", "--scores"]
+    assert command(*flags, tmp_path / "local.csv").status == 0
+    place = ["--engine", "ray", "--address", cluster.address, "--cpus-per-job", "1"]
+    assert command(*flags, tmp_path / "ray.csv", *place).status == 0
+    assert rows_in(tmp_path / "local.csv") == rows_in(tmp_path / "ray.csv")
+
+
+def fail(watcher: Watcher) -> None:
+    raise InputError("--levels is -1; accepted: more")
+
+
+def die(watcher: Watcher) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fine(watcher: Watcher) -> str:
+    return "fine"
+
+
+def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> None:
+    monkeypatch.setattr(ray_engine, "LOSSES", 3)
+    tasks = [Task("bad", fail), Task("deadly", die), Task("late", fine, after=("bad", "elsewhere"))]
+    ended = {ended.task.name: ended for ended in engine_on(cluster).run(tasks, Watcher())}
+    assert ended["late"].result() == "fine"
+    with pytest.raises(InputError, match="--levels is -1"):
+        ended["bad"].result()
+    with pytest.raises(RuntimeError, match="lost 3 times without a new checkpoint"):
+        ended["deadly"].result()
+
+
+def test_what_no_node_can_hold_is_refused(cluster, refused, tmp_path) -> None:
+    place = ["--engine", "ray", "--address", cluster.address, "--run", tmp_path / "run"]
+    assert "--cpus-per-job is 64; accepted" in refused("train", *place, "--cpus-per-job", "64")
+    assert "--gpus-per-job is 1; accepted" in refused("train", *place, "--gpus-per-job", "1")
+    assert not (tmp_path / "run").exists()

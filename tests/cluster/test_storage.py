@@ -1,0 +1,79 @@
+"""Storage that is full or refuses writes: a real file system of a few MiB, where we may mount one."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from expgen.cluster.task import Watcher
+from expgen.reproduce.job import Job
+from expgen.reproduce.work import run_job, score_files
+
+SETTINGS = {
+    "levels": "20", "envs": 8, "rollout_steps": 16, "minibatches": 2, "epochs": 1, "features": 16, "eval_every": 512,
+    "eval_episodes": 4, "checkpoint_seconds": 0.0, "steps": 8 * 128,
+}  # fmt: skip
+JOB = Job("small", "minimaze", "ppo", "smoke", SETTINGS, episodes=4)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "disk"
+    path.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(path)]
+    try:
+        mounted = subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("no right to mount a file system")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(disk: Path) -> Callable[[], None]:
+    """Not a byte is free; the answer makes room."""
+    ballast = disk / "ballast"
+    with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    return ballast.unlink
+
+
+def refuse(disk: Path) -> Callable[[], None]:
+    os.sync()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    return lambda: subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True) and None
+
+
+def test_a_full_disk_is_told_and_the_job_goes_on_when_there_is_room(disk: Path, tmp_path: Path) -> None:
+    relieve: list[Callable[[], None]] = []
+
+    def at_half(learner: str, row: dict[str, float]) -> None:
+        if row["env_steps"] == SETTINGS["steps"] // 2:
+            relieve.append(fill(disk))
+
+    full = run_job(JOB, disk, "", "cpu", Watcher(on_row=at_half))
+    assert full.status == "refused" and "No space left on device" in full.message and "\n" not in full.message
+    relieve[0]()
+    check_it_goes_on(disk, tmp_path)
+
+
+def test_storage_that_refuses_writes(disk: Path, tmp_path: Path) -> None:
+    stopped = run_job(JOB, disk, "", "cpu", Watcher(should_stop=lambda: True))
+    assert stopped.status == "stopped"
+    allow = refuse(disk)
+    refused = run_job(JOB, disk, "", "cpu")
+    assert refused.status == "refused" and "Read-only file system" in refused.message
+    allow()
+    check_it_goes_on(disk, tmp_path)
+
+
+def check_it_goes_on(disk: Path, tmp_path: Path) -> None:
+    assert run_job(JOB, disk, "", "cpu").status == "done"
+    assert run_job(JOB, tmp_path / "undisturbed", "", "cpu").status == "done"
+    one, other = ([file.read_text() for file in score_files(JOB, out)] for out in (disk, tmp_path / "undisturbed"))
+    assert one == other and not list(disk.rglob("*.part"))

@@ -1,0 +1,30 @@
+"""python -m tests.cluster.tiny OUT [ADDRESS]: a reproduction in seconds, here or on a cluster."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+from expgen.cluster.engine import make_engine
+from expgen.cluster.share import Share
+from expgen.cluster.stop import StopSignals
+from expgen.cluster.task import Watcher
+from expgen.reproduce.reproduce import reproduce
+from expgen.reproduce.scale import SCALES
+
+TINY = dataclasses.replace(
+    SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
+)
+NAMES = ["table-5"]  # members and explorer, then who adopts them
+
+
+def main(out: str, address: str | None = None) -> int:
+    engine = make_engine("ray", address, Share(cpus=1)) if address else make_engine("local")
+    with StopSignals() as signals:
+        watcher = Watcher(should_stop=signals.arrived)
+        page, complaints = reproduce(NAMES, TINY, Path(out), engine, device="cpu", watcher=watcher)
+    print(*complaints, sep="\n")
+    return 0 if page is not None and not complaints else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
