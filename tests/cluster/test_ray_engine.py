@@ -19,6 +19,7 @@ from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
 
 pytestmark = pytest.mark.slow
+UPDATES = 200  # enough for a signal to find the run under way on a fast machine
 
 
 def engine_on(cluster: LocalCluster) -> RayEngine:
@@ -65,7 +66,7 @@ def test_a_reproduction_through_lost_workers_and_nodes(cluster: LocalCluster, tm
 @pytest.fixture(scope="module")
 def undisturbed(small, tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("undisturbed") / "run"
-    small.train(run, 12, algo="ppo", eval_every=12 * small.update_steps)
+    small.train(run, UPDATES, algo="ppo", eval_every=UPDATES * small.update_steps)
     return run
 
 
@@ -75,7 +76,7 @@ def begin(cluster, small, process, tmp_path) -> Callable[[], object]:
 
     def start():
         place = {"engine": "ray", "address": cluster.address, "cpus_per_job": 1, "resume": True, "algo": "ppo"}
-        flags = small.flags(tmp_path / "run", 12, eval_every=12 * small.update_steps, **place)
+        flags = small.flags(tmp_path / "run", UPDATES, eval_every=UPDATES * small.update_steps, **place)
         return process(*flags)
 
     return start

@@ -58,6 +58,6 @@ def test_the_command_lists_them(command: Callable[..., Any]) -> None:
 
 
 def test_the_story_has_its_moral() -> None:
-    solved = {title: score.solved_rate for title, score in tell(episodes=120)}
+    solved = {chapter.title: chapter.evaluation.solved_rate for chapter in tell("minimaze", 120)}
     assert list(solved) == ["random actions", "one PPO policy", "ensemble + random actions", "the explorer", "ExpGen"]
     assert solved["ExpGen"] > solved["one PPO policy"] + 0.1
