@@ -26,6 +26,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
+from expgen.networks.conv import has_convolution
 
 
 class Ensemble:
@@ -42,7 +43,7 @@ class Ensemble:
         self.members = list(members)
         self.device = next(members[0].parameters()).device
         if method == "auto":
-            method = "vmap" if len(members) > 1 and _are_alike(members) and not _has_convolution(members[0]) else "loop"
+            method = "vmap" if len(members) > 1 and _are_alike(members) and not has_convolution(members[0]) else "loop"
         self.method = method
         if method == "vmap":
             parameters, buffers = stack_module_state(self.members)
@@ -77,7 +78,3 @@ def _are_alike(members: Sequence[nn.Module]) -> bool:
         for member in members
     ]
     return all(layout == layouts[0] for layout in layouts)
-
-
-def _has_convolution(member: nn.Module) -> bool:
-    return any(isinstance(module, nn.Conv2d) for module in member.modules())

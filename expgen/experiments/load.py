@@ -19,6 +19,7 @@ from expgen.experiments.tuned import read_tuned
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
+from expgen.training.accelerate import for_play
 from expgen.training.resources import resolve_device
 
 
@@ -87,7 +88,7 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     recipe, generator = recipe_of(plan.algo), torch.Generator()
     policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, resolve_device(device))
     load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
-    return policy.eval(), int(facts["env_steps"])
+    return for_play(policy.eval()), int(facts["env_steps"])
 
 
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any]) -> ConsensusConfig:

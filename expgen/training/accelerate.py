@@ -23,6 +23,7 @@ from expgen.algorithms.ppo import PPO
 from expgen.algorithms.runner import HasRunner
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
+from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
@@ -30,6 +31,7 @@ from expgen.rollout.sampling import act_in_slot
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
 from expgen.training.graphs import Graphs
+from expgen.training.replayed_policy import ReplayedPolicy
 
 DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as float32 costs more memory than it is worth
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
@@ -195,7 +197,19 @@ class CudaLane:
         self.pinned.clear()
 
 
-def accelerate_networks(network: nn.Module) -> None:
+def for_play(policy: Policy) -> Policy:
+    """A frozen policy as fast as its device plays it; on a GPU it computes as it acted in training.
+
+    Policies without convolutions stay what they are: an ensemble of them has a faster way (agents.ensemble).
+    """
+    if next(policy.parameters()).device.type != "cuda" or not has_convolution(policy):
+        return policy
+    accelerate_networks(policy, may_compile=False)
+    replayed: Any = ReplayedPolicy(policy)  # is called like one
+    return replayed if is_capturable(policy) else policy
+
+
+def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
     parts: list[Any] = list(network.modules())
     for part in parts:
@@ -204,17 +218,17 @@ def accelerate_networks(network: nn.Module) -> None:
 
             part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
         if has_seam(part):
-            part.encode = fast_encode(part.encoder)
+            part.encode = fast_encode(part.encoder, may_compile)
 
 
-def fast_encode(encoder: Any) -> Callable[[Tensor], Tensor]:
-    """The encoder's forward, as fast as we have it."""
+def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Tensor]:
+    """The encoder's forward, as fast as we have it; compiling takes seconds for every shape."""
     if has_kernels():
         from expgen.kernels.impala_encoder import FusedImpala, can_fuse
 
         if can_fuse(encoder):
             return FusedImpala(encoder)
-    if hasattr(encoder, "is_bfloat16"):
+    if may_compile and hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         make_room_to_compile()
         return torch.compile(encoder.forward, dynamic=False)

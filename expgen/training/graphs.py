@@ -16,11 +16,11 @@ from expgen.rollout.rollout import Rollout
 
 WARM_UPS = 3  # runs before a capture, in which libraries choose their kernels and allocate
 Result = TypeVar("Result")
-Body = Callable[[], Tensor]
-Capture = Callable[[Body], tuple[Tensor, Callable[[], None]]]  # gives the output's memory, and what fills it again
+Output = TypeVar("Output")
+Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]  # the output's memory, and what fills it again
 
 
-def capture_on_gpu(body: Body) -> tuple[Tensor, Callable[[], None]]:
+def capture_on_gpu(body: Callable[[], Output]) -> tuple[Output, Callable[[], None]]:
     """As a CUDA graph, on the stream that work is handed to now (the default stream cannot be captured)."""
     for _ in range(WARM_UPS):
         body()
@@ -33,7 +33,7 @@ def capture_on_gpu(body: Body) -> tuple[Tensor, Callable[[], None]]:
 
 
 class Recording:
-    """One function for inputs of one shape."""
+    """One function for inputs of one shape; it returns a tensor, a tuple of them, or scalars by name."""
 
     def __init__(
         self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool], capture: Capture
@@ -43,9 +43,9 @@ class Recording:
         self.names: list[str] | None = None  # of the scalars, where the function returns these
         fixed = _with_tensors(inputs, iter(self.memory))
 
-        def body() -> Tensor:
+        def body() -> Any:
             result = function(*fixed)
-            if isinstance(result, Tensor):
+            if not isinstance(result, dict):
                 return result
             self.names = list(result)
             return torch.stack(list(result.values()))  # one output to copy
@@ -57,7 +57,7 @@ class Recording:
             if not is_held:
                 memory.copy_(tensor)
         self.replay()
-        output = self.output.clone()  # the next replay overwrites the original
+        output = _with_tensors(self.output, (part.clone() for part in tensors_in(self.output)))  # it is overwritten
         return output if self.names is None else dict(zip(self.names, output.unbind(), strict=True))
 
 

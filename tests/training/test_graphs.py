@@ -21,7 +21,7 @@ from expgen.experiments.run import make_config
 from expgen.rollout.minibatch import everything
 from expgen.rollout.rollout import Rollout
 from expgen.training.accelerate import PlainLane, accelerate_networks, is_capturable, make_learning
-from expgen.training.graphs import Body, Graphs
+from expgen.training.graphs import Graphs
 from expgen.training.resources import Resources
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -72,7 +72,7 @@ class RunAgain:
     def __init__(self, algorithm: Any) -> None:
         self.algorithm, self.replays = algorithm, 0
 
-    def __call__(self, body: Body) -> tuple[Tensor, Callable[[], None]]:
+    def __call__(self, body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
         body()
         output = body()
         places = self.optimiser_places()
