@@ -1,0 +1,105 @@
+"""measure: every figure of one trained population, on its training levels and by both of the paper's test protocols.
+
+The full distribution of levels is `all`; the original code scored on the 200 levels after the training ones. The
+figures are independent of each other and shared out to processes, each with its part of the cores.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import Score, append_scores, read_scores
+from expgen.experiments.config import EXPLORER, TrainConfig
+from expgen.experiments.request import EvaluationRequest, score_run
+from expgen.experiments.run_folder import RunFolder
+from expgen.reproduce.work import explored_rows
+
+NEXT_LEVELS = "201:200"  # what the original code tests on
+SIZES, ALPHAS = (4, 6, 8), (0.2, 0.8)
+SIZE_LEADERS = 3  # leaders that each size of ensemble is scored with
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One agent of the run on one set of levels; its row is found again by what is here."""
+
+    agent: str
+    request: EvaluationRequest
+
+    def is_in(self, row: Score) -> bool:
+        """Whether `row` is this figure."""
+        asked, levels = self.request, self.request.levels
+        same = (row.agent, row.split, row.episodes) == (self.agent, asked.split, asked.episodes)
+        return same and (levels == row.levels if levels else row.levels != NEXT_LEVELS)
+
+
+def figures_of(config: TrainConfig, **played: Any) -> list[Figure]:
+    """What there is to measure of a population; `played` goes into every EvaluationRequest."""
+    if config.consensus is None:
+        raise InputError(f"the run trained {config.algo}; accepted: a population with an explorer, such as expgen")
+    members = config.members
+    policies = [*(f"member{index}" for index in range(members)), EXPLORER]
+    alone: list[dict[str, Any]] = [{"learner": name, "seed": index} for index, name in enumerate(policies)]
+    leaders = [_ensemble(leader=leader) for leader in range(members)]
+    randomly = [_ensemble(leader=leader, fallback="random") for leader in range(members)]
+    sizes = [
+        _ensemble(leader=leader, ensemble_size=size)
+        for size in SIZES
+        if size < members
+        for leader in range(min(size, SIZE_LEADERS))
+    ]
+    quorums = [_ensemble(min_agree=quorum) for quorum in range(2, members + 1)]
+    stretches = [_ensemble(alpha=alpha) for alpha in ALPHAS] + [_ensemble(stretch="geometric")]
+    everywhere: list[dict[str, Any]] = [{"split": "train"}, {"split": "test"}, {"levels": NEXT_LEVELS}]
+    asked = [{**who, **where} for who in (*alone, *leaders) for where in everywhere]
+    asked += [{**who, "split": "test"} for who in (*randomly, *sizes, *quorums, *stretches)]
+    return [_figure(config, {**played, **words}) for words in asked]
+
+
+def _ensemble(**consensus: Any) -> dict[str, Any]:
+    return {"consensus": consensus, "seed": consensus.get("leader", 0)}
+
+
+def _figure(config: TrainConfig, words: dict[str, Any]) -> Figure:
+    request = EvaluationRequest(**words)
+    settings = " ".join(f"{name}={value}" for name, value in request.consensus.items())
+    return Figure(request.learner or f"{config.algo} {settings}", request)
+
+
+def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int) -> Iterator[list[Score]]:
+    """The rows of each figure that `scores` does not have yet, as they come; they are appended there."""
+    known = read_scores(scores) if scores.exists() else ()
+    missing = [figure for figure in figures if not any(figure.is_in(row) for row in known)]
+    cores = sorted(os.sched_getaffinity(0))
+    shares = [cores[index::workers] or cores for index in range(workers)]
+    context = get_context("spawn")  # a process that has used a GPU cannot be forked
+    queue = context.SimpleQueue()
+    for share in shares:
+        queue.put(share)
+    with ProcessPoolExecutor(workers, context, _keep_to_cores, (queue,)) as pool:
+        for done in as_completed([pool.submit(_rows, folder, figure.request) for figure in missing]):
+            append_scores(scores, done.result())
+            yield done.result()
+
+
+def _keep_to_cores(shares: Any) -> None:
+    """This process's part of the machine; environments and products take as many threads."""
+    cores = shares.get()
+    os.sched_setaffinity(0, cores)
+    torch.set_num_threads(len(cores))
+
+
+def _rows(folder: RunFolder, request: EvaluationRequest) -> list[Score]:
+    rows = []
+    for scored in score_run(folder, request):
+        rows.append(scored.score)
+        if scored.exploration is not None:
+            rows += explored_rows(scored.score, scored.exploration)
+    return rows
