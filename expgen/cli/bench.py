@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, parse_options, whole_number
 from expgen.errors import InputError
-from expgen.experiments.bench import COLUMNS, bench, trace
+from expgen.experiments.bench import COLUMNS, bench, shares, trace
 from expgen.experiments.presets import PRESETS
 from expgen.experiments.run import make_config
 from expgen.training.resources import plan_resources
@@ -42,11 +43,12 @@ def main(argv: Sequence[str]) -> int:
     if not arguments.json:
         print(",".join(COLUMNS))
     for speed in bench(config, counts, arguments.seconds, arguments.device):
-        rows.append(dataclasses.asdict(speed))
+        rows.append(speed)
         if not arguments.json:
-            print(",".join(str(value) for value in rows[-1].values()), flush=True)
+            print(",".join(str(value) for value in dataclasses.astuple(speed)), flush=True)
     if arguments.json:
-        print(json.dumps(rows, indent=2))
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
+    print(*shares(rows), sep="\n", file=sys.stderr)
     if arguments.trace is not None:
         trace(config, max(counts), arguments.device, arguments.trace)
     return 0

@@ -11,14 +11,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.envs.make import make_env
+from expgen.experiments.arithmetic import flops_per_step, peak_flops
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import build_learner, plans_of
 from expgen.provenance import commit
+from expgen.training.accelerate import recorded_forward
 from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import Resources, plan_resources
 
+FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product
+FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
 COLUMNS = ("what", "game", "learners", "steps_per_s", "hardware", "commit", "date")
 
 
@@ -44,6 +49,9 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
         return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
+    yield row(FLOOR, 1, peak_flops(resources.device, seconds / 4) / flops_per_step(config))
+    for batch in FORWARD_BATCHES:
+        yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
     phases = _phase_rates(config, resources, seconds)
     yield row("rollout", 1, phases[Phase.COLLECT])
     yield row("update", 1, phases[Phase.UPDATE])
@@ -67,6 +75,30 @@ def _environment_rate(config: TrainConfig, resources: Resources, seconds: float)
         return _rate(step, seconds)
     finally:
         env.close()
+
+
+def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
+    """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
+    plan, device = plans_of(config)[0], resources.device
+    env = make_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
+    spec = env.spec
+    env.close()
+    recipe = recipe_of(plan.algo)
+    policy = build_policy(recipe, spec, plan.network, plan.algorithm, torch.Generator(), device).eval()
+    obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
+    first = torch.zeros(1, batch, dtype=torch.bool, device=device)
+    asked = (obs, first, torch.zeros(batch, policy.state_size, device=device))
+    forward = recorded_forward(policy, asked)
+
+    def work() -> int:
+        for _ in range(8):
+            forward()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return 8 * batch
+
+    with torch.no_grad():
+        return _rate(work, seconds)
 
 
 def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> dict[Phase, float]:
@@ -145,6 +177,17 @@ def _named(name: str, life: Iterator[Phase]) -> Iterator[Phase]:
             phase = next(life, None)
         if phase is not None:
             yield phase
+
+
+def shares(rows: list[Speed]) -> Iterator[str]:
+    """What part of the fastest conceivable each figure of learning reaches, in words."""
+    known = {row.what: row.steps_per_s for row in rows if row.learners == 1}
+    floor, games = known[FLOOR], known["environment"]
+    yield f"update: {known['update'] / floor:.1%} of {FLOOR} ({floor:,} steps/s)"
+    for row in rows:
+        if row.what == "training":
+            what, limit = min((FLOOR, floor), ("the environment alone", games), key=lambda pair: pair[1])
+            yield f"training, learners {row.learners}: {row.steps_per_s / limit:.1%} of {what} ({limit:,} steps/s)"
 
 
 def _rate(work: Callable[[], int], seconds: float) -> float:

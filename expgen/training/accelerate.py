@@ -30,7 +30,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
-from expgen.training.graphs import Graphs
+from expgen.training.graphs import Graphs, Recording, capture_on_gpu
 from expgen.training.replayed_policy import ReplayedPolicy
 
 DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as float32 costs more memory than it is worth
@@ -207,6 +207,15 @@ def for_play(policy: Policy) -> Policy:
     accelerate_networks(policy, may_compile=False)
     replayed: Any = ReplayedPolicy(policy)  # is called like one
     return replayed if is_capturable(policy) else policy
+
+
+def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
+    """One forward over the same inputs again and again, as acting does it on their device."""
+    if asked[0].is_cuda:
+        accelerate_networks(policy)
+        with torch.no_grad():
+            return Recording(policy, asked, [True] * len(asked), capture_on_gpu).replay
+    return lambda: policy(*asked)
 
 
 def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:

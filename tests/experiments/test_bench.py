@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from expgen.experiments.bench import COLUMNS, bench, hardware
+from expgen.experiments.bench import COLUMNS, Speed, bench, hardware, shares
 from expgen.experiments.run import make_config
 
 
@@ -16,6 +16,10 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     rows = list(bench(config, [1, 2], seconds=0.05, device="cpu"))
     assert [(row.what, row.learners) for row in rows] == [
         ("environment", 1),
+        ("arithmetic alone", 1),
+        ("forward of 32", 1),
+        ("forward of 320", 1),
+        ("forward of 4096", 1),
         ("rollout", 1),
         ("update", 1),
         ("training", 1),
@@ -23,6 +27,17 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     ]
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
     assert tuple(vars(rows[0])) == COLUMNS
+
+
+def test_shares_are_of_the_lower_limit() -> None:
+    rates = {("environment", 1): 200, ("arithmetic alone", 1): 400, ("update", 1): 100, ("training", 1): 50}
+    rows = [Speed(what, "maze", learners, rate, "", "", "") for (what, learners), rate in rates.items()]
+    rows.append(Speed("training", "maze", 11, 150, "", "", ""))
+    assert list(shares(rows)) == [
+        "update: 25.0% of arithmetic alone (400 steps/s)",
+        "training, learners 1: 25.0% of the environment alone (200 steps/s)",
+        "training, learners 11: 75.0% of the environment alone (200 steps/s)",
+    ]
 
 
 def test_the_hardware_is_named() -> None:
