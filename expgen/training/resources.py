@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -27,14 +28,21 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     """Fit learners to the cores there are, two included.
 
     On a GPU the cores are for the games: every handle gets its share, at least one, at most eight. On the CPU games
-    and arithmetic take turns within a learner, so both may have all cores.
+    and arithmetic take turns within a learner, so both may have all cores; OMP_NUM_THREADS keeps the arithmetic to
+    fewer, which is much faster where other work wants the cores too.
     """
     cores = _ALLOTTED.get() or len(os.sched_getaffinity(0))
     chosen = resolve_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
         return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
-    return Resources(chosen, torch_threads=cores, env_threads=cores, updates_at_once=1)
+    return Resources(chosen, torch_threads=min(cores, _asked_threads()), env_threads=cores, updates_at_once=1)
+
+
+def _asked_threads() -> int:
+    """As many as the environment's OMP_NUM_THREADS says; no limit where that is no number from 1 on."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) > 0 else sys.maxsize
 
 
 @contextlib.contextmanager

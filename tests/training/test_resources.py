@@ -35,3 +35,13 @@ def test_on_the_cpu_no_more_threads_than_cores_we_may_use() -> None:
         plan = plan_resources("cpu", num_learners)
         assert plan.device == torch.device("cpu")
         assert 1 <= plan.torch_threads <= cores and 1 <= plan.env_threads <= cores
+
+
+@pytest.mark.parametrize(("asked", "threads"), [("1", 1), ("3", 3), ("9", 4), ("", 4), ("0", 4), ("2,1", 4)])
+def test_the_arithmetic_keeps_to_what_omp_num_threads_says(
+    monkeypatch: pytest.MonkeyPatch, asked: str, threads: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    plan = plan_resources("cpu", 1)
+    assert (plan.torch_threads, plan.env_threads) == (threads, 4)
