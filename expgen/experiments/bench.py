@@ -17,7 +17,7 @@ from expgen.experiments.arithmetic import flops_per_step, peak_flops
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import build_learner, plans_of
 from expgen.provenance import commit
-from expgen.training.accelerate import recorded_forward
+from expgen.training.fast_networks import recorded_forward
 from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import Resources, plan_resources

@@ -19,7 +19,7 @@ from expgen.experiments.tuned import read_tuned
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
-from expgen.training.accelerate import for_play
+from expgen.training.fast_networks import for_play
 from expgen.training.resources import resolve_device
 
 

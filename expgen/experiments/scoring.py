@@ -18,7 +18,7 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
-from expgen.training.accelerate import for_play, plain_copy
+from expgen.training.fast_networks import for_play, plain_copy
 from expgen.training.learner import Scores
 from expgen.training.resources import Resources
 

@@ -50,7 +50,7 @@ class Policy(nn.Module):
     def __init__(self, spec: EnvSpec, config: NetworkConfig) -> None:
         super().__init__()
         self.encoder = make_encoder(spec, config)
-        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # training.accelerate may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may put a faster one here
         self.memory = Memory(config.features, config.features) if config.memory == "gru" else None
         self.policy_head = nn.Linear(config.features, spec.num_actions)
         self.value_head = nn.Linear(config.features, 1)

@@ -17,7 +17,7 @@ class ValueNetwork(nn.Module):
     def __init__(self, spec: EnvSpec, config: NetworkConfig) -> None:
         super().__init__()
         self.encoder = make_encoder(spec, config)
-        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # training.accelerate may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may put a faster one here
         self.value_head = nn.Linear(config.features, 1)
 
     def forward(self, obs: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ class DeepEncoder(nn.Module):
     def __init__(self, encoder: nn.Module, features: int, num_layers: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # training.accelerate may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # fast_networks may put a faster one here
         self.layers = nn.ModuleList(nn.Linear(features, features) for _ in range(num_layers))
 
     def forward(self, obs: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ class ImpalaEncoder(nn.Module):
         for _ in STAGE_CHANNELS:
             rows, columns = (rows + 1) // 2, (columns + 1) // 2
         self.linear = nn.Linear(sizes[-1] * (1 if is_pooled else rows * columns), features)
-        self.is_bfloat16 = False  # set by training.accelerate where the device gains from it
+        self.is_bfloat16 = False  # set by fast_networks where the device gains from it
 
     def forward(self, obs: Tensor) -> Tensor:
         with torch.autocast(obs.device.type, torch.bfloat16, self.is_bfloat16, cache_enabled=False):

@@ -48,7 +48,7 @@ class Memory(nn.Module):
         super().__init__()
         self.size = size
         self.gru = nn.GRU(features, size)
-        self.scan: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None  # training.accelerate may put one here
+        self.scan: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None  # fast_networks may put one here
 
     def forward(self, x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`, state after the last step."""

@@ -11,7 +11,7 @@ from expgen.networks.actor_critic import NetworkConfig, make_encoder, make_polic
 from expgen.networks.conv import ConvEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
-from expgen.training.accelerate import plain_copy
+from expgen.training.fast_networks import plain_copy
 
 PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
 CPU = torch.device("cpu")

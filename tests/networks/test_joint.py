@@ -7,7 +7,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, policies_in
 from expgen.networks.joint import JointPolicy, log_max_policy
-from expgen.training.accelerate import plain_copy
+from expgen.training.fast_networks import plain_copy
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 

@@ -9,7 +9,7 @@ from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.networks.actor_critic import NetworkConfig, make_policy
 from expgen.rollout.collect import collect
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import PlainLane
+from expgen.training.lane import PlainLane
 
 T, N = 4, 3
 SPEC = EnvSpec("scripted", (2,), "float32", 5)

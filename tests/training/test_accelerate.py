@@ -11,15 +11,10 @@ from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy, policies_in
 from expgen.networks.joint import JointPolicy
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import (
-    SHAPES_OF_AN_ENCODER,
-    CudaLane,
-    Lane,
-    PlainLane,
-    accelerate_networks,
-    make_lane,
-    mean_of,
-)
+from expgen.training.accelerate import make_lane, mean_of
+from expgen.training.cuda_lane import CudaLane
+from expgen.training.fast_networks import SHAPES_OF_AN_ENCODER, accelerate_networks
+from expgen.training.lane import Lane, PlainLane
 
 SMALL = EnvSpec("toy", (3,), "float32", 4)
 PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)

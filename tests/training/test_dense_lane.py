@@ -15,10 +15,11 @@ from expgen.reward.source import GameReward, GameRewardConfig
 from expgen.rollout.collect import collect
 from expgen.rollout.rollout import Rollout
 from expgen.training import accelerate
-from expgen.training.accelerate import Lane, PlainLane, make_lane, make_learning
+from expgen.training.accelerate import make_lane, make_learning
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
+from expgen.training.lane import Lane, PlainLane
 from expgen.training.learner import Learner, Schedule
 
 CPU = torch.device("cpu")

@@ -20,8 +20,10 @@ from expgen.experiments.plan import build_learner, plans_of
 from expgen.experiments.run import make_config
 from expgen.rollout.minibatch import everything
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import PlainLane, accelerate_networks, is_capturable, make_learning
+from expgen.training.accelerate import make_learning
+from expgen.training.fast_networks import accelerate_networks, is_capturable
 from expgen.training.graphs import Graphs
+from expgen.training.lane import PlainLane
 from expgen.training.resources import Resources
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

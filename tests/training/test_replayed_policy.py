@@ -11,7 +11,7 @@ from expgen.agents.agent import PolicyAgent
 from expgen.agents.ensemble import Ensemble
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
-from expgen.training.accelerate import for_play
+from expgen.training.fast_networks import for_play
 from expgen.training.replayed_policy import SMALLEST, ReplayedPolicy, padded
 
 SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
