@@ -15,6 +15,12 @@ def setting(default: Any, help: str, low: float | None = None, high: float | Non
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
 
 
+def own_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
+    """The setting `name` of the config `base`, with the default and perhaps the help line of a config built on it."""
+    metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]
+    return setting(default, help or metadata["help"], metadata["low"], metadata["high"])
+
+
 def flag_of(name: str) -> str:
     """`entropy_coef` → `--entropy-coef`."""
     return "--" + name.replace("_", "-")
