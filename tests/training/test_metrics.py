@@ -110,7 +110,9 @@ def test_events_under_a_file_are_refused_in_words(tmp_path: Path) -> None:
 
 def test_the_latest_rows_of_a_long_file_are_whole_ones(path: Path) -> None:
     """Reading begins somewhere in a line; wherever that is, no learner is named by the rest of a name."""
-    lines = "learner,env_steps,seconds\n" + "".join(f"member{index % 2},128,0.25\n" for index in range(TAIL_BYTES // 10))
+    lines = "learner,env_steps,seconds\n" + "".join(
+        f"member{index % 2},128,0.25\n" for index in range(TAIL_BYTES // 10)
+    )
     for shift in range(20):
         path.write_text(f"{lines}member0,256,0.25{'0' * shift}\n")
         latest = MetricsFile(path).latest()
