@@ -19,8 +19,7 @@ def main(argv: Sequence[str]) -> int:
     from expgen.reproduce.scale import SCALES
 
     parser = Parser(
-        prog="expgen reproduce",
-        allow_abbrev=False,
+        "reproduce",
         description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
         epilog="smoke and laptop play the built-in maze in place of ProcGen's games; paper plays ProcGen.",
     )
