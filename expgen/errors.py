@@ -16,3 +16,10 @@ def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:
     if value not in choices:
         raise InputError(f"{field} is {value!r}; accepted: {', '.join(choices)}")
     return value
+
+
+def check_range(field: str, value: float, low: float, high: float | None = None) -> None:
+    """Raise InputError unless `value` is in the closed range; without `high` it has no upper end."""
+    if not (low <= value and (high is None or value <= high)):
+        accepted = f"{low} or more" if high is None else f"{low} to {high}"
+        raise InputError(f"{field} is {value}; accepted: {accepted}")

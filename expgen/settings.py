@@ -7,12 +7,21 @@ import dataclasses
 import math
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
+
+LAST_SEED = 2**31 - 1  # seeds are int32 where environments take them
 
 
 def setting(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
     """A dataclass field with its help line and, for numbers, the closed range that is accepted."""
+    assert high is None or low is not None, "an upper end comes with a lower one"
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+def own_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
+    """The setting `name` of the config `base`, with the default and perhaps the help line of a config built on it."""
+    metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]
+    return setting(default, help or metadata["help"], metadata["low"], metadata["high"])
 
 
 def flag_of(name: str) -> str:
@@ -42,7 +51,5 @@ def check_config(config: Any) -> None:
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if not math.isfinite(value):
                 raise InputError(f"{flag_of(field.name)} is {value}; accepted: a finite number")
-            low, high = field.metadata.get("low"), field.metadata.get("high")
-            if (low is not None and value < low) or (high is not None and value > high):
-                accepted = f"{low} to {high}" if high is not None else f"{low} or more"
-                raise InputError(f"{flag_of(field.name)} is {value}; accepted: {accepted}")
+            if (low := field.metadata.get("low")) is not None:
+                check_range(flag_of(field.name), value, low, field.metadata.get("high"))

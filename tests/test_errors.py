@@ -2,7 +2,7 @@
 
 import pytest
 
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
 
 
 def test_a_choice_is_returned_or_refused_with_all_there_are():
@@ -10,3 +10,15 @@ def test_a_choice_is_returned_or_refused_with_all_there_are():
     with pytest.raises(InputError, match=r"^--game is 'chess'; accepted: maze, heist$"):
         check_choice("--game", "chess", ["maze", "heist"])
     assert issubclass(InputError, ValueError)
+
+
+def test_a_range_has_both_ends_and_refuses_what_is_no_number():
+    for value in (1, 3):
+        check_range("--count", value, 1, 3)
+    check_range("--count", 10**12, 1)
+    for value in (0, 4, float("nan")):
+        with pytest.raises(InputError, match=rf"^--count is {value}; accepted: 1 to 3$"):
+            check_range("--count", value, 1, 3)
+    for value in (0.5, float("nan")):
+        with pytest.raises(InputError, match=rf"^--count is {value}; accepted: 1 or more$"):
+            check_range("--count", value, 1)

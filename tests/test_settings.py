@@ -8,7 +8,7 @@ import pytest
 
 from expgen.algorithms.ppo import PPOConfig
 from expgen.errors import InputError
-from expgen.settings import check_config, flag_of, setting
+from expgen.settings import check_config, flag_of, own_default, setting
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,24 @@ class Outer:
     name: str = setting("x", "a word")
     free: float = setting(-5.0, "any number")
     inner: Inner = Inner()
+
+
+@dataclass(frozen=True)
+class Special(Inner):
+    share: float = own_default(Inner, "share", 0.25)
+
+
+@dataclass(frozen=True)
+class Spoken(Inner):
+    share: float = own_default(Inner, "share", 0.5, "a larger share")
+
+
+def test_another_default_keeps_the_range_and_the_help():
+    assert (Inner().share, Special().share) == (0.5, 0.25)
+    assert [dataclasses.fields(kind)[0].metadata["help"] for kind in (Special, Spoken)] == ["a share", "a larger share"]
+    for kind in (Special, Spoken):
+        with pytest.raises(InputError, match="--share is 2; accepted: 0 to 1"):
+            check_config(kind(2))
 
 
 def test_flags():

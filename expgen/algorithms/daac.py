@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from expgen.algorithms.critic import Critic, CriticConfig, judge
 from expgen.algorithms.descent import Descent
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
@@ -24,27 +25,21 @@ from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 
 @dataclass(frozen=True)
-class DAACConfig:
+class DAACConfig(LearningConfig):
     """The authors' defaults; what they tuned per game is in `experiments.presets`."""
 
-    gamma: float = setting(0.999, "discount γ", low=0, high=1)
-    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
-    epochs: int = setting(1, "policy's passes over each rollout (E_π)", low=1)
+    epochs: int = own_default(LearningConfig, "epochs", 1, "policy's passes over each rollout (E_π)")
+    minibatch_order: Order = own_default(LearningConfig, "minibatch_order", "shuffled")
+    clip: float = own_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
+    advantage_epsilon: float = own_default(LearningConfig, "advantage_epsilon", 1e-5)
     value_epochs: int = setting(9, "value network's passes over a rollout it learns from (E_V)", low=1)
     value_every: int = setting(1, "the value network learns from one rollout in so many (N_π)", low=1)
-    minibatches: int = setting(8, "optimiser steps a pass", low=1)
-    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
-    learning_rate: float = setting(5e-4, "step size of every Adam", low=0)
-    adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
-    clip: float = setting(0.2, "clip range of the policy ratio and of the value", low=0)
-    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
     advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which each network's gradient is clipped", low=0)
-    advantage_epsilon: float = setting(1e-5, "added to the std that advantages are divided by", low=0)
 
     @property
     def critic(self) -> CriticConfig:

@@ -27,14 +27,14 @@ from expgen.networks.state import load_module, load_optimizer, optimizer_state, 
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, everything, gather, transition_order
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 
 @dataclass(frozen=True)
 class LeepConfig(PPOConfig):
     """PPO's settings, and those of the ensemble."""
 
-    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
+    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
     subsets: int = setting(4, "M: members, each with its own levels and its share of --envs", low=1)
     subset_levels: Literal["bootstrap", "disjoint", "all"] = setting(
         "bootstrap", "a member's levels: as many draws with replacement as there are, an equal part, or all"

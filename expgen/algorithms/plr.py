@@ -18,15 +18,15 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.rollout.minibatch import Order
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 
 @dataclass(frozen=True)
 class PlrConfig(PPOConfig):
     """PPO's settings as PLR's authors have them, and those of the replay."""
 
-    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
-    advantage_epsilon: float = setting(1e-5, "added to the std that advantages are divided by", low=0)
+    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
+    advantage_epsilon: float = own_default(PPOConfig, "advantage_epsilon", 1e-5)
     rank_temperature: float = setting(0.1, "β: the lower, the more often the highest scores are replayed", low=1e-3)
     staleness_coef: float = setting(0.1, "ρ: share of replays drawn by staleness and not by score", low=0, high=1)
     replay_threshold: float = setting(

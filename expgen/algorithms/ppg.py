@@ -15,6 +15,7 @@ from torch import Tensor
 
 from expgen.algorithms.critic import judge
 from expgen.algorithms.descent import Descent
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
@@ -23,26 +24,18 @@ from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.history import History
-from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
+from expgen.rollout.minibatch import Minibatch, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 
 @dataclass(frozen=True)
-class PPGConfig:
+class PPGConfig(LearningConfig):
     """The authors' settings, with one worker's share of environments."""
 
-    gamma: float = setting(0.999, "discount γ", low=0, high=1)
-    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
-    epochs: int = setting(1, "passes over each rollout, of both networks (E_π, E_V)", low=1)
-    minibatches: int = setting(8, "optimiser steps a pass", low=1)
-    minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
-    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
-    adam_epsilon: float = setting(1e-8, "Adam's ε", low=0)
-    clip: float = setting(0.2, "clip range of the policy ratio", low=0)
-    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    epochs: int = own_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
+    adam_epsilon: float = own_default(LearningConfig, "adam_epsilon", 1e-8)
     value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
-    advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
     policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1)
     aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)
     aux_columns: int = setting(4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1)

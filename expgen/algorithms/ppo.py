@@ -10,34 +10,27 @@ import torch
 from torch import Tensor, nn
 
 from expgen.algorithms.descent import adam_of
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
+from expgen.rollout.minibatch import Minibatch, everything, gather, minibatch_places
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 Metrics = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class PPOConfig:
+class PPOConfig(LearningConfig):
     """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code."""
 
-    gamma: float = setting(0.999, "discount γ", low=0, high=1)
-    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
-    epochs: int = setting(3, "passes over each rollout", low=1)
-    minibatches: int = setting(8, "optimiser steps a pass", low=1)
-    minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
-    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
-    adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
-    clip: float = setting(0.2, "clip range of the policy ratio and of the value", low=0)
-    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    epochs: int = own_default(LearningConfig, "epochs", 3)
+    clip: float = own_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
     value_coef: float = setting(0.5, "weight of the value loss", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which gradients are clipped", low=0)
-    advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
 
 
 def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple[Tensor, Metrics]:

@@ -23,7 +23,7 @@ from expgen.networks.state import load_module, load_optimizer, optimizer_state, 
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import own_default, setting
 
 NAMES = tuple(AUGMENTATIONS)
 
@@ -32,8 +32,8 @@ NAMES = tuple(AUGMENTATIONS)
 class UcbDracConfig(PPOConfig):
     """PPO's settings as the authors have them, and those of the regularisers and the bandit."""
 
-    minibatch_order: Order = setting("shuffled", "minibatches of whole environments, or of shuffled transitions")
-    advantage_epsilon: float = setting(1e-5, "added to the std that advantages are divided by", low=0)
+    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
+    advantage_epsilon: float = own_default(PPOConfig, "advantage_epsilon", 1e-5)
     drac_coef: float = setting(0.1, "α_r: weight of the two regularisers", low=0)
     augmentation: Literal[
         "ucb", "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"

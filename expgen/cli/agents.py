@@ -10,8 +10,7 @@ from expgen.experiments.pretrained import bundled_agents
 def main(argv: Sequence[str]) -> int:
     """Print a line per agent, then what trained them."""
     parser = Parser(
-        prog="expgen agents",
-        allow_abbrev=False,
+        "agents",
         description="Agents that ship with the package; play one with expgen evaluate NAME or expgen.load_agent(NAME). "
         "Returns are means with 95 %% intervals, on training levels and on unseen ones.",
     )

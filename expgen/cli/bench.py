@@ -19,7 +19,7 @@ from expgen.training.resources import plan_resources
 
 def main(argv: Sequence[str]) -> int:
     """Parse, measure, print each figure as it comes."""
-    parser = Parser(prog="expgen bench", allow_abbrev=False, description="Measure throughput on this machine.")
+    parser = Parser("bench", description="Measure throughput on this machine.")
     parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")

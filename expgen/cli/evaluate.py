@@ -19,9 +19,7 @@ from expgen.experiments.run_folder import RunFolder
 
 def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
-    parser = Parser(
-        prog="expgen evaluate", allow_abbrev=False, description="Score what a run has learnt, or an agent that ships."
-    )
+    parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
     parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
     parser.add_argument("--split", choices=("train", "test"), default="test", help="which of the run's level sets")
     parser.add_argument(

@@ -11,7 +11,10 @@ from expgen.settings import flag_of
 
 
 class Parser(argparse.ArgumentParser):
-    """Bad input is one line, raised like every other."""
+    """Of one verb. Bad input is one line, raised like every other, and half a flag's name is bad input."""
+
+    def __init__(self, verb: str, **keywords: Any) -> None:
+        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, **keywords)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")

@@ -16,7 +16,7 @@ from expgen.playback.write import check_out, write_recording
 
 def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
-    parser = Parser(prog="expgen play", allow_abbrev=False, description="Watch an agent play one level.")
+    parser = Parser("play", description="Watch an agent play one level.")
     parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
     parser.add_argument("--split", choices=("train", "test"), help="a training level or an unseen one (default test)")

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import get_args
 
 from expgen.cli.flags import Parser, whole_number
-from expgen.errors import InputError
+from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.evaluation.scores import Score
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, read, write, say where."""
-    parser = Parser(prog="expgen report", allow_abbrev=False, description="Score files as one page.")
+    parser = Parser("report", description="Score files as one page.")
     parser.add_argument(
         "scores", metavar="SCORES", nargs="+", type=Path, help="a score file, a run folder (with its curves), or a "
         "folder that holds some",
@@ -31,8 +31,7 @@ def main(argv: Sequence[str]) -> int:
         "--episodes", nargs="+", type=Path, default=[], metavar="FILE", help="films to carry: .mp4, .gif, .png, .html"
     )
     arguments = parser.parse_args(argv)
-    if arguments.resamples < 1:
-        raise InputError(f"--resamples is {arguments.resamples}; accepted: 1 or more")
+    check_range("--resamples", arguments.resamples, 1)
     from expgen.report.score_table import ScoreTable, as_entries
     from expgen.report.write import write_report
 

@@ -11,8 +11,7 @@ from expgen.errors import InputError
 def main(argv: Sequence[str]) -> int:
     """Parse and print."""
     parser = Parser(
-        prog="expgen slurm",
-        allow_abbrev=False,
+        "slurm",
         usage="expgen slurm [FLAGS] -- reproduce NAME …",
         description="Print a batch script for sbatch: Ray on every node of the allocation, then the command.",
         epilog="expgen slurm --nodes 2 --gpus 4 -- reproduce table-1 --scale paper --out /shared/paper | sbatch",

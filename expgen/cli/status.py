@@ -15,8 +15,7 @@ BROKEN = ("dead", "failed", "diverged", "silent")
 def main(argv: Sequence[str]) -> int:
     """Parse, look, print; 1 where something needs a hand."""
     parser = Parser(
-        prog="expgen status",
-        allow_abbrev=False,
+        "status",
         description="What runs, is done or has failed, and how long is left. Nothing but the folders is asked.",
         epilog="dead: its process is gone; silent: no news from another machine for ten minutes. The same command that"
         " began a run goes on with it.",

@@ -64,7 +64,7 @@ def _conclude(where: Path, result: RunResult | None, signal_number: int | None) 
 
 def _algo_of(argv: Sequence[str]) -> str:
     """Which algorithm's settings the flags are: named, or that of the run to resume."""
-    first = Parser(prog="expgen train", add_help=False, allow_abbrev=False)
+    first = Parser("train", add_help=False)
     first.add_argument("--algo")
     first.add_argument("--run")
     first.add_argument("--resume", action="store_true")
@@ -78,8 +78,7 @@ def _algo_of(argv: Sequence[str]) -> str:
 def _parser(algo: str) -> Parser:
     config = default_config(algo)
     parser = Parser(
-        prog="expgen train",
-        allow_abbrev=False,
+        "train",
         description="Train on a set of levels. Algorithms: "
         + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
         epilog="Defaults shown are the paper's; --preset changes some of them.",

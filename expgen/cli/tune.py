@@ -12,8 +12,7 @@ from expgen.experiments.tuned import Trial, write_tuned
 def main(argv: Sequence[str]) -> int:
     """Parse, play the grid, print it and what it picks."""
     parser = Parser(
-        prog="expgen tune",
-        allow_abbrev=False,
+        "tune",
         description="Pick --min-agree and --alpha without a test level: each training level is played by the members "
         "that did not train on it. Needs a population trained with --member-levels bootstrap.",
         epilog="Writes RUN/tune.csv; from then on the run's agent plays with what was picked, unless a flag says else.",

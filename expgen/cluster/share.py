@@ -32,7 +32,7 @@ class Share:
         if self.cpus is None:
             fair = min((cores for node in able if (cores := _cores_beside(node, gpus)) > 0), default=0.0)
             return replace(self, cpus=fair, gpus=gpus)
-        if self.cpus > max(node.get("CPU", 0) for node in able):
+        if self.cpus > max((node.get("CPU", 0) for node in able), default=0):
             raise InputError(f"--cpus-per-job is {self.cpus:g}; accepted: what some node has, or fewer")
         return replace(self, gpus=gpus)
 

@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.spaces import action_range, obs_layout
-from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
 from expgen.errors import InputError
 
 UNNAMED_LEVEL = -1
@@ -40,15 +40,7 @@ class EnvpoolEnv:
         self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
         self.levels = levels
         self.num_envs = num_envs
-        obs = np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype)
-        self._seen = Observation(
-            obs=obs,
-            full=obs,
-            reward=np.zeros(num_envs, dtype=np.float32),
-            first=np.ones(num_envs, dtype=bool),
-            level=np.full(num_envs, UNNAMED_LEVEL, dtype=np.int32),
-            solved=np.zeros(num_envs, dtype=bool),
-        )
+        self._seen = fresh_observation(np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype))
         self._excluded = np.asarray(levels.excluded, dtype=np.int32)
         self._is_stepping = False
         self._restart(np.arange(num_envs))

@@ -22,7 +22,7 @@ from numpy import ndarray
 from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import LevelSet
 from expgen.envs.spaces import action_range, obs_layout
-from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
 from expgen.errors import InputError
 
 
@@ -38,15 +38,7 @@ class GymnasiumEnv:
         self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
         self.levels = levels
         self.num_envs = num_envs
-        obs = np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype)
-        self._seen = Observation(
-            obs=obs,
-            full=obs,
-            reward=np.zeros(num_envs, dtype=np.float32),
-            first=np.ones(num_envs, dtype=bool),
-            level=np.zeros(num_envs, dtype=np.int32),
-            solved=np.zeros(num_envs, dtype=bool),
-        )
+        self._seen = fresh_observation(np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype))
         self._action = np.zeros(num_envs, dtype=np.int64)  # [N] in the environment's own numbering
         self._is_stepping = False
         self._next_level = LevelStream(levels, num_envs, seed)

@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import VecEnv
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 from expgen.settings import is_of_type
 
 FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
@@ -26,8 +26,7 @@ def make_env(
     `threads` is how many the environment may step with; `full_view` asks for the uncentred view the intrinsic reward
     needs (a second environment where the game centres its agent); `options` are fields of the environment's config.
     """
-    if num_envs < 1:
-        raise InputError(f"num_envs is {num_envs}; accepted: 1 or more")
+    check_range("num_envs", num_envs, 1)
     family, _, game = name.partition(":")
     level_set = LevelSet.parse(levels)
     if family == "minimaze" and not game:

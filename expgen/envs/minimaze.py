@@ -15,7 +15,7 @@ from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.maze_cache import MazeCache
 from expgen.envs.maze_generator import AGENT_COLOR, THEMES, MazeGenerator
-from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
 from expgen.errors import InputError
 
 ACTIONS = ("none", "left", "right", "up", "down")
@@ -87,14 +87,7 @@ class Minimaze:
         self._blocked = np.zeros(num_envs, dtype=bool)
         pixels = np.zeros((num_envs, side, side, 3), dtype=np.uint8)
         self._flat_walls, self._flat_pixels = self._walls.reshape(-1), pixels.reshape(-1, 3)
-        self._seen = Observation(
-            obs=pixels,
-            full=pixels,
-            reward=np.zeros(num_envs, dtype=np.float32),
-            first=np.zeros(num_envs, dtype=bool),
-            level=np.zeros(num_envs, dtype=np.int32),
-            solved=np.zeros(num_envs, dtype=bool),
-        )
+        self._seen = fresh_observation(pixels)
         everyone = np.arange(num_envs)
         self._start(everyone, self._stream.next(everyone))
 

@@ -7,7 +7,8 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import ControlledTwin, HiddenMaze, UncentredTwin
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
+from expgen.settings import LAST_SEED
 
 GAMES = (
     *("bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot"),
@@ -90,10 +91,8 @@ def make_procgen(
     then the uncentred view. Every other game already shows the whole level, and `full` is `obs`. With `human_view` the
     library also draws each game large, for `picture`; what agents see stays the same.
     """
-    if not 0 <= seed < 2**31:
-        raise InputError(f"seed is {seed}; accepted: 0..{2**31 - 1}")
-    if threads < 0:
-        raise InputError(f"threads is {threads}; accepted: 0 or more")
+    check_range("seed", seed, 0, LAST_SEED)
+    check_range("threads", threads, 0)
     if config.distribution_mode == "exploration":
         levels = _exploration_level(config.game, levels)
     options = config.options() | {"render_human": human_view}

@@ -27,8 +27,11 @@ class ObsLayout:
         if self.first_value is None:
             buffer[row] = value
         else:
+            index = np.asarray(value) - self.first_value
+            if (index < 0).any():  # numpy would count from the end
+                raise IndexError(f"observation is {value}; accepted: {self.first_value} or more")
             buffer[row] = 0
-            buffer[row, np.asarray(value) - self.first_value] = 1
+            buffer[row, index] = 1
 
 
 def obs_layout(name: str, space: Any) -> ObsLayout:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
@@ -23,6 +24,19 @@ class Observation(NamedTuple):
     first: ndarray  # [N] bool, this observation opens an episode
     level: ndarray  # [N] int32, seed of the level now being played
     solved: ndarray  # [N] bool, the episode that just ended was completed; False where none ended
+
+
+def fresh_observation(obs: ndarray) -> Observation:
+    """Buffers around `obs` `[N, …]` before anything is played: every episode is yet to open, and nothing was paid."""
+    num_envs = len(obs)
+    return Observation(
+        obs=obs,
+        full=obs,
+        reward=np.zeros(num_envs, dtype=np.float32),
+        first=np.ones(num_envs, dtype=bool),
+        level=np.zeros(num_envs, dtype=np.int32),
+        solved=np.zeros(num_envs, dtype=bool),
+    )
 
 
 @dataclass(frozen=True)

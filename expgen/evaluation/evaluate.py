@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 from expgen.evaluation.statistics import mean_interval
 
 T = TypeVar("T")
@@ -64,8 +64,7 @@ def play_episodes(
     agent: Agent, env: VecEnv, episodes: int, seed: int = 0, watcher: Watcher | None = None
 ) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""
-    if episodes < 1:
-        raise InputError(f"--episodes is {episodes}; accepted: 1 or more")
+    check_range("--episodes", episodes, 1)
     N = env.num_envs
     queue = _Assignment(env, episodes, seed)
     observation = env.observe()

@@ -15,7 +15,7 @@ from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.settings import check_config, flag_of, is_of_type, setting
+from expgen.settings import LAST_SEED, check_config, flag_of, is_of_type, setting
 
 # Options of ProcGen under which a level set means nothing: one fixed level, or levels that follow from the last.
 UNSPLITTABLE = (("distribution_mode", "exploration"), ("use_sequential_levels", True))
@@ -45,7 +45,7 @@ class TrainConfig:
     member_levels: Literal["all", "bootstrap"] = setting(
         "all", "what each learner trains on: all training levels, or those a bootstrap of its own draws from them"
     )
-    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=2**31 - 1)
+    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=LAST_SEED)
     members: int = setting(1, "learners trained side by side", low=1)
     steps: int = setting(25_000_000, "environment steps of each learner", low=1)
     envs: int = setting(32, "environments of each learner", low=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from expgen.agents.agent import Agent, UniformAgent
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
@@ -17,6 +17,7 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.playback.record import record_episode
 from expgen.playback.recording import Recording
 from expgen.playback.stage import Stage, open_follower_stage, open_stage
+from expgen.settings import LAST_SEED
 
 RANDOM, WALL_FOLLOWER = "random", "wall-follower"  # players that no run needs to train
 
@@ -33,8 +34,7 @@ class PlayRequest:
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**31:
-            raise InputError(f"--seed is {self.seed}; accepted: 0 to {2**31 - 1}")
+        check_range("--seed", self.seed, 0, LAST_SEED)
 
 
 class _Choice(NamedTuple):

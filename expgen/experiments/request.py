@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from expgen.agents.agent import Agent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 from expgen.evaluation.evaluate import evaluate
 from expgen.evaluation.exploration import Exploration, explore
 from expgen.evaluation.oracle import make_oracle
@@ -19,6 +19,7 @@ from expgen.experiments.plan import LearnerPlan
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scored, score_row
 from expgen.reward.knn import KnnConfig
+from expgen.settings import LAST_SEED
 from expgen.training.resources import plan_resources
 
 
@@ -36,11 +37,9 @@ class EvaluationRequest:
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
 
     def __post_init__(self) -> None:
-        for flag, value in (("--episodes", self.episodes), ("--envs", self.envs)):
-            if value < 1:
-                raise InputError(f"{flag} is {value}; accepted: 1 or more")
-        if not 0 <= self.seed < 2**31:
-            raise InputError(f"--seed is {self.seed}; accepted: 0 to {2**31 - 1}")
+        check_range("--episodes", self.episodes, 1)
+        check_range("--envs", self.envs, 1)
+        check_range("--seed", self.seed, 0, LAST_SEED)
 
 
 class ScoredAgent(NamedTuple):

@@ -1,4 +1,7 @@
-"""How long jobs would take here: their steps, at the rate of PPO and of the explorer measured for a moment."""
+"""How long jobs would take here, from the rates of PPO and of the explorer, measured for a moment.
+
+Rivals train at PPO's rate times what `rates` says of them.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,6 +11,7 @@ from expgen.experiments.bench import training_rate
 from expgen.experiments.plan import plans_of
 from expgen.experiments.run import make_config
 from expgen.reproduce.job import Job
+from expgen.reproduce.rates import rate_beside_ppo
 from expgen.training.resources import plan_resources
 
 SECONDS = 1.0  # of work behind each rate
@@ -30,7 +34,7 @@ class Estimator:
         self.rates: dict[tuple[str, bool], float | None] = {}
 
     def effort(self, jobs: Iterable[Job]) -> Effort:
-        """Steps and hours of training; playing for scores comes on top. Rivals are taken to cost what PPO costs."""
+        """Steps and hours of training; playing for scores comes on top."""
         count, steps, hours, is_known = 0, 0, 0.0, True
         refused: dict[str, None] = {}
         for job in jobs:
@@ -44,13 +48,18 @@ class Estimator:
                 continue
             for plan in plans_of(config):
                 steps += plan.steps
-                rate = self.rate(job.env, plan.network.memory != "none")
+                rate = self.rate(job.env, plan.algo, plan.network.memory != "none")
                 is_known = is_known and rate is not None
                 hours += plan.steps / rate / 3600 if rate else 0.0
         return Effort(count, steps, hours if is_known else None, tuple(refused))
 
-    def rate(self, env: str, has_memory: bool) -> float | None:
-        """Steps a second; None where the environment cannot be had."""
+    def rate(self, env: str, algo: str, has_memory: bool) -> float | None:
+        """Steps a second of `algo`; None where the environment cannot be had."""
+        measured = self.measured(env, has_memory)
+        return None if measured is None else measured * rate_beside_ppo(algo)
+
+    def measured(self, env: str, has_memory: bool) -> float | None:
+        """Steps a second of the explorer, or of PPO where there is no memory."""
         family = env.partition(":")[0]
         if (family, has_memory) not in self.rates:
             try:

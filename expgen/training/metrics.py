@@ -55,7 +55,11 @@ class MetricsFile:
             return {}
         with open(self.path, "rb") as file:
             columns = file.readline().decode().rstrip("\n").split(",")
-            file.seek(max(file.tell(), file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            begin = file.tell()
+            tail = file.seek(0, os.SEEK_END) - TAIL_BYTES
+            file.seek(max(begin, tail))
+            if tail > begin:
+                file.readline()  # the rest of a line
             lines = file.read().decode(errors="replace").splitlines(keepends=True)
         found: dict[str, dict[str, float]] = {}
         for line in lines:

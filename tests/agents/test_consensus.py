@@ -9,7 +9,7 @@ import torch
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
 from expgen.agents.agreement import classes_of
 from expgen.agents.consensus import STRETCH_TABLE, ConsensusAgent, ConsensusConfig, stretch_length
-from expgen.agents.decision import Actor, Counts, Decision, Tally
+from expgen.agents.decision import Actor, Decision
 from expgen.agents.noise import MEMBERS, STRETCH, stream_seed, uniform_noise
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
@@ -272,23 +272,3 @@ def test_quorum_by_default_is_more_than_half():
 def test_bad_settings_are_named(config: ConsensusConfig, message: str):
     with pytest.raises(InputError, match=message):
         ConsensusAgent(MEMBERS_ALL, None, SPEC, config)
-
-
-def test_tally_counts_episodes_and_totals_by_hand():
-    tally = Tally()
-    first = [[True, True], [False, False], [True, False]]
-    votes = [[1, 1], [1, -1], [2, 1]]  # of member 0
-    agreed = [[True, False], [False, False], [True, True]]
-    actor = [[0, 1], [1, 1], [0, 0]]
-    for t in range(3):
-        decision = Decision(np.array([votes[t]]), np.array(agreed[t]), np.array(actor[t]), np.zeros(2))
-        tally.record(decision, np.array(first[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
-    assert tally.of_episode(0) == Counts(steps=1, votes=1, agreed=1, explored=0, stretches=0)
-    assert tally.of_episode(1) == Counts(steps=3, votes=2, agreed=1, explored=2, stretches=1)
-    total = tally.total()  # the last step of environment 1 belongs to no episode that counts
-    assert total == Counts(steps=5, votes=4, agreed=2, explored=3, stretches=2)
-    assert (total.agreed_share, total.agreement_rate) == (0.4, 0.5)
-    assert (total.explored_share, total.mean_stretch) == (0.6, 1.5)
-    tally.reset()
-    assert tally.total() == Counts(0, 0, 0, 0, 0) and tally.total().mean_stretch == 0
-    assert tally.of_episode(1).steps == 3

@@ -29,7 +29,7 @@ class Sample:
 
 @pytest.fixture
 def parser() -> Parser:
-    parser = Parser(prog="expgen sample", allow_abbrev=False)
+    parser = Parser("sample")
     add_config_flags(parser, Sample(), "sample", leave_out=("hidden",))
     return parser
 
@@ -81,7 +81,7 @@ def test_what_is_no_whole_number(text: str) -> None:
     with pytest.raises(ValueError):
         whole_number(text)
     with pytest.raises(InputError):
-        parser = Parser()
+        parser = Parser("sample")
         parser.add_argument("number", type=whole_number)
         parser.parse_args(["--", text])
 

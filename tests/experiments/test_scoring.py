@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from expgen.errors import InputError
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.load import load_policy
-from expgen.experiments.request import EvaluationRequest, _split_of, score_run
+from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scorer
 from expgen.provenance import commit
@@ -67,30 +66,3 @@ def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tm
     asked = [scored.score for scored in score_run(folder, EvaluationRequest("train", episodes=6))]
     for rows in (at_the_end, asked):
         assert {row.agent: row.levels for row in rows} == seen
-
-
-def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
-    folder = RunFolder(run)
-    for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), ("test", "3,4", "3,4")):
-        request = EvaluationRequest(split, levels, episodes=6, envs=4)
-        rows = [scored.score for scored in score_run(folder, request)]
-        assert [row.agent for row in rows] == ["member0", "member1"]
-        assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
-    assert rows[0].split == "train"  # levels named by hand say themselves what they are
-
-
-def test_the_same_seed_scores_the_same(run: Path) -> None:
-    asked = [EvaluationRequest(episodes=12, learner="member0", envs=envs) for envs in (4, 12)]
-    rows = [next(score_run(RunFolder(run), request)).score for request in asked]
-    assert rows[0] == rows[1]
-
-
-def test_levels_are_all_trained_on_or_none(run: Path) -> None:
-    config, _ = RunFolder(run).read_config()
-    assert _split_of(config, "20")[0] == "train" and _split_of(config, "19,3")[0] == "train"
-    assert _split_of(config, "20:5")[0] == "test"
-    split, levels = _split_of(config, "all")
-    assert split == "test" and 19 not in levels and 20 in levels
-    for mixed in ("21", "19,20", "19:2"):
-        with pytest.raises(InputError, match=f"--levels {mixed} overlap the training levels 20; accepted: all or none"):
-            _split_of(config, mixed)

@@ -104,6 +104,7 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
         (["--quorums", "few"], "--quorums: invalid list of ints value: 'few'"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
+        (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
 def test_bad_input_is_one_line(words: list[str], message: str, run: Path, refused: Callable[..., str]) -> None:

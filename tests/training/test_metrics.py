@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from expgen.errors import InputError
-from expgen.training.metrics import MetricsFile, TensorBoardEvents
+from expgen.training.metrics import TAIL_BYTES, MetricsFile, TensorBoardEvents
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -106,3 +106,14 @@ def test_events_under_a_file_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "tensorboard").write_text("mine")
     with pytest.raises(InputError, match=r"cannot write .*tensorboard.* accepted: a writable folder"):
         TensorBoardEvents(tmp_path / "tensorboard").start("member0", 0)
+
+
+def test_the_latest_rows_of_a_long_file_are_whole_ones(path: Path) -> None:
+    """Reading begins somewhere in a line; wherever that is, no learner is named by the rest of a name."""
+    lines = "learner,env_steps,seconds\n" + "".join(
+        f"member{index % 2},128,0.25\n" for index in range(TAIL_BYTES // 10)
+    )
+    for shift in range(20):
+        path.write_text(f"{lines}member0,256,0.25{'0' * shift}\n")
+        latest = MetricsFile(path).latest()
+        assert {name: row["env_steps"] for name, row in latest.items()} == {"member0": 256, "member1": 128}

@@ -1,0 +1,83 @@
+"""The critic: when it learns, from what, and the values it is asked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from expgen.algorithms.critic import Critic, CriticConfig, judge
+from expgen.algorithms.losses import clipped_value_loss
+from expgen.algorithms.runner import AsWritten
+from expgen.rollout.rollout import Rollout
+
+
+def config(**changes: Any) -> CriticConfig:
+    plain: dict[str, Any] = {
+        "every": 1, "epochs": 2, "minibatches": 3, "minibatch_order": "shuffled", "learning_rate": 1e-2,
+        "adam_epsilon": 1e-5, "clip": 0.2, "max_grad_norm": 0.5,
+    }  # fmt: skip
+    return CriticConfig(**{**plain, **changes})
+
+
+def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Tensor]]:
+    return list(critic.update(rollout, torch.Generator().manual_seed(seed), AsWritten()))
+
+
+def test_it_learns_from_the_first_rollout_and_then_from_one_in_so_many(toy: Any) -> None:
+    critic = Critic(toy.networks().value, config(every=3))
+    assert [len(learn(critic, toy.rollout())) for _ in range(7)] == [6, 0, 0, 6, 0, 0, 6]
+
+
+def test_the_loss_is_that_of_the_whole_rollout_before_the_step(toy: Any) -> None:
+    network, rollout = toy.networks().value, toy.rollout()
+    with torch.no_grad():
+        value = network(rollout.obs[:-1])
+        expected = clipped_value_loss(value, rollout.value[:-1], rollout.value_target, 0.1)
+    (metrics,) = learn(Critic(network, config(epochs=1, minibatches=1, clip=0.1)), rollout)
+    assert metrics.keys() == {"value_loss", "value_grad_norm"}
+    torch.testing.assert_close(metrics["value_loss"], expected)
+
+
+def test_it_comes_to_predict_its_targets_and_leaves_the_policy_alone(
+    toy: Any, weights: Callable[[nn.Module], Tensor]
+) -> None:
+    networks, rollout = toy.networks(), toy.rollout()
+    before = weights(networks.policy)
+    critic = Critic(networks.value, config(epochs=200, clip=100.0, max_grad_norm=10.0))
+    metrics = learn(critic, rollout)
+    assert metrics[-1]["value_loss"] < 0.2 * metrics[0]["value_loss"]
+    assert torch.equal(before, weights(networks.policy))
+
+
+def test_advantages_are_not_read(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
+    learnt = []
+    for scale in (1.0, float("nan")):
+        network, rollout = toy.networks().value, toy.rollout()
+        rollout.advantage.mul_(scale)
+        learn(Critic(network, config()), rollout)
+        learnt.append(weights(network))
+    assert torch.equal(*learnt)
+
+
+def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
+    toy: Any, equal: Callable[[dict[str, Tensor], dict[str, Tensor]], bool]
+) -> None:
+    saved, loaded = Critic(toy.networks().value, config(every=2)), Critic(toy.networks(1).value, config(every=2))
+    learn(saved, toy.rollout())
+    loaded.load_state({name: tensor.clone() for name, tensor in saved.state().items()})
+    for seed in (4, 5):  # not due, then due
+        assert len(learn(saved, toy.rollout(seed))) == len(learn(loaded, toy.rollout(seed)))
+    assert equal(saved.state(), loaded.state())
+
+
+@pytest.mark.parametrize("num_parts", [1, 8, 36, 50])
+def test_values_do_not_depend_on_the_parts_they_are_read_off_in(num_parts: int, toy: Any) -> None:
+    """36 frames: into 8 parts they do not go evenly, and of 50 parts some are empty."""
+    network, rollout = toy.networks().value, toy.rollout()
+    with torch.no_grad():
+        expected = network(rollout.obs)
+    judge(network, rollout, num_parts, AsWritten())
+    torch.testing.assert_close(rollout.value, expected)
+    assert not rollout.value.requires_grad

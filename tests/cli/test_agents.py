@@ -1,0 +1,48 @@
+"""expgen agents: every agent that ships, with the figures of its own scores, and what trained it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from expgen.cli.agents import _return
+from expgen.experiments.pretrained import bundled_agents
+
+
+@pytest.fixture
+def lines(command: Callable[..., Any]) -> list[str]:
+    outcome = command("agents")
+    assert outcome.status == 0 and outcome.err == ""
+    return outcome.out.splitlines()
+
+
+def test_one_line_for_each_agent_under_a_header_that_fits(lines: list[str]) -> None:
+    table = lines[: lines.index("")]
+    assert [line.split()[0] for line in table] == ["agent", *bundled_agents()]
+    for heading in ("unseen levels", "solved", "sha256", "method"):
+        column = table[0].index(heading)
+        assert all(line[column - 1] == " " and line[column] != " " for line in table[1:]), heading
+
+
+@pytest.mark.parametrize("name", bundled_agents())
+def test_figures_are_those_of_the_agent_s_own_scores(name: str, lines: list[str]) -> None:
+    agent = bundled_agents()[name]
+    (line,) = [line for line in lines if line.startswith(f"{name} ")]
+    test = agent.scores["test"]
+    assert f"{test.mean_return:.2f} ({test.ci_low:.2f} to {test.ci_high:.2f})" in line
+    assert f"{100 * test.solved_rate:.1f}%" in line and agent.sha256[:12] in line and line.endswith(agent.method)
+
+
+def test_each_training_is_told_once_with_its_commit_and_config(lines: list[str]) -> None:
+    for trained in {agent.folder.path: agent.trained for agent in bundled_agents().values()}.values():
+        where = lines.index(f"  {trained['command']}")
+        assert lines.count(f"  {trained['command']}") == 1
+        assert all(f"{trained[fact]}" in lines[where + 1] for fact in ("commit", "config", "hardware", "minutes"))
+
+
+def test_an_agent_without_a_score_has_a_dash() -> None:
+    assert _return(None) == "-"
+
+
+def test_words_that_are_not_known_are_refused(refused: Callable[..., str]) -> None:
+    assert "maze/ppo" in refused("agents", "maze/ppo")

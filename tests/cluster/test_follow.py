@@ -1,0 +1,89 @@
+"""Following runs elsewhere by their folders: totals, each row once, and folders in any state."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.cluster.follow import Follower
+from expgen.cluster.task import Task, Watcher
+from expgen.experiments.run_folder import RunFolder
+from expgen.training.metrics import MetricsFile
+
+
+class Heard:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.starts: list[tuple[int, dict[str, int]]] = []
+        self.rows: list[tuple[str, int]] = []
+        self.follower = Follower(
+            Watcher(
+                on_start=lambda total, done: self.starts.append((total, done)),
+                on_row=lambda learner, row: self.rows.append((learner, int(row["env_steps"]))),
+            )
+        )
+
+
+@pytest.fixture(scope="module")
+def trained(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "run"
+    small.train(run, updates=2, members=2)
+    return run
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def task(name: str, run: Path | None) -> Task:
+    return Task(name, lambda watcher: None, run=run)
+
+
+def report(run: Path, learner: str, env_steps: int) -> None:
+    MetricsFile(RunFolder(run).metrics_file).append(learner, {"env_steps": env_steps, "seconds": 1.0})
+
+
+def test_what_was_there_is_a_start_and_what_comes_is_a_row_told_once(run: Path, small: Any) -> None:
+    heard, tasks, steps = Heard(), [task("a", run)], 2 * small.update_steps
+    heard.follower.poll(tasks)
+    assert heard.starts == [(2 * steps, {"a/member0": steps, "a/member1": steps})] and heard.rows == []
+    report(run, "member1", steps + 64)
+    for _ in range(2):
+        heard.follower.poll(tasks)
+    assert heard.rows == [("a/member1", steps + 64)] and len(heard.starts) == 1
+
+
+def test_a_run_begun_again_from_its_checkpoint_may_fall_back(run: Path, small: Any) -> None:
+    heard, tasks = Heard(), [task("a", run)]
+    heard.follower.poll(tasks)
+    MetricsFile(RunFolder(run).metrics_file).forget_after("member0", small.update_steps)
+    heard.follower.poll(tasks)
+    assert heard.rows == [("a/member0", small.update_steps)]
+
+
+def test_runs_that_appear_and_end_change_the_total(run: Path, small: Any, tmp_path: Path) -> None:
+    heard, other, steps = Heard(), tmp_path / "other", 4 * small.update_steps
+    both = [task("a", run), task("ab", other)]  # a name that begins like another's
+    heard.follower.poll(both)
+    shutil.copytree(run, other)
+    heard.follower.poll(both)
+    assert [total for total, _ in heard.starts] == [steps, 2 * steps]
+    heard.follower.forget(both[0])
+    heard.follower.poll(both[1:])
+    total, done = heard.starts[-1]
+    assert total == steps and done.keys() == {"ab/member0", "ab/member1"}
+
+
+def test_folders_that_are_not_there_yet_or_damaged_are_waited_for(run: Path, tmp_path: Path) -> None:
+    heard, config_file = Heard(), RunFolder(run).config_file
+    whole = config_file.read_text()
+    config_file.write_text(whole[:50])
+    tasks = [task("none", None), task("later", tmp_path / "later"), task("a", run)]
+    heard.follower.poll(tasks)
+    assert heard.starts == [] and heard.rows == []
+    config_file.write_text(whole)
+    heard.follower.poll(tasks)
+    assert len(heard.starts) == 1 and {name.partition("/")[0] for name in heard.starts[0][1]} == {"a"}

@@ -1,0 +1,78 @@
+"""Saved games, against bytes laid out by hand as the module says ProcGen lays them out."""
+
+import struct
+
+import pytest
+
+from expgen.envs.saved_game import Whereabouts, enter, layout, level_of, whereabouts_of
+
+
+def ints(*numbers: int) -> bytes:
+    return struct.pack(f"<{len(numbers)}i", *numbers)
+
+
+def text(content: bytes) -> bytes:
+    return ints(len(content)) + content
+
+
+def generator(content: bytes) -> bytes:
+    return ints(1) + text(content)
+
+
+class Game:
+    """The parts of a saved game, in order."""
+
+    def __init__(
+        self, name: bytes, level: int, mark: bytes, entities: int = 2, where: tuple = (1.5, 2.5, 9, 7)
+    ) -> None:
+        self.environment = ints(0) + text(name) + ints(*range(12), 5, 0, 200, 1, 3) + generator(mark + b" of levels")
+        self.game = generator(mark + b" of the game")
+        self.step = struct.pack("<fii", 0.25, 0, 0)
+        x, y, width, height = where
+        others = b"\xff" * 124 * (entities - 1)
+        player = struct.pack("<ff", x, y) + b"\x00" * 116
+        self.contents = ints(-1, 1000, level, *range(9), 63, entities) + player + others + ints(*range(19))
+        self.contents += generator(mark + b" of the assets") + ints(width, height) + mark
+
+    @property
+    def state(self) -> bytes:
+        return self.environment + self.game + self.step + self.contents
+
+
+GAMES = [
+    Game(b"maze", 7, b"a"),
+    Game(b"bossfight", 2**31 - 2, b"long " * 50, entities=40, where=(0.5, 3.25, 64, 12)),
+    Game(b"", 0, b"", entities=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("game", "level", "where"),
+    [
+        (GAMES[0], 7, (1.5, 2.5, 9, 7)),
+        (GAMES[1], 2**31 - 2, (0.5, 3.25, 64, 12)),
+        (GAMES[2], 0, (1.5, 2.5, 9, 7)),
+    ],
+)
+def test_level_and_whereabouts_whatever_the_lengths(game: Game, level: int, where: tuple) -> None:
+    assert level_of(game.state) == level
+    assert whereabouts_of(game.state) == Whereabouts(*where)
+
+
+@pytest.mark.parametrize("own", GAMES)
+@pytest.mark.parametrize("start", GAMES)
+def test_entering_takes_the_level_and_leaves_the_environment(own: Game, start: Game) -> None:
+    step = struct.pack("<fii", 10.0, 1, 1)
+    assert enter(own.state, start.state, 10.0, True) == own.environment + start.game + step + start.contents
+
+
+def test_entering_keeps_how_the_last_episode_ended() -> None:
+    entered = enter(GAMES[0].state, GAMES[1].state, -1.5, False)
+    assert struct.unpack_from("<fii", entered, layout(entered).step) == (-1.5, 1, 0)
+    assert level_of(entered) == level_of(GAMES[1].state)
+
+
+@pytest.mark.parametrize("length", [0, 7, 100])
+def test_a_game_cut_short_is_not_read_past_its_end(length: int) -> None:
+    with pytest.raises(struct.error):
+        level_of(GAMES[1].state[:length])

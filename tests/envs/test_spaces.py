@@ -1,0 +1,70 @@
+"""Gymnasium's spaces as shapes, types and numbers of actions."""
+
+import numpy as np
+import pytest
+
+from expgen.envs.spaces import ObsLayout, action_range, obs_layout
+from expgen.errors import InputError
+
+spaces = pytest.importorskip("gymnasium", reason="Gymnasium is missing: pip install 'expgen[gymnasium]'").spaces
+
+
+@pytest.mark.parametrize(
+    ("space", "layout"),
+    [
+        (spaces.Box(0, 255, (64, 48, 3), np.uint8), ObsLayout((64, 48, 3), "uint8", None)),
+        (spaces.Box(-1, 1, (4,), np.float64), ObsLayout((4,), "float32", None)),
+        (spaces.Box(0, 255, (4,), np.uint8), ObsLayout((4,), "float32", None)),  # a vector is no picture
+        (spaces.Discrete(6), ObsLayout((6,), "float32", 0)),
+        (spaces.Discrete(6, start=-2), ObsLayout((6,), "float32", -2)),
+    ],
+)
+def test_layouts(space: spaces.Space, layout: ObsLayout) -> None:
+    assert obs_layout("gymnasium:X", space) == layout
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(0, 1, (8, 8, 3), np.float32),  # a picture of another type
+        spaces.Box(0, 255, (8, 8), np.uint8),
+        spaces.Box(0, 255, (), np.uint8),
+        spaces.MultiDiscrete([3, 3]),
+        spaces.MultiBinary(3),
+        spaces.Dict({f"part{index}": spaces.Box(-np.ones(9), np.ones(9)) for index in range(9)}),
+    ],
+)
+def test_other_observations_are_refused_in_one_short_line(space: spaces.Space) -> None:
+    with pytest.raises(InputError, match=r"^env is 'gymnasium:X' with observations .*; accepted: a uint8 Box") as error:
+        obs_layout("gymnasium:X", space)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 260
+
+
+def test_actions_may_begin_anywhere_but_are_one_number() -> None:
+    assert action_range("x", spaces.Discrete(3)) == range(3)
+    assert action_range("x", spaces.Discrete(3, start=-1)) == range(-1, 2)
+    for space in (spaces.Box(-1, 1, (2,)), spaces.MultiDiscrete([2, 2])):
+        with pytest.raises(InputError, match="accepted: Discrete actions"):
+            action_range("x", space)
+
+
+def test_numbers_become_one_hot_and_the_old_one_goes() -> None:
+    layout, buffer = ObsLayout((3,), "float32", 5), np.zeros((4, 3), dtype=np.float32)
+    layout.fill(buffer, 1, 6)
+    layout.fill(buffer, 1, 7)
+    layout.fill(buffer, np.array([0, 3]), np.array([5, 6]))
+    assert buffer.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, 0]]
+
+
+def test_boxes_are_copied_to_their_rows() -> None:
+    layout, buffer = ObsLayout((2,), "float32", None), np.zeros((3, 2), dtype=np.float32)
+    layout.fill(buffer, 2, [0.5, 1])
+    layout.fill(buffer, np.array([1, 0]), np.array([[1, 2], [3, 4]]))
+    assert buffer.tolist() == [[3, 4], [1, 2], [0.5, 1]]
+
+
+@pytest.mark.parametrize("value", [4, 8, np.array([6, 4])])
+def test_a_number_outside_its_space_is_an_error_and_no_other_number(value: int) -> None:
+    buffer = np.zeros((2, 3), dtype=np.float32)
+    with pytest.raises(IndexError):
+        ObsLayout((3,), "float32", 5).fill(buffer, np.arange(np.size(value)), value)

@@ -1,0 +1,72 @@
+"""Hours of jobs: steps over rates, each algorithm at its own."""
+
+import pytest
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.paper.exhibits import EXHIBITS
+from expgen.reproduce.estimate import Estimator
+from expgen.reproduce.job import Job
+from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.rates import LIKE, STEPS_PER_S, ppg_rate, rate_beside_ppo
+from expgen.reproduce.scale import SCALES
+
+PPO, EXPLORER = 1000.0, 500.0  # steps/s
+
+
+@pytest.fixture
+def estimator() -> Estimator:
+    """One that has measured already."""
+    made = Estimator("cpu")
+    made.rates = {("minimaze", False): PPO, ("minimaze", True): EXPLORER, ("procgen", False): None}
+    return made
+
+
+def job(algo: str, env: str = "minimaze", **changes) -> Job:
+    settings = {"steps": 2048, "envs": 8, "rollout_steps": 64, "members": 2}
+    if algo.startswith("expgen"):
+        settings |= {"explorer_steps": 1024, "explorer_rollout_steps": 64}
+    return Job(algo, env, algo, "smoke", settings, **changes)
+
+
+@pytest.mark.parametrize(
+    ("algo", "seconds"),
+    [
+        ("ppo", 4096 / PPO),
+        ("idaac", 4096 / (PPO * 24715 / 41039)),
+        ("daac", 4096 / (PPO * 24715 / 41039)),
+        ("leep", 4096 / (PPO * 22811 / 41039)),
+        ("ppo-gru", 4096 / EXPLORER),
+        ("expgen", 4096 / PPO + 1024 / EXPLORER),
+        ("expgen-idaac", 4096 / (PPO * 24715 / 41039) + 1024 / EXPLORER),
+    ],
+)
+def test_each_learner_is_charged_at_its_own_rate(algo: str, seconds: float, estimator: Estimator) -> None:
+    effort = estimator.effort([job(algo)])
+    assert effort.hours == pytest.approx(seconds / 3600) and effort.refused == ()
+
+
+def test_efforts_add_up_and_what_is_adopted_costs_nothing(estimator: Estimator) -> None:
+    effort = estimator.effort([job("ppo"), job("leep"), job("expgen", adopt=("ppo",))])
+    assert (effort.jobs, effort.steps) == (3, 2 * 4096)
+    assert effort.hours == pytest.approx(4096 / PPO / 3600 * (1 + 41039 / 22811))
+
+
+def test_hours_are_unknown_where_a_rate_is_and_bad_jobs_are_told(estimator: Estimator) -> None:
+    effort = estimator.effort([job("ppo"), job("ppo", env="procgen:maze"), job("chess")])
+    assert effort.hours is None and effort.steps == 2 * 4096 and effort.jobs == 3
+    assert len(effort.refused) == 1 and "chess" in effort.refused[0]
+
+
+def test_ppg_s_auxiliary_phases_cost_more_than_all_the_rest_of_it() -> None:
+    """12⅓ passes at the price of IDAAC's nine additional ones."""
+    a_pass = (1 / 24715 - 1 / 57729) / 9
+    assert 1 / ppg_rate() == pytest.approx(1 / 57729 + (12 + 1 / 3) * a_pass)
+    assert rate_beside_ppo("ppg") == ppg_rate() / 41039 < 0.5
+
+
+def test_every_rival_in_the_paper_s_tables_has_a_rate_of_its_own() -> None:
+    used = {job.algo for job in jobs_of(EXHIBITS, SCALES["paper"])}
+    members = {RECIPES[algo].member or algo for algo in used}
+    own_update = {algo for algo in members if RECIPES[algo].network.memory == "none"}
+    assert own_update <= STEPS_PER_S.keys() | LIKE.keys()
+    assert rate_beside_ppo("ppo") == rate_beside_ppo("maxent") == 1
