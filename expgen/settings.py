@@ -36,20 +36,23 @@ def is_of_type(value: Any, expected: Any) -> bool:
     return type(value) is expected or (expected is float and type(value) is int)
 
 
-def check_config(config: Any) -> None:
-    """Raise InputError where a field of the config or of a config inside it is out of range."""
+def check_config(config: Any, prefix: str = "") -> None:
+    """Raise InputError where a field of the config or of a config inside it is out of range.
+
+    `prefix` is how the flags of these fields begin: `explorer_` for what is inside a field `explorer`.
+    """
     hints = get_type_hints(type(config))
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
-            check_config(value)
+            check_config(value, f"{field.name}_" if field.metadata.get("is_prefix") else prefix)
         elif get_origin(hints[field.name]) is Literal:
-            check_choice(flag_of(field.name), value, get_args(hints[field.name]))
+            check_choice(flag_of(prefix + field.name), value, get_args(hints[field.name]))
         elif not is_of_type(value, hints[field.name]):
             accepted = f"a value of type {hints[field.name].__name__}"
-            raise InputError(f"{flag_of(field.name)} is {value!r}; accepted: {accepted}")
+            raise InputError(f"{flag_of(prefix + field.name)} is {value!r}; accepted: {accepted}")
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if not math.isfinite(value):
-                raise InputError(f"{flag_of(field.name)} is {value}; accepted: a finite number")
+                raise InputError(f"{flag_of(prefix + field.name)} is {value}; accepted: a finite number")
             if (low := field.metadata.get("low")) is not None:
-                check_range(flag_of(field.name), value, low, field.metadata.get("high"))
+                check_range(flag_of(prefix + field.name), value, low, field.metadata.get("high"))

@@ -25,7 +25,7 @@ Metrics = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class PPOConfig(LearningConfig):
-    """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code."""
+    """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code, but for shuffling."""
 
     epochs: int = own_default(LearningConfig, "epochs", 3)
     clip: float = own_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")

@@ -7,7 +7,11 @@ RESAMPLES = 2000
 
 
 def mean_interval(value: ndarray, level: ndarray, confidence: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap of the mean of `value` `[E]`, resampling levels with all their episodes."""
+    """Percentile bootstrap of the mean of `value` `[E]`, resampling levels with all their episodes.
+
+    A level below 0 has no name: each such episode is taken to be on a level of its own.
+    """
+    level = np.where(level < 0, -1 - np.arange(len(level)), level)
     _, cluster = np.unique(level, return_inverse=True)
     size = np.bincount(cluster)  # episodes of each level
     total = np.bincount(cluster, weights=value)

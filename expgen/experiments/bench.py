@@ -15,7 +15,7 @@ from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.envs.make import make_env
 from expgen.experiments.arithmetic import flops_per_step, peak_flops
 from expgen.experiments.config import TrainConfig
-from expgen.experiments.plan import build_learner, plans_of
+from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
 from expgen.provenance import commit
 from expgen.training.fast_networks import recorded_forward
 from expgen.training.learner import Learner, Phase
@@ -124,26 +124,34 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
 
 
 def training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
-    """Whole training steps of `count` learners in one pipeline."""
-    plans = plans_of(dataclasses.replace(config, members=count))[:count]
+    """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer."""
+    plans = _plans(config, count)
     learners = [build_learner(config, plan, resources) for plan in plans]
     began, done = 0.0, 0
 
-    def life(learner: Learner) -> Iterator[Phase]:
+    def life(learner: Learner, rollout_size: int) -> Iterator[Phase]:
         nonlocal began, done
         yield from learner.iterate()  # warms up
         began = time.perf_counter()  # the last one to warm up starts the clock
         done = 0
         while time.perf_counter() - began < seconds:
             yield from learner.iterate()
-            done += 1
+            done += rollout_size
 
+    lives = [life(learner, plan.envs * plan.rollout_steps) for learner, plan in zip(learners, plans, strict=True)]
     try:
-        run_side_by_side([Turn(learner.name, life(learner)) for learner in learners], resources.updates_at_once)
-        return done * _rollout_size(config) / (time.perf_counter() - began)
+        turns = [Turn(learner.name, its) for learner, its in zip(learners, lives, strict=True)]
+        run_side_by_side(turns, resources.updates_at_once)
+        return done / (time.perf_counter() - began)
     finally:
         for learner in learners:
             learner.close()
+
+
+def _plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
+    """`count` learners of a run; one alone is a member."""
+    members = count - 1 if config.explorer is not None and count > 1 else count
+    return plans_of(dataclasses.replace(config, members=members))[:count]
 
 
 def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
@@ -152,8 +160,7 @@ def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
     On the host each stretch is named by the learner and what it went on to do; on a GPU every kernel is beside it.
     """
     resources = plan_resources(device, count)
-    plans = plans_of(dataclasses.replace(config, members=count))[:count]
-    learners = [build_learner(config, plan, resources) for plan in plans]
+    learners = [build_learner(config, plan, resources) for plan in _plans(config, count)]
 
     def side_by_side() -> None:
         turns = [Turn(learner.name, _named(learner.name, learner.iterate())) for learner in learners]

@@ -57,7 +57,7 @@ class TrainConfig:
     network: NetworkConfig = NetworkConfig()
     algorithm: Any = PPOConfig()  # of the algorithm's own kind
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
-    explorer: ExplorerConfig | None = None
+    explorer: ExplorerConfig | None = dataclasses.field(default=None, metadata={"is_prefix": True})
     consensus: ConsensusConfig | None = None
 
     def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
@@ -113,9 +113,18 @@ class TrainConfig:
                 raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({envs})")
         if self.seed + self.members > 2**31:
             raise InputError(f"--seed is {self.seed}; accepted for {self.members} members: 0 to {2**31 - self.members}")
-        if self.consensus is not None and self.consensus.leader >= self.members:
-            raise InputError(f"--leader is {self.consensus.leader}; accepted: 0 to {self.members - 1}")
+        if self.consensus is not None:
+            self._check_ensemble(self.consensus)
         return self
+
+    def _check_ensemble(self, consensus: ConsensusConfig) -> None:
+        """What else would show only when all members are trained."""
+        if consensus.leader >= self.members:
+            raise InputError(f"--leader is {consensus.leader}; accepted: 0 to {self.members - 1}")
+        if consensus.ensemble_size > self.members:
+            raise InputError(f"--ensemble-size is {consensus.ensemble_size}; accepted: 0 to {self.members}")
+        if self.network.memory != "none":
+            raise InputError(f"--memory is {self.network.memory} but members of an ensemble have none; accepted: none")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -9,6 +9,7 @@ import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
@@ -20,7 +21,7 @@ from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix
 from expgen.settings import flag_of
 from expgen.training.fast_networks import for_play
-from expgen.training.resources import resolve_device
+from expgen.training.resources import use_device
 
 
 class LoadedAgent(NamedTuple):
@@ -61,20 +62,25 @@ def load_run(
             raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
         policy, env_steps = load_policy(folder, learner or "member0", device)
         return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
-    changes = {**read_tuned(folder, config), **(consensus or {})}
-    settings = changed_consensus(config.consensus, changes)
+    consensus = consensus or {}
+    tuned = {name: value for name, value in read_tuned(folder, config).items() if name not in consensus}
+    settings = changed_consensus(config.consensus, {**tuned, **consensus})
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
-    if size < config.members and settings.min_agree and "min_agree" not in (consensus or {}):
-        quorum = max(1, round(settings.min_agree * size / config.members))  # as large a part of them as of all
-        settings = dataclasses.replace(settings, min_agree=quorum)
+    if size < config.members and settings.min_agree and "min_agree" not in consensus:
+        settings = dataclasses.replace(settings, min_agree=scaled_quorum(settings.min_agree, config.members, size))
     names = [f"member{index}" for index in range(size)] + ([EXPLORER] if settings.fallback == "explorer" else [])
     policies = [load_policy(folder, name, device) for name in names]
     members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None
     agent = ConsensusAgent(members, explorer, spec, settings, seed)
-    shown = " ".join(f"{name}={value}" for name, value in changes.items())
-    return LoadedAgent(agent, f"{config.algo} {shown}".strip(), sum(env_steps for _, env_steps in policies))
+    name = " ".join([config.algo, *(f"{name}={value}" for name, value in consensus.items()), *_tuned_word(tuned)])
+    return LoadedAgent(agent, name, sum(env_steps for _, env_steps in policies))
+
+
+def _tuned_word(tuned: Mapping[str, Any]) -> list[str]:
+    """One word for all that was tuned: reports take such an agent for the plain one."""
+    return [f"tuned={','.join(f'{name}:{value}' for name, value in tuned.items())}"] if tuned else []
 
 
 def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:
@@ -86,7 +92,7 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     tensors, facts = folder.checkpoint(learner)
     plan = plans[learner]
     recipe, generator = recipe_of(plan.algo), torch.Generator()
-    policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, resolve_device(device))
+    policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, use_device(device))
     load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
     return for_play(policy.eval()), int(facts["env_steps"])
 

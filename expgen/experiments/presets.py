@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import recipe_of
 from expgen.errors import check_choice
 
@@ -111,9 +112,9 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
 
 
 def paper_quorum(env: str, members: int) -> int:
-    """The paper's quorum of ten for `members`: the same share of the leader's fellows; 0 where the paper has none."""
+    """The paper's quorum of ten for `members`; 0 where the paper has none."""
     of_ten = QUORUM.get(env.removeprefix("procgen:"), 0)
-    return 1 + round((of_ten - 1) / 9 * (members - 1)) if of_ten else 0
+    return scaled_quorum(of_ten, 10, members) if of_ten else 0
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:

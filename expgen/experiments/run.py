@@ -2,12 +2,13 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from expgen.agents.quorum import scaled_quorum
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
@@ -46,10 +47,20 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    config = with_values(config, settings)
-    if config.consensus is not None and config.consensus.min_agree == 0:
-        config = with_values(config, {"min_agree": paper_quorum(env, config.members)})
-    return config.checked()
+    return with_quorum(config, with_values(config, settings), settings).checked()
+
+
+def with_quorum(before: TrainConfig, after: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
+    """`after`, which `settings` made of `before`, with the quorum that its number of members asks for.
+
+    That is the paper's, unless `before` had one of its own or `settings` name one.
+    """
+    if before.consensus is None or after.consensus is None or settings.get("min_agree"):
+        return after
+    known = before.consensus.min_agree
+    if "min_agree" in settings or known in (0, paper_quorum(before.env, before.members)):
+        return with_values(after, {"min_agree": paper_quorum(after.env, after.members)})
+    return with_values(after, {"min_agree": scaled_quorum(known, before.members, after.members)})
 
 
 def train(
@@ -110,7 +121,7 @@ def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settin
     changed = [name for name in before if name not in RESUMABLE and before[name] != after[name]]
     if changed:
         raise InputError(f"--resume: {changed[0]} differs from {folder.config_file}; accepted: more steps or members")
-    return asked.checked()
+    return with_quorum(frozen, asked, settings).checked()
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

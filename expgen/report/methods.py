@@ -59,10 +59,11 @@ class Player:
 
 
 def read_agent(agent: str) -> Player:
-    """Words with `=` are settings; the others name the learner."""
+    """Words with `=` are settings; the others name the learner. What `expgen tune` picked makes no other method."""
     settings = dict(word.split("=", 1) for word in agent.split() if "=" in word)
     leader = settings.pop("leader", "0")
     measure = settings.pop("measure", RETURN)
+    settings.pop("tuned", None)
     return Player(tuple(sorted(settings.items())), int(leader) if leader.isdigit() else 0, measure)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy import ndarray
 
 RESAMPLES = 2000
-PAPER_RESAMPLES = 50_000  # the paper's for aggregate metrics
 METRICS = ("median", "IQM", "mean", "optimality gap")
 
 

@@ -88,12 +88,12 @@ def _neighbor_ranks(p: Planner, game: str) -> list[Job]:
 
 
 def _quorums(p: Planner, game: str) -> list[Job]:
-    asked = [scoring for quorum in p.scale.of_members(QUORUMS) for scoring in p.leaders(min_agree=quorum)]
+    asked = [scoring for quorum in p.scale.quorums(QUORUMS) for scoring in p.leaders(min_agree=quorum)]
     return p.expgen(game, tuple(asked))
 
 
 def _sizes(p: Planner, game: str) -> list[Job]:
-    asked = [scoring for size in p.scale.of_members(ENSEMBLE_SIZES) for scoring in p.leaders(size, ensemble_size=size)]
+    asked = [scoring for size in p.scale.sizes(ENSEMBLE_SIZES) for scoring in p.leaders(size, ensemble_size=size)]
     return p.expgen(game, tuple(asked))
 
 

@@ -1,11 +1,11 @@
 """measure: every figure of one trained population, on its training levels and by both of the paper's test protocols.
 
-The full distribution of levels is `all`; the original code scored on the 200 levels after the training ones. The
-figures are independent of each other and shared out to processes, each with its part of the cores.
+The full distribution of levels is `all`; the original code scored on levels 201 to 400. The figures are independent of
+each other and shared out to processes, each with its part of the cores.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, append_scores, read_scores
 from expgen.experiments.config import EXPLORER, TrainConfig
@@ -21,7 +22,7 @@ from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.reproduce.work import explored_rows
 
-NEXT_LEVELS = "201:200"  # what the original code tests on
+TRAINED_LEVELS, NEXT_LEVELS = "0:200", "201:200"  # what the original code trains and tests on
 SIZES, ALPHAS = (4, 6, 8), (0.2, 0.8)
 SIZE_LEADERS = 3  # leaders that each size of ensemble is scored with
 
@@ -30,18 +31,30 @@ SIZE_LEADERS = 3  # leaders that each size of ensemble is scored with
 class Figure:
     """One agent of the run on one set of levels; its row is found again by what is here."""
 
+    env: str
     agent: str
+    env_steps: int
     request: EvaluationRequest
 
     def is_in(self, row: Score) -> bool:
         """Whether `row` is this figure."""
         asked, levels = self.request, self.request.levels
-        same = (row.agent, row.split, row.episodes) == (self.agent, asked.split, asked.episodes)
+        name = " ".join(word for word in row.agent.split() if not word.startswith("tuned="))
+        who, found = (self.env, self.agent, self.env_steps), (row.env, name, row.env_steps)
+        same = who == found and (asked.split, asked.episodes) == (row.split, row.episodes)
         return same and (levels == row.levels if levels else row.levels != NEXT_LEVELS)
 
 
-def figures_of(config: TrainConfig, **played: Any) -> list[Figure]:
-    """What there is to measure of a population; `played` goes into every EvaluationRequest."""
+def measured_steps(folder: RunFolder) -> dict[str, int]:
+    """The steps that each learner of a run was trained for so far."""
+    return {name: int(folder.checkpoint(name).facts["env_steps"]) for name in folder.learners()}
+
+
+def figures_of(config: TrainConfig, steps: Mapping[str, int], **played: Any) -> list[Figure]:
+    """What there is to measure of a population whose learners were trained for `steps`.
+
+    `played` goes into every EvaluationRequest.
+    """
     if config.consensus is None:
         raise InputError(f"the run trained {config.algo}; accepted: a population with an explorer, such as expgen")
     members = config.members
@@ -57,20 +70,27 @@ def figures_of(config: TrainConfig, **played: Any) -> list[Figure]:
     ]
     quorums = [_ensemble(min_agree=quorum) for quorum in range(2, members + 1)]
     stretches = [_ensemble(alpha=alpha) for alpha in ALPHAS] + [_ensemble(stretch="geometric")]
-    everywhere: list[dict[str, Any]] = [{"split": "train"}, {"split": "test"}, {"levels": NEXT_LEVELS}]
+    everywhere: list[dict[str, Any]] = [{"split": "train"}, {"split": "test"}]
+    if config.train_set == LevelSet.parse(TRAINED_LEVELS):
+        everywhere.append({"levels": NEXT_LEVELS})
     asked = [{**who, **where} for who in (*alone, *leaders) for where in everywhere]
     asked += [{**who, "split": "test"} for who in (*randomly, *sizes, *quorums, *stretches)]
-    return [_figure(config, {**played, **words}) for words in asked]
+    return [_figure(config, steps, {**played, **words}) for words in asked]
 
 
 def _ensemble(**consensus: Any) -> dict[str, Any]:
     return {"consensus": consensus, "seed": consensus.get("leader", 0)}
 
 
-def _figure(config: TrainConfig, words: dict[str, Any]) -> Figure:
+def _figure(config: TrainConfig, steps: Mapping[str, int], words: dict[str, Any]) -> Figure:
     request = EvaluationRequest(**words)
-    settings = " ".join(f"{name}={value}" for name, value in request.consensus.items())
-    return Figure(request.learner or f"{config.algo} {settings}", request)
+    if request.learner is not None:
+        return Figure(config.env, request.learner, steps[request.learner], request)
+    asked = request.consensus
+    settings = " ".join(f"{name}={value}" for name, value in asked.items())
+    players = [f"member{index}" for index in range(asked.get("ensemble_size", config.members))]
+    players += [EXPLORER] if asked.get("fallback", "explorer") == "explorer" else []
+    return Figure(config.env, f"{config.algo} {settings}", sum(steps[name] for name in players), request)
 
 
 def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int) -> Iterator[list[Score]]:

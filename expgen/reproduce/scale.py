@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from expgen.agents.quorum import scaled_quorum
+
 T = TypeVar("T")
 
 
@@ -31,9 +33,13 @@ class Scale:
             return list(values)
         return [values[round(place * (len(values) - 1) / (self.variants - 1))] for place in range(self.variants)]
 
-    def of_members(self, counts: Sequence[int]) -> list[int]:
-        """Counts out of ten members as counts out of ours."""
+    def sizes(self, counts: Sequence[int]) -> list[int]:
+        """Parts of an ensemble of ten as parts of ours."""
         return sorted({max(1, round(count * self.members / 10)) for count in counts})
+
+    def quorums(self, counts: Sequence[int]) -> list[int]:
+        """Quorums of ten members as quorums of ours."""
+        return sorted({scaled_quorum(count, 10, self.members) for count in counts})
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Networks on a GPU: in bf16, by our own kernels where they fit, compiled elsewhere; and plain again for scoring.
+"""Networks on a GPU: in bf16, by our own kernels where they fit, compiled elsewhere; and how a frozen one plays.
 
 The weights stay where they are, in float32; what is replaced is the way from pictures to features.
 """
@@ -60,10 +60,11 @@ def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Te
 
         if can_fuse(encoder):
             return FusedImpala(encoder)
-    if may_compile and hasattr(encoder, "is_bfloat16"):
+    if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
-        make_room_to_compile()
-        return torch.compile(encoder.forward, dynamic=False)
+        if may_compile:
+            make_room_to_compile()
+            return torch.compile(encoder.forward, dynamic=False)
     return encoder.forward
 
 
@@ -80,7 +81,7 @@ def has_seam(part: nn.Module) -> bool:
 
 
 def plain_copy(policy: Policy) -> Policy:
-    """The policy as it is now, computed by its modules in float32, as it will be wherever it is loaded."""
+    """The policy as it is now, computed by its modules in float32, as `load_policy` builds it."""
     plain = copy.deepcopy(policy).eval()
     parts: list[Any] = list(plain.modules())
     for part in parts:

@@ -32,7 +32,7 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     fewer, which is much faster where other work wants the cores too.
     """
     cores = _ALLOTTED.get() or len(os.sched_getaffinity(0))
-    chosen = resolve_device(device)
+    chosen = use_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
         return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
@@ -53,6 +53,14 @@ def allotted(cores: int) -> Iterator[None]:
         yield
     finally:
         _ALLOTTED.reset(before)
+
+
+def use_device(device: str) -> torch.device:
+    """As `resolve_device`; from now on a GPU chosen is the one that streams, graphs and kernels mean by themselves."""
+    chosen = resolve_device(device)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    return chosen
 
 
 def resolve_device(device: str) -> torch.device:

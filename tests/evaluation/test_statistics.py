@@ -31,3 +31,10 @@ def test_the_order_of_episodes_within_levels_does_not_matter():
     value, level = rng.normal(size=60), np.arange(60) % 7
     order = rng.permutation(60)
     assert mean_interval(value, level) == pytest.approx(mean_interval(value[order], level[order]))
+
+
+def test_levels_without_a_name_are_levels_of_their_own():
+    value = np.array([0.0, 10.0] * 50)
+    unnamed = mean_interval(value, np.full(100, -1))
+    assert unnamed[0] < 4.5 and unnamed[1] > 5.5
+    assert mean_interval(value, np.zeros(100, dtype=int)) == (5.0, 5.0)  # one level, whatever was played on it

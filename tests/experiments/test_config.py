@@ -2,15 +2,18 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from expgen.algorithms.algorithm import RECIPES
 from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig, default_config, with_values
-from expgen.experiments.run import make_config
+from expgen.experiments.run import make_config, open_run
+from expgen.experiments.run_folder import RunFolder
 
 
 @pytest.mark.parametrize("algo", RECIPES)
@@ -121,3 +124,36 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
     with pytest.raises(InputError, match="leaves the level set; accepted: a value that keeps to it"):
         make_config("procgen:coinrun", options=option)
     assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
+
+
+@pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
+def test_the_laptops_quorum_of_all_stays_one_of_all(members: int, quorum: int) -> None:
+    config = make_config("minimaze", "expgen", "laptop", members=members)
+    assert config.consensus is not None and config.consensus.min_agree == quorum
+    asked = make_config("minimaze", "expgen", "laptop", members=members, min_agree=1)
+    assert asked.consensus is not None and asked.consensus.min_agree == 1
+
+
+@pytest.mark.parametrize(("before", "asked", "after", "quorum"), [(4, {}, 10, 6), (4, {"min_agree": 4}, 10, 10)])
+def test_a_population_that_grows_gets_the_quorum_of_its_size(
+    before: int, asked: dict, after: int, quorum: int, tmp_path: Path
+) -> None:
+    frozen = make_config("procgen:maze", "expgen", members=before, **asked)
+    RunFolder(tmp_path).write_config(frozen, EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15))
+    _, grown = open_run(run=tmp_path, resume=True, members=after)
+    assert grown.consensus is not None and (grown.members, grown.consensus.min_agree) == (after, quorum)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
+        ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
+        ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),
+        ({"explorer_gamma": 2.0}, "--explorer-gamma is 2.0; accepted: 0 to 1"),
+        ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
+    ],
+)
+def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
+    with pytest.raises(InputError, match=line):
+        make_config("procgen:maze", "expgen", **settings)

@@ -85,4 +85,6 @@ def test_merging_keeps_what_each_asks():
 def test_thinning_keeps_the_ends():
     assert SCALES["smoke"].thinned((1, 2, 3, 4)) == [1, 4]
     assert SCALES["laptop"].thinned((0.1, 0.3, 0.5, 0.7, 0.9)) == [0.1, 0.5, 0.9]
-    assert SCALES["laptop"].of_members((4, 6, 8, 10)) == [2, 3, 4, 5]
+    assert SCALES["laptop"].sizes((4, 6, 8, 10)) == [2, 3, 4, 5]
+    assert SCALES["laptop"].quorums((1, 2, 4, 6, 8, 10)) == [1, 2, 3, 4, 5]
+    assert SCALES["paper"].quorums((1, 2, 4, 6, 8)) == [1, 2, 4, 6, 8]
