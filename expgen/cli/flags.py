@@ -40,8 +40,12 @@ def place(text: str) -> Place:
     if not is_url(text):
         return Path(text)
     if text.startswith("memory:"):
-        raise InputError(f"{text} is lost with the process; accepted: a folder, or a URL as s3://BUCKET/RUN")
-    open_url(text)
+        accepted = "a folder, or a URL as s3://BUCKET/RUN"
+        raise argparse.ArgumentTypeError(f"{text} is lost with the process; accepted: {accepted}")
+    try:
+        open_url(text)
+    except InputError as error:  # argparse passes no other text on
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text.rstrip("/")
 
 

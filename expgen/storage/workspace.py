@@ -32,7 +32,7 @@ class Workspace:
 
     def _follow(self) -> None:
         """Push while the work goes on: it never waits for storage, and an outage costs it nothing but safety."""
-        pushed = time.monotonic()
+        pushed = float("-inf")
         while not self._ending.wait(LOOK_SECONDS):
             if self.mirror.has_new_weights() or time.monotonic() - pushed > ROWS_SECONDS:
                 try:

@@ -11,6 +11,7 @@ import pytest
 
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.sitting import read_sitting
+from tests.storage.s3_server import Faults, s3_server
 
 PATIENCE = 180.0  # seconds, on a machine that does other things too
 
@@ -58,6 +59,11 @@ class LocalCluster:
         self.cluster.remove_node(self.nodes[index], allow_graceful=False)
         self.nodes[index] = self.add()
 
+    def workers(self) -> list[int]:
+        """Processes that are at work on a task of ours."""
+        ours = set(self.processes())
+        return [pid for pid in _pids() if _command(pid).startswith("ray::_in_worker") and _parent(pid) in ours]
+
     def processes(self) -> list[int]:
         """Of the whole cluster, workers included: all that name its session."""
         return [pid for pid in _pids() if self.session in _command(pid) and pid != os.getpid()]
@@ -73,8 +79,23 @@ def _command(pid: int) -> str:
     return ""
 
 
+def _parent(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
 @pytest.fixture(scope="package")
-def cluster() -> Iterator[LocalCluster]:
+def s3() -> Iterator[Faults]:
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    with s3_server() as faults:
+        yield faults
+
+
+@pytest.fixture(scope="package")
+def cluster(s3: Faults) -> Iterator[LocalCluster]:
+    """Its nodes know the S3 server, which must be there before them."""
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "10")

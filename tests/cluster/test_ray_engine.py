@@ -15,8 +15,13 @@ from expgen.cluster.share import Share
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.mirror import Mirror
+from expgen.storage.place import Place, below, is_url
+from expgen.storage.store import Store
+from expgen.storage.view import fetch
 from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
+from tests.storage.s3_server import BUCKET
 
 pytestmark = pytest.mark.slow
 UPDATES = 200  # enough for a signal to find the run under way on a fast machine
@@ -41,25 +46,46 @@ def weights_in(out: Path) -> dict[str, bytes]:
     return found
 
 
-def test_a_reproduction_through_lost_workers_and_nodes(cluster: LocalCluster, tmp_path: Path) -> None:
-    assert tiny.main(str(tmp_path / "local")) == 0
-    runs, killed = tmp_path / "ray" / "runs", []
-    words = [sys.executable, "-m", "tests.cluster.tiny", tmp_path / "ray", cluster.address]
+@pytest.fixture(scope="module")
+def reproduced_here(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("reproduced") / "local"
+    assert tiny.main(str(out)) == 0
+    return out
+
+
+def at_work(cluster: LocalCluster, run: Place) -> int | None:
+    """A process that works on a run, or on another one while that has been begun."""
+    if not is_url(run):
+        return worker_of(Path(run))
+    newest = Mirror(Store(str(run)), Path("unused")).newest()
+    return next(iter(cluster.workers()), None) if newest is not None and newest.is_open else None
+
+
+@pytest.mark.parametrize("kind", ["folder", "storage that is slow and refuses now and then"])
+def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reproduced_here, tmp_path: Path) -> None:
+    out: Place = tmp_path / "ray" if kind == "folder" else f"s3://{BUCKET}/reproduction"
+    s3.delay, s3.refused, s3.refusals = 0.01, 0.05, 0
+    killed = []
+    words = [sys.executable, "-m", "tests.cluster.tiny", str(out), cluster.address]
     driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        killed.append(until(lambda: worker_of(runs / "minimaze-ppo"), "a worker"))
+        killed.append(until(lambda: at_work(cluster, below(out, "runs", "minimaze-ppo")), "a worker"))
         os.kill(killed[0], signal.SIGKILL)
-        killed.append(until(lambda: worker_of(runs / "minimaze-expgen"), "a worker on what adopts"))
+        adopting = below(out, "runs", "minimaze-expgen")
+        killed.append(until(lambda: at_work(cluster, adopting), "a worker on what adopts"))
         for index in range(2):
             cluster.kill_node(index)
-        out, err = driver.communicate(timeout=PATIENCE)
+        said, err = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
-    assert driver.returncode == 0, out + err
+        s3.delay = s3.refused = 0.0
+    assert driver.returncode == 0, said + err
     assert err.count("lost") >= 2
-    local, ray = (rows_in(tmp_path / kind / "scores.csv") for kind in ("local", "ray"))
+    if is_url(out):
+        assert s3.refusals > 0 and fetch(out, tmp_path / "ray")
+    local, ray = (rows_in(place / "scores.csv") for place in (reproduced_here, tmp_path / "ray"))
     assert local == ray and len(local) > 6
-    assert weights_in(tmp_path / "local") == weights_in(tmp_path / "ray")
+    assert weights_in(reproduced_here) == weights_in(tmp_path / "ray")
     assert not any(map(is_alive, killed)) and not list((tmp_path / "ray").rglob("*.part"))
 
 
