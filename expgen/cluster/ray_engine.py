@@ -61,7 +61,7 @@ class _Placement:
         self.ray, self.most, self.watcher = ray, most, watcher
         options = {"num_cpus": share.cpus, "num_gpus": share.gpus, "max_retries": 0}
         self.remote = ray.remote(**options)(_in_worker)
-        self.cores = share.cores
+        self.share = share
         self.ready: deque[Task] = deque()
         self.running: dict[Any, Task] = {}
         self.losses: dict[str, int] = {}
@@ -88,7 +88,7 @@ class _Placement:
     def _turn(self) -> Iterator[Ended]:
         while self.ready and len(self.running) < self.most and not self.is_stopping:
             task = self.ready.popleft()
-            self.running[self.remote.remote(task.call, self.cores, version())] = task
+            self.running[self.remote.remote(task.call, self.share, version())] = task
         done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
         if self.watcher.should_stop() and not self.is_stopping:
             self.is_stopping = True
@@ -133,11 +133,13 @@ class _Placement:
         return None
 
 
-def _in_worker(call: Any, cores: int, driver_version: str) -> Answer:
-    """What a worker runs: the task, within its share, stoppable."""
+def _in_worker(call: Any, share: Share, driver_version: str) -> Answer:
+    """What a worker runs: the task, within its share, stoppable. Ray lets it see the GPUs that it was given alone."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
-    with allotted(cores), StopSignals() as signals:
+    if not share.gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
+    with allotted(share.cores), StopSignals() as signals:
         return Answer(call(Watcher(should_stop=signals.arrived)), signals.arrived())
 
 

@@ -54,6 +54,15 @@ class LocalCluster:
     def add(self) -> Any:
         return self.cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
+    @contextlib.contextmanager
+    def more(self, **resources: float) -> Iterator[None]:
+        """One more node for a while, with these resources; GPUs need not exist to be declared."""
+        node = self.cluster.add_node(object_store_memory=80_000_000, **resources)
+        try:
+            yield
+        finally:
+            self.cluster.remove_node(node)
+
     def kill_node(self, index: int) -> None:
         """As a power cut would, then a new one in its place."""
         self.cluster.remove_node(self.nodes[index], allow_graceful=False)

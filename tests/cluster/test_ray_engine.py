@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,27 @@ def test_what_no_node_can_hold_is_refused(cluster, refused, tmp_path) -> None:
     assert "--cpus-per-job is 64; accepted" in refused("train", *place, "--cpus-per-job", "64")
     assert "--gpus-per-job is 1; accepted" in refused("train", *place, "--gpus-per-job", "1")
     assert not (tmp_path / "run").exists()
+
+
+def gpus_seen(together: Path, name: str, count: int, watcher: Watcher) -> str:
+    """The devices that this task may use, told once `count` tasks are at it."""
+    (together / name).touch()
+    until(lambda: len(list(together.iterdir())) >= count, "the other task")
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+@pytest.mark.parametrize(("gpus", "places"), [(0.5, 1), (1, 2)])
+def test_halves_share_a_gpu_and_wholes_do_not(gpus: float, places: int, cluster, tmp_path: Path) -> None:
+    tasks = [Task(name, partial(gpus_seen, tmp_path, name, 2)) for name in ("one", "other")]
+    with cluster.more(num_cpus=2, num_gpus=2):
+        engine = RayEngine(cluster.address, Share(cpus=1, gpus=gpus))
+        seen = [ended.result() for ended in engine.run(tasks, Watcher())]
+    assert all(devices in ("0", "1") for devices in seen)  # one each, which a task knows as cuda:0
+    assert len(set(seen)) == places
+
+
+def test_without_a_share_of_gpus_none_is_seen(cluster, tmp_path: Path) -> None:
+    with cluster.more(num_cpus=1, num_gpus=1):
+        engine = RayEngine(cluster.address, Share(cpus=1, gpus=0))
+        tasks = [Task(str(index), partial(gpus_seen, tmp_path, str(index), 3)) for index in range(3)]
+        assert {ended.result() for ended in engine.run(tasks, Watcher())} == {""}
