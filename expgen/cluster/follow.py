@@ -7,6 +7,7 @@ from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.store import StorageError
 from expgen.storage.view import View
 from expgen.training.metrics import MetricsFile
 
@@ -35,8 +36,10 @@ class Follower:
                     self.totals[task.name] = sum(plan.steps for plan in plans_in(folder, folder.read_config()[0]))
                     self.has_changed = True
                 latest = MetricsFile(folder.metrics_file).latest()
+            except StorageError:
+                break  # it would keep us waiting for the others too
             except (InputError, OSError):
-                continue  # half way between two states, or storage does not answer; the next look will tell
+                continue  # half way between two states; the next look will tell
             rows |= {f"{task.name}/{learner}": row for learner, row in latest.items()}
         if self.has_changed and self.totals:
             self.has_changed = False

@@ -9,7 +9,7 @@ from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
 
-REFRESH_SECONDS = 5.0  # between two looks at a URL
+REFRESH_SECONDS = 10.0  # between two looks at a URL
 
 
 class View:
