@@ -9,6 +9,7 @@ higher sitting; who finds a list of another's writes no more.
 import hashlib
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ from expgen.training.checkpoint import PART, write_whole
 
 FORMAT = "expgen-list-1"
 LISTS, FILES = "lists", "files"
+SITTING_DIGITS = 6
+LIST_NAME = re.compile(rf"{LISTS}/\d{{{SITTING_DIGITS}}}-\d{{9}}-\w+\.json")
 WEIGHTS, EVENTS = "checkpoints", "tensorboard"
 BUSY_SECONDS = 600.0  # without a push, a writer may be dead
 READS = 5  # of a snapshot that is replaced while it is read
@@ -50,7 +53,7 @@ class Listing(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{LISTS}/{self.sitting:06d}-{self.push:09d}-{self.writer}.json"
+        return f"{LISTS}/{self.sitting:0{SITTING_DIGITS}d}-{self.push:09d}-{self.writer}.json"
 
 
 class Mirror:
@@ -65,13 +68,14 @@ class Mirror:
 
     def newest(self) -> Listing | None:
         """The newest list that is whole; None where there is none."""
-        for name in self._lists():
+        names = self._lists()
+        for _ in range(READS):
             try:
-                return _parse(self.store.read(name), self.store.url)
-            except (FileNotFoundError, ValueError) as error:  # deleted meanwhile, or cut short when its writer died
-                if isinstance(error, InputError):
-                    raise
-        return None
+                wholes = (whole for name in names if (whole := _parse(self.store.read(name), self.store.url)))
+                return next(wholes, None)
+            except FileNotFoundError:  # a newer one has replaced it
+                names = self._lists()
+        raise InputError(f"{self.store.url} changes faster than it can be read; accepted: one writer")
 
     def pull(self, is_sketch: bool = False) -> Listing | None:
         """Make the folder what the newest list says; the list, or None where there is none.
@@ -107,9 +111,10 @@ class Mirror:
 
     def claim(self) -> None:
         """Take the place over: from now on another's pushes end."""
-        newest = self.newest()
-        sitting, files = (newest.sitting + 1, newest.files) if newest else (1, {})
-        self._publish(Listing(sitting, 0, self.writer, True, time.time(), files))
+        sittings = [int(name.removeprefix(f"{LISTS}/")[:SITTING_DIGITS]) for name in self._lists()]  # torn ones too
+        newest = self.newest()  # looked for later: who claims meanwhile has the same number, and one of us finds out
+        files = newest.files if newest else {}
+        self._publish(Listing(max(sittings, default=0) + 1, 0, self.writer, True, time.time(), files))
 
     def push(self, is_open: bool = True) -> None:
         """The folder as it is now; TakenOver where another has claimed the place."""
@@ -153,7 +158,7 @@ class Mirror:
 
     def _lists(self) -> list[str]:
         """Newest first."""
-        return sorted(self.store.names(LISTS), reverse=True)
+        return sorted((name for name in self.store.names(LISTS) if LIST_NAME.fullmatch(name)), reverse=True)
 
     def _check_ours(self) -> None:
         if self.last is None or self._lists()[:1] != [self.last.name]:
@@ -218,11 +223,14 @@ def _text(listing: Listing) -> bytes:
     return json.dumps({"format": FORMAT, "sha256": _digest(body), "body": body}).encode()
 
 
-def _parse(content: bytes, url: str) -> Listing:
-    """ValueError where it is not whole, InputError where it is whole but not ours."""
-    outer = json.loads(content)
+def _parse(content: bytes, url: str) -> Listing | None:
+    """None where it is not whole, since its writer died; InputError where it is whole but not ours."""
+    try:
+        outer = json.loads(content)
+    except ValueError:
+        return None
     if not isinstance(outer, dict) or _digest(str(outer.get("body"))) != outer.get("sha256"):
-        raise ValueError("not whole")
+        return None
     try:
         if outer["format"] != FORMAT:
             raise ValueError(outer["format"])

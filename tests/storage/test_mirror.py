@@ -1,6 +1,7 @@
 """Snapshots at a URL: whole or not at all, wherever who writes or reads them dies; one writer."""
 
 import json
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,35 @@ def test_who_dies_anywhere_in_a_push_leaves_the_snapshot_before_or_the_one_after
     assert {(True, False), (True, True), (False, True)} == set(seen)
 
 
+def test_who_dies_while_it_claims_stands_in_nobody_s_way(tmp_path: Path) -> None:
+    first = mirror_at(tmp_path / "url", tmp_path / "first")
+    first.claim()
+    expected = fill(first.folder, "1")
+    first.push()
+    for name in "abcdefgh":
+        mortal = mirror_at(tmp_path / "url", tmp_path / name)
+        mortal.store.files = Mortal(0)
+        with pytest.raises(Death):
+            mortal.claim()
+        heir = mirror_at(tmp_path / "url", tmp_path / f"heir {name}")
+        heir.claim()
+        heir.pull()
+        heir.push()
+        assert contents(heir.folder) == expected
+
+
+def test_a_list_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+    writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
+    writer.claim()
+    expected = fill(writer.folder, "1")
+    lists = reader._lists()
+    writer.push()
+    looks = iter([lists, reader._lists()])
+    reader._lists = lambda: next(looks)  # type: ignore[method-assign] # the first one is of before the push
+    reader.pull()
+    assert contents(reader.folder) == expected
+
+
 def test_who_comes_later_takes_over(tmp_path: Path) -> None:
     early, late = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("early", "late"))
     early.claim()
@@ -134,10 +164,9 @@ def test_of_two_that_claim_at_once_one_is_left(tmp_path: Path) -> None:
     one, other = sorted(
         (mirror_at(tmp_path / "url", tmp_path / name) for name in ("a", "b")), key=lambda mirror: mirror.writer
     )
-    newest = one.newest()
-    assert newest is None
     other.claim()
-    one.newest = lambda: newest  # type: ignore[method-assign] # it had looked before the other one wrote
+    looks = chain([list], repeat(one._lists))  # the first is of before the other one wrote
+    one._lists = lambda: next(looks)()  # type: ignore[method-assign]
     with pytest.raises(TakenOver):
         one.claim()
     other.push(is_open=False)
