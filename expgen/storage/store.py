@@ -93,14 +93,16 @@ class Store:
     def _insist(self, what: str, operation: Callable[[], Answer]) -> Answer:
         """The answer of `operation`, tried until patience ends."""
         end, wait = time.monotonic() + self.patience, FIRST_WAIT
+        reason: Exception | None = None  # that the storage gave
         while True:
             try:
                 return _bounded(operation, max(0.0, end - time.monotonic()))
             except FileNotFoundError:
                 raise
             except Exception as error:  # every storage has errors of its own
+                reason = reason if reason and isinstance(error, TimeoutError) else error
                 if _is_final(error) or time.monotonic() + wait > end:
-                    raise self._refusal(what, error) from None
+                    raise self._refusal(what, reason) from None
             time.sleep(wait * random.uniform(0.5, 1.0))  # so that a cluster's jobs do not all ask at once
             wait = min(2 * wait, LONGEST_WAIT)
 
