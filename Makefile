@@ -27,7 +27,7 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not gpu"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
 # Break a Ray cluster of this machine in every way we know; results/chaos.json says what came of it
 chaos: setup

@@ -8,19 +8,26 @@ from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
-from expgen.cli.flags import Parser, add_config_flags, whole_number
+from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cluster.task import Task, Watcher
 from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, append_scores
 from expgen.experiments.pretrained import find_run
 from expgen.experiments.request import EvaluationRequest, score_run, single_requests
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.mirror import Mirror
+from expgen.storage.place import Place, below, is_url, whole
+from expgen.storage.scratch import scratch_folder
+from expgen.storage.store import Store
+from expgen.storage.view import local_copy
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
     parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
-    parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
+    parser.add_argument(
+        "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
+    )
     parser.add_argument("--split", choices=("train", "test"), default="test", help="which of the run's level sets")
     parser.add_argument(
         "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
@@ -32,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
     parser.add_argument(
-        "--scores", type=Path, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
+        "--scores", type=folder, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
@@ -40,21 +47,33 @@ def main(argv: Sequence[str]) -> int:
     arguments = vars(parser.parse_args(argv))
     engine = pop_engine(arguments)
     found, scores = find_run(arguments.pop("run")), arguments.pop("scores")
-    if not found.is_bundled:
-        scores = scores or found.folder.scores_file
+    if not found.is_bundled and scores is None:
+        scores = below(found.place, found.folder.scores_file.name)
+        if is_url(found.place):
+            Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
     arguments["learner"] = arguments["learner"] or found.learner
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
-    folder = RunFolder(found.folder.path.resolve())
-    tasks = [Task(one.learner or "agent", partial(_play, folder, one)) for one in single_requests(folder, request)]
+    requests = single_requests(found.folder, request)
+    tasks = [Task(one.learner or "agent", partial(_play, whole(found.place), one)) for one in requests]
     for ended in engine.run(tasks, Watcher()):
         for played in ended.result():
             print(*played.lines, sep="\n", flush=True)
             if scores is not None:
-                append_scores(scores, [played.score])
+                _append(scores, played.score)
     return 0
+
+
+def _append(scores: Place, row: Score) -> None:
+    if not is_url(scores):
+        append_scores(Path(scores), [row])
+        return
+    url, _, name = str(scores).rpartition("/")
+    mirror = Mirror(Store(url), scratch_folder())
+    mirror.refuse_if_busy()
+    mirror.amend(name, lambda file: append_scores(file, [row]))
 
 
 class Played(NamedTuple):
@@ -64,10 +83,10 @@ class Played(NamedTuple):
     lines: list[str]
 
 
-def _play(folder: RunFolder, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
+def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played = []
-    for scored in score_run(folder, request):
+    for scored in score_run(RunFolder(local_copy(run)), request):
         lines = [_describe(scored.score)]
         if isinstance(scored.agent, ConsensusAgent):
             lines.append(_explain(scored.agent))

@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError
 from expgen.settings import flag_of
+from expgen.storage.place import Place, is_url, open_url
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,12 +33,27 @@ def whole_number(text: str) -> int:
 
 def folder(text: str) -> Path:
     """A path; a URL would silently become a folder `s3:` here."""
-    if "://" in text:
+    if is_url(text):
         raise ValueError(text)
     return Path(text)
 
 
+def place(text: str) -> Place:
+    """A folder, or a URL that other processes can open too."""
+    if not is_url(text):
+        return Path(text)
+    if text.startswith("memory:"):
+        accepted = "a folder, or a URL as s3://BUCKET/RUN"
+        raise argparse.ArgumentTypeError(f"{text} is lost with the process; accepted: {accepted}")
+    try:
+        open_url(text)
+    except InputError as error:  # argparse passes no other text on
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text.rstrip("/")
+
+
 whole_number.__name__ = "whole number"  # argparse names it in its errors
+folder.__name__ = "file or folder of this machine"
 
 
 def add_config_flags(

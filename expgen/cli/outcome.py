@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import Score, read_scores
+from expgen.evaluation.scores import Score, rows_so_far
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.metrics import MetricsFile
 
@@ -10,7 +10,7 @@ from expgen.training.metrics import MetricsFile
 def outcome(folder: RunFolder) -> Iterator[str]:
     """Lines to print; none where nothing was scored."""
     last: dict[str, dict[str, Score]] = {}
-    for row in read_scores(folder.scores_file) if folder.scores_file.exists() else ():
+    for row in rows_so_far(folder.scores_file):
         last.setdefault(row.agent, {})[row.split] = row
     if last:
         yield _line("agent", "return on training levels", "solved", "on unseen levels", "solved")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.cli.flags import Parser, add_config_flags, whole_number
+from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.errors import InputError
 from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
 from expgen.experiments.pretrained import find_run
@@ -17,12 +17,14 @@ from expgen.playback.write import check_out, write_recording
 def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
     parser = Parser("play", description="Watch an agent play one level.")
-    parser.add_argument("run", metavar="RUN_OR_AGENT", help="a run folder, or an agent of expgen agents")
+    parser.add_argument(
+        "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
+    )
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
     parser.add_argument("--split", choices=("train", "test"), help="a training level or an unseen one (default test)")
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder,
         metavar="FILE",
         help="the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)",
     )

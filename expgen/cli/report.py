@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from expgen.cli.flags import Parser, whole_number
+from expgen.cli.flags import Parser, folder, whole_number
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.evaluation.scores import Score
@@ -14,10 +14,10 @@ def main(argv: Sequence[str]) -> int:
     """Parse, read, write, say where."""
     parser = Parser("report", description="Score files as one page.")
     parser.add_argument(
-        "scores", metavar="SCORES", nargs="+", type=Path, help="a score file, a run folder (with its curves), or a "
+        "scores", metavar="SCORES", nargs="+", type=folder, help="a score file, a run folder (with its curves), or a "
         "folder that holds some",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where report.html and its parts go")
+    parser.add_argument("--out", type=folder, required=True, metavar="DIR", help="where report.html and its parts go")
     parser.add_argument("--title", default="Scores", help="the page's heading")
     parser.add_argument(
         "--constants", choices=get_args(ConstantSet), default="easy",

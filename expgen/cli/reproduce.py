@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.cli.engine import add_engine_flags, pop_engine
-from expgen.cli.flags import Parser, folder
+from expgen.cli.flags import Parser, place
 from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS, exhibit
+from expgen.storage.place import Place, is_url
 
 ALL = "all"
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--scale", choices=tuple(SCALES), default="laptop", help="how much of it (default laptop)")
     parser.add_argument(
-        "--out", type=folder, metavar="DIR", help="runs, scores and report (default reproduction/SCALE)"
+        "--out", type=place, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
     )
     parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
@@ -76,7 +77,7 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
 
 
 def _run(
-    names: Sequence[str], scale_name: str, engine: Engine, out: Path | None, games: Sequence[str] | None, device: str
+    names: Sequence[str], scale_name: str, engine: Engine, out: Place | None, games: Sequence[str] | None, device: str
 ) -> int:
     from expgen.cli.train import Watch
     from expgen.cluster.stop import StopSignals
@@ -112,7 +113,7 @@ def _run(
         print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
         return 128 + signals.number
     if page is not None:
-        print(f"done: {page}")
+        print(f"done: {out}  (expgen fetch {out} DIR brings {page.name} here)" if is_url(out) else f"done: {page}")
     if complaints:
         print(f"expgen: {len(complaints)} of the parts could not be had: {complaints[0]}", file=sys.stderr)
         return 1

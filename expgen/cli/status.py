@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from expgen.cli.flags import Parser
+from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
 from expgen.experiments.status import RunStatus, run_status, runs_below
 from expgen.reproduce.ledger import JobLedger
+from expgen.storage.place import Place
+from expgen.storage.view import View
 
 BROKEN = ("dead", "failed", "diverged", "silent")
 
@@ -20,7 +21,9 @@ def main(argv: Sequence[str]) -> int:
         epilog="dead: its process is gone; silent: no news from another machine for ten minutes. The same command that"
         " began a run goes on with it.",
     )
-    parser.add_argument("runs", metavar="RUNS", nargs="+", type=Path, help="run folders, or the --out of reproduce")
+    parser.add_argument(
+        "runs", metavar="RUNS", nargs="+", type=place, help="run folders or URLs, or the --out of reproduce"
+    )
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
     print(_line("run", "state", "steps", "left", ""))
@@ -34,10 +37,10 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(states[state] for state in BROKEN) else 0
 
 
-def _rows(path: Path) -> list[tuple[str, str, str, str, str]]:
-    """Runs below `path`, and jobs of a reproduction that have no run yet."""
-    found = {status.path.name: status for status in map(run_status, runs_below(path))}
-    jobs = JobLedger(path).read()
+def _rows(where: Place) -> list[tuple[str, str, str, str, str]]:
+    """Runs below `where`, and jobs of a reproduction that have no run yet."""
+    found = {status.path.name: status for status in map(run_status, runs_below(where))}
+    jobs = JobLedger(View(where).refresh()).read()
     rows = []
     for name in {**jobs, **found}:
         job, status = jobs.get(name), found.get(name)

@@ -10,7 +10,7 @@ from typing import Any
 from expgen.algorithms.algorithm import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
-from expgen.cli.flags import Parser, add_config_flags, folder, parse_options
+from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
 from expgen.cli.progress import Progress
 from expgen.cluster.stop import StopSignals
@@ -19,6 +19,8 @@ from expgen.experiments.config import EXPLORER, default_config, parts_of
 from expgen.experiments.presets import PRESETS
 from expgen.experiments.run import RunResult, open_run, train
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.place import Place, is_url, whole
+from expgen.storage.view import View
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,26 +31,28 @@ def main(argv: Sequence[str]) -> int:
         arguments["options"] = options
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
-        RunFolder(arguments["run"]).read_config()  # nothing says what to start where there is no run
+        _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
     engine, device = pop_engine(arguments), arguments.pop("device")
     opened, _ = open_run(**arguments)
-    arguments |= {"resume": True, "run": opened.path.resolve()}  # a task may be begun again
-    arguments["adopt"] = [Path(run).resolve() for run in arguments["adopt"]]
-    task = Task(opened.path.name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
+    where = arguments["run"] if is_url(arguments["run"]) else opened.path
+    arguments |= {"resume": True, "run": whole(where)}  # a task may be begun again
+    arguments["adopt"] = [whole(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
+    name = str(where).rpartition("/")[2]
+    task = Task(name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
     with StopSignals() as signals:
         watch = Watch()
         try:
             ended = list(engine.run([task], Watcher(watch.start, watch.row, signals.arrived)))
         finally:
             watch.close()
-    return _conclude(opened.path, ended[0].result() if ended else None, signals.number)
+    return _conclude(where, ended[0].result() if ended else None, signals.number)
 
 
 def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
     return train(**arguments, on_start=watcher.on_start, on_row=watcher.on_row, should_stop=watcher.should_stop)
 
 
-def _conclude(where: Path, result: RunResult | None, signal_number: int | None) -> int:
+def _conclude(where: Place, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
@@ -57,20 +61,25 @@ def _conclude(where: Path, result: RunResult | None, signal_number: int | None) 
         print(f"expgen: stopped; go on with: expgen train --resume --run {where}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
-    for line in outcome(result.folder):
+    for line in outcome(_looked_at(where)):
         print(line)
     return 0
+
+
+def _looked_at(where: Place) -> RunFolder:
+    """For its config and rows."""
+    return RunFolder(View(where).refresh())
 
 
 def _algo_of(argv: Sequence[str]) -> str:
     """Which algorithm's settings the flags are: named, or that of the run to resume."""
     first = Parser("train", add_help=False)
     first.add_argument("--algo")
-    first.add_argument("--run")
+    first.add_argument("--run", type=place)
     first.add_argument("--resume", action="store_true")
     known, _ = first.parse_known_args(argv)
-    if known.algo is None and known.resume and known.run and RunFolder(known.run).exists():
-        return RunFolder(known.run).read_config()[0].algo
+    if known.algo is None and known.resume and known.run and (folder := _looked_at(known.run)).exists():
+        return folder.read_config()[0].algo
     recipe_of(known.algo or "ppo")
     return known.algo or "ppo"
 
@@ -88,7 +97,7 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=folder, metavar="DIR", help="run folder (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
     parser.add_argument(
         "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from expgen.cli.flags import Parser, whole_number
+from expgen.cli.flags import Parser, folder, whole_number
 from expgen.experiments.presets import QUORUM, paper_quorum
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tune import TuneRequest, best, left_out, tune
@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
         "that did not train on it. Needs a population trained with --member-levels bootstrap.",
         epilog="Writes RUN/tune.csv; from then on the run's agent plays with what was picked, unless a flag says else.",
     )
-    parser.add_argument("run", metavar="RUN", help="a run folder")
+    parser.add_argument("run", metavar="RUN", type=folder, help="a run folder")
     request = TuneRequest()
     alphas = ",".join(str(alpha) for alpha in request.alphas)
     parser.add_argument("--quorums", type=_list_of(int), default=(), metavar="A,B", help="to try (default every one)")
@@ -33,18 +33,18 @@ def main(argv: Sequence[str]) -> int:
         parser.add_argument(f"--{name}", type=whole_number, default=default, help=f"{text} (default {default})")
     parser.add_argument("--device", default=request.device, help="auto, cpu, cuda or cuda:N (default cpu)")
     arguments = vars(parser.parse_args(argv))
-    folder = RunFolder(arguments.pop("run"))
+    run = RunFolder(arguments.pop("run"))
     request = TuneRequest(**arguments)
-    config, _ = folder.read_config()
-    seen, levels = left_out(folder, config)
+    config, _ = run.read_config()
+    seen, levels = left_out(run, config)
     print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
     trials = []
-    for trial in tune(folder, request):
+    for trial in tune(run, request):
         trials.append(trial)
         print(_describe(trial, len(seen)), flush=True)
     picked = best(trials)
-    write_tuned(folder, len(seen), trials, picked)
+    write_tuned(run, len(seen), trials, picked)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
     print(_paper_s(config.game, config.env, len(seen)))
     return 0

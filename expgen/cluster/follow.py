@@ -1,12 +1,17 @@
 """Follower: progress of runs elsewhere, read from their folders."""
 
+import contextlib
 from collections.abc import Iterable
 
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.store import StorageError
+from expgen.storage.view import View
 from expgen.training.metrics import MetricsFile
+
+VIEW_PATIENCE = 10.0  # seconds that the driver waits for storage, to look at a run
 
 
 class Follower:
@@ -16,20 +21,23 @@ class Follower:
         self.watcher = watcher
         self.totals: dict[str, int] = {}  # steps asked for, by task
         self.done: dict[str, int] = {}  # steps done, by task and learner
+        self.views: dict[str, View] = {}  # by task
         self.has_changed = False  # which runs there are, since the watcher was told
 
     def poll(self, tasks: Iterable[Task]) -> None:
         """Look at the run folders of `tasks` once."""
         rows: dict[str, dict[str, float]] = {}
         for task in tasks:
-            if task.run is None or not RunFolder(task.run).metrics_file.exists():
-                continue
             try:
+                folder = self._folder(task)
+                if folder is None or not folder.metrics_file.exists():
+                    continue
                 if task.name not in self.totals:
-                    folder = RunFolder(task.run)
                     self.totals[task.name] = sum(plan.steps for plan in plans_in(folder, folder.read_config()[0]))
                     self.has_changed = True
-                latest = MetricsFile(RunFolder(task.run).metrics_file).latest()
+                latest = MetricsFile(folder.metrics_file).latest()
+            except StorageError:
+                break  # it would keep us waiting for the others too
             except (InputError, OSError):
                 continue  # half way between two states; the next look will tell
             rows |= {f"{task.name}/{learner}": row for learner, row in latest.items()}
@@ -43,8 +51,23 @@ class Follower:
                 self.done[name] = int(row["env_steps"])
                 self.watcher.on_row(name, row)
 
+    def stored(self, task: Task) -> tuple[str, ...]:
+        """The checkpoints of a task's run, by which one sees that it gets on."""
+        with contextlib.suppress(InputError):
+            if folder := self._folder(task):
+                return tuple(sorted(path.name for path in folder.path.glob("checkpoints/*/*.safetensors")))
+        return ()
+
+    def _folder(self, task: Task) -> RunFolder | None:
+        if task.run is None:
+            return None
+        if task.name not in self.views:
+            self.views[task.name] = View(task.run, patience=VIEW_PATIENCE)
+        return RunFolder(self.views[task.name].refresh())
+
     def forget(self, task: Task) -> None:
         """`task` has ended: it counts no longer."""
         self.has_changed = True
         self.totals.pop(task.name, None)
+        self.views.pop(task.name, None)
         self.done = {name: steps for name, steps in self.done.items() if not name.startswith(f"{task.name}/")}

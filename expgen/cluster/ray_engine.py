@@ -1,6 +1,6 @@
 """RayEngine: tasks on a Ray cluster. Ray places them; what a lost machine was doing is begun again from its checkpoint.
 
-Nothing that matters passes through Ray: runs and scores lie in folders that every node sees, so a killed worker, node
+Nothing that matters passes through Ray: runs and scores lie where every node sees them, so a killed worker, node
 or driver costs the work since the last checkpoint and no more. A stop reaches the workers as the interrupt that Ctrl-C
 is on one machine.
 """
@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.cluster.follow import Follower
@@ -62,7 +61,7 @@ class _Placement:
         self.ray, self.most, self.watcher = ray, most, watcher
         options = {"num_cpus": share.cpus, "num_gpus": share.gpus, "max_retries": 0}
         self.remote = ray.remote(**options)(_in_worker)
-        self.cores = share.cores
+        self.share = share
         self.ready: deque[Task] = deque()
         self.running: dict[Any, Task] = {}
         self.losses: dict[str, int] = {}
@@ -89,7 +88,7 @@ class _Placement:
     def _turn(self) -> Iterator[Ended]:
         while self.ready and len(self.running) < self.most and not self.is_stopping:
             task = self.ready.popleft()
-            self.running[self.remote.remote(task.call, self.cores, version())] = task
+            self.running[self.remote.remote(task.call, self.share, version())] = task
         done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
         if self.watcher.should_stop() and not self.is_stopping:
             self.is_stopping = True
@@ -122,7 +121,7 @@ class _Placement:
         return Ended(task, answer.value)
 
     def _lost(self, task: Task, why: str) -> Ended | None:
-        stored = _stored(task.run)
+        stored = self.follower.stored(task)
         is_stuck = self.stored.get(task.name) == stored
         self.stored[task.name] = stored
         self.losses[task.name] = self.losses.get(task.name, 0) + 1 if is_stuck else 1
@@ -134,17 +133,14 @@ class _Placement:
         return None
 
 
-def _in_worker(call: Any, cores: int, driver_version: str) -> Answer:
-    """What a worker runs: the task, within its share, stoppable."""
+def _in_worker(call: Any, share: Share, driver_version: str) -> Answer:
+    """What a worker runs: the task, within its share, stoppable. Ray lets it see the GPUs that it was given alone."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
-    with allotted(cores), StopSignals() as signals:
+    if not share.gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
+    with allotted(share.cores), StopSignals() as signals:
         return Answer(call(Watcher(should_stop=signals.arrived)), signals.arrived())
-
-
-def _stored(run: Path | None) -> tuple[str, ...]:
-    """The checkpoints of a run, by which one sees that it gets on."""
-    return tuple(sorted(path.name for path in (run / "checkpoints").glob("*/*.safetensors"))) if run else ()
 
 
 def _slots(node: dict[str, float], share: Share) -> int:

@@ -37,22 +37,36 @@ def batch_script(allocation: Allocation, command: Sequence[str]) -> str:
 #SBATCH --open-mode=append
 #SBATCH --no-kill
 
-# expgen, of one version, must be on every node's PATH, and --out or --run on storage that all of them see.
+# expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
 set -uo pipefail
 export OMP_NUM_THREADS=1
+if [ -s ~/.ray/auth_token ]; then
+  export RAY_AUTH_MODE=token  # ray start finds it unasked, ray status does not
+fi
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{{print $1}}')
-port=$((10000 + SLURM_JOB_ID % 20000))
+port=$((20000 + SLURM_JOB_ID % 10000))  # workers use those below
+
+nodes_up() {{
+  ray status --address "$address:$port" 2>/dev/null | grep -c ' node_'
+}}
+await() {{  # so many nodes, or those that come in a few minutes
+  for _ in $(seq 60); do
+    [ "$(nodes_up)" -ge "$1" ] && break
+    sleep 3
+  done
+}}
 
 srun --nodes=1 --ntasks=1 --overlap --nodelist="$head" \\
   ray start --head --node-ip-address="$address" --port="$port" --include-dashboard=false \\
   {resources} --block &
-sleep 20
+await 1
 if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
   srun --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) --overlap --exclude="$head" \\
     ray start --address="$address:$port" {resources} --block &
-  sleep 20
+  await "$SLURM_JOB_NUM_NODES"
 fi
+echo "$(nodes_up) of $SLURM_JOB_NUM_NODES nodes are up"
 
 expgen {words} --address "$address:$port" &
 command=$!

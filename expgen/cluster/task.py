@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from expgen.storage.place import Place
 from expgen.training.learner import Report
 
 
@@ -24,7 +24,7 @@ class Task:
     name: str
     call: Callable[[Watcher], Any]  # picklable, and so is its answer
     after: tuple[str, ...] = ()  # tasks that end before this one begins
-    run: Path | None = None  # the run folder that tells how far it is
+    run: Place | None = None  # where one can see how far it is
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,11 @@ def _check_header(path: Path) -> None:
             raise InputError(f"{path} is no score file; accepted: a new file, or a csv file with columns {header}")
 
 
+def rows_so_far(path: Path) -> Sequence[Score]:
+    """Of a file that may not be there yet, or empty since who would have begun it was killed."""
+    return read_scores(path) if path.exists() and path.stat().st_size else ()
+
+
 def read_scores(path: Path) -> Sequence[Score]:
     """The rows of a score file; an InputError names the line that is none."""
     types = get_type_hints(Score)

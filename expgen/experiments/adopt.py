@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from expgen.envs.levels import LevelSet
@@ -12,6 +11,7 @@ from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import LearnerPlan, plans_of
 from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.place import Place, below, whole
 from expgen.training.checkpoint import keep_checkpoint, write_whole
 
 
@@ -44,7 +44,7 @@ def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
         raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
 
 
-def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) -> None:
+def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None:
     """Copy the newest checkpoint of every learner in `runs` to a free place of the same kind in `folder`.
 
     What was adopted before is not adopted again, so the same command may be repeated. A copy that has fewer steps than
@@ -52,7 +52,8 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
     """
     adopted = read_adopted(folder)
     for run in runs:
-        other = find_run(run).folder
+        found = find_run(run)
+        other = found.folder
         their_config, _ = other.read_config()
         if (their_config.env, dict(their_config.options)) != (config.env, dict(config.options)):
             accepted = f"runs on {config.env} with these options"
@@ -62,7 +63,7 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Path | str]) ->
             raise InputError(f"--adopt {run} has trained on levels {their_config.levels}; accepted: {accepted}")
         plans = {plan.name: plan for plan in plans_in(other, their_config)}
         for name in other.learners():
-            source = str((other.path / "checkpoints" / name).resolve())
+            source = str(below(whole(found.place), "checkpoints", name))
             if source in (known.source for known in adopted.values()):
                 continue
             place = _free_place(folder, config, plans[name], f"--adopt {run} {name}")

@@ -13,6 +13,8 @@ import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.place import Place, whole
+from expgen.storage.view import local_copy
 
 PRETRAINED = Path(expgen.__file__).parent / "pretrained"
 CARD = "card.json"
@@ -39,7 +41,8 @@ class BundledAgent:
 class FoundRun(NamedTuple):
     """What the name of a run or an agent means."""
 
-    folder: RunFolder
+    place: Place
+    folder: RunFolder  # there, or what was fetched from there
     learner: str | None
     is_bundled: bool
 
@@ -54,13 +57,13 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     return agents
 
 
-def find_run(name: Path | str, where: Path = PRETRAINED) -> FoundRun:
-    """A run folder, or else the bundled agent of that name."""
-    folder = RunFolder(name)
+def find_run(name: Place, where: Path = PRETRAINED) -> FoundRun:
+    """A run folder, a run at a URL, or else the bundled agent of that name."""
+    folder = RunFolder(local_copy(name))
     if folder.exists():
-        return FoundRun(folder, None, is_bundled=False)
+        return FoundRun(whole(name), folder, None, is_bundled=False)
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
-        return FoundRun(agent.folder, agent.learner, is_bundled=True)
+        return FoundRun(agent.folder.path, agent.folder, agent.learner, is_bundled=True)
     missing = f"{name} is no run folder: {folder.config_file.name}: No such file or directory"
     raise InputError(f"{missing}; accepted: a run folder, or {', '.join(agents) or 'an agent of expgen agents'}")

@@ -21,6 +21,9 @@ from expgen.experiments.scoring import Scorer
 from expgen.experiments.sitting import State, sitting
 from expgen.networks.actor_critic import Policy
 from expgen.settings import flag_of
+from expgen.storage.place import Place, is_url
+from expgen.storage.view import View
+from expgen.storage.workspace import speaking_of, workspace
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner, Report, Scores
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
@@ -67,36 +70,48 @@ def train(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Path | str | None = None,
+    run: Place | None = None,
     device: str = "auto",
     resume: bool = False,
-    adopt: Sequence[Path | str] = (),
+    adopt: Sequence[Place] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> RunResult:
-    """Train `algo` (default ppo) on `env` (default minimaze) in the folder `run`.
+    """Train `algo` (default ppo) on `env` (default minimaze) in the folder `run`, or at that URL.
 
     `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
     folder goes on: it is read from there, and only what RESUMABLE names may be raised. `adopt` names run folders whose
     trained policies join this one.
     """
-    folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
-    adopt_from(folder, config, adopt)
-    return _run(folder, config, device, on_start, on_row, should_stop)
+    with contextlib.ExitStack() as cleanup:
+        if is_url(run):
+            open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
+            space = cleanup.enter_context(workspace(str(run)))
+            run, should_stop = space.path, space.stop_when_lost(should_stop)
+        folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
+        adopt_from(folder, config, adopt)
+        return _run(folder, config, device, on_start, on_row, should_stop)
 
 
 def open_run(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Path | str | None = None,
+    run: Place | None = None,
     resume: bool = False,
-    adopt: Sequence[Path | str] = (),
+    adopt: Sequence[Place] = (),
     **settings: Any,
 ) -> tuple[RunFolder, TrainConfig]:
-    """Where a run will be and what it will do, with nothing written yet; the arguments are those of `train`."""
+    """Where a run will be and what it will do, with nothing written yet; the arguments are those of `train`.
+
+    Of a run at a URL the folder tells how far it is, and no more.
+    """
+    if is_url(run):
+        sketch = View(run).refresh()  # type: ignore[arg-type]
+        with speaking_of(str(run), sketch):
+            return open_run(env, algo, preset, sketch, resume, adopt, **settings)
     if resume and run and RunFolder(run).exists():
         return RunFolder(run), _resumed_config(RunFolder(run), env, algo, settings)
     config = make_config(env or "minimaze", algo or "ppo", preset, **settings)

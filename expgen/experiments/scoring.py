@@ -10,7 +10,7 @@ from expgen.envs.vec_env import VecEnv
 from expgen.evaluation.evaluate import Evaluation, play_episodes, result_of, summarize
 from expgen.evaluation.exploration import Exploration, explore_episodes
 from expgen.evaluation.oracle import Oracle, make_oracle
-from expgen.evaluation.scores import Score, Split, append_scores, read_scores
+from expgen.evaluation.scores import Score, Split, append_scores, rows_so_far
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import LoadedAgent, load_run
 from expgen.experiments.plan import LearnerPlan
@@ -132,8 +132,7 @@ class Scorer:
         append_scores(self.folder.scores_file, new)
 
     def _rows(self) -> Sequence[Score]:
-        path = self.folder.scores_file
-        return read_scores(path) if path.exists() else ()
+        return rows_so_far(self.folder.scores_file)
 
 
 def score_row(config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet) -> Score:

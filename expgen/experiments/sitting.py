@@ -15,13 +15,10 @@ from typing import Any, Literal
 
 from expgen.errors import InputError
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.mirror import TakenOver
 from expgen.training.checkpoint import sweep_parts, write_whole
 
 State = Literal["running", "done", "stopped", "diverged", "failed"]
-
-
-class TakenOver(RuntimeError):
-    """Another process has begun to work on the run."""
 
 
 class Sitting:

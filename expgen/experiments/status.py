@@ -12,6 +12,8 @@ from expgen.errors import InputError
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.sitting import read_sitting
+from expgen.storage.place import Place, below, is_url
+from expgen.storage.view import View, places_below
 from expgen.training.metrics import MetricsFile
 
 SILENT_SECONDS = 600.0  # without a row of metrics, a run on another machine may be dead
@@ -75,8 +77,12 @@ def _is_process(pid: object) -> bool:
     return isinstance(pid, int) and pid > 0 and os.path.exists(f"/proc/{pid}")
 
 
-def runs_below(path: Path) -> Iterator[Path]:
-    """`path` itself where it is a run folder, else the run folders in it and in its `runs`."""
+def runs_below(place: Place) -> Iterator[Path]:
+    """`place` itself where it is a run folder, else the run folders in it and in its `runs`; of a URL, what tells."""
+    if is_url(place):
+        yield from _runs_at(str(place))
+        return
+    path = Path(place)
     if _is_run(path):
         yield path
         return
@@ -84,6 +90,18 @@ def runs_below(path: Path) -> Iterator[Path]:
         raise InputError(f"RUNS is {str(path)!r}; accepted: run folders, or folders that hold some")
     inside = (path / "runs") if (path / "runs").is_dir() else path
     yield from sorted(child for child in inside.iterdir() if _is_run(child))
+
+
+def _runs_at(url: str) -> Iterator[Path]:
+    for inside in (below(url, "runs"), url):
+        if names := places_below(inside):
+            yield from (View(below(inside, name)).refresh() for name in names)
+            return
+    folder = View(url).refresh()
+    if _is_run(folder):
+        yield folder
+    elif not folder.exists():
+        raise InputError(f"RUNS is {url!r}; accepted: where expgen keeps runs")
 
 
 def _is_run(path: Path) -> bool:

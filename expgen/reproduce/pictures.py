@@ -1,7 +1,6 @@
 """Exhibits without scores: how games look (Figure 1), an explorer's way (Figure 3), the Hidden Maze (Figure 8)."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,14 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.report.score_sections import FIVE_GAMES
 from expgen.report.section import Section
 from expgen.report.style import figure_style
+from expgen.storage.place import Place
+from expgen.storage.view import local_copy
 
 LEVEL = 1001  # unseen by everything trained on levels 0 to 199
 SHOWN = 6  # frames of the Hidden Maze's walk
 
 
-def picture_sections(names: Sequence[str], explorer: Path | None) -> tuple[list[Section], list[str]]:
+def picture_sections(names: Sequence[str], explorer: Place | None) -> tuple[list[Section], list[str]]:
     """The picture exhibits among `names`, and a line for each that cannot be made here."""
     makers = {"figure-1": games_section, "figure-3": lambda: explorer_section(explorer), "figure-8": hidden_section}
     sections, complaints = [], []
@@ -53,9 +54,9 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
         env.close()
 
 
-def explorer_section(run: Path | None) -> Section:
+def explorer_section(run: Place | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
-    folder = RunFolder(run or "")
+    folder = RunFolder(local_copy(run or ""))
     config, _ = folder.read_config()
     frames = play_frames(load_agent(folder.path), config.env)
     with figure_style():

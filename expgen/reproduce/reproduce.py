@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,15 +23,19 @@ from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
 from expgen.reproduce.work import made_file, run_job, score_files
+from expgen.storage.place import Place, below, is_url, whole
+from expgen.storage.view import fetch
+from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import write_whole
 
+RUNS, SCORES = "runs", "scores"
 KEPT = ("command", "config", "hardware", "minutes")
 
 
 def reproduce(
     names: Sequence[str],
     scale: Scale,
-    out: Path,
+    out: Place,
     engine: Engine | None = None,
     games: Sequence[str] | None = None,
     device: str = "auto",
@@ -38,20 +43,40 @@ def reproduce(
     on_result: Callable[[JobResult], None] = lambda result: None,
 ) -> tuple[Path | None, list[str]]:
     """The page, and a line for everything that could not be had; no page where nothing could, or after a stop."""
-    claim_folder(out, scale)
+    watcher = watcher or Watcher()
     jobs = jobs_of(names, scale, games)
+    if not is_url(out):
+        return _reproduce(names, jobs, scale, Path(out), out, engine, device, watcher, on_result)
+    with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
+        watcher = replace(watcher, should_stop=space.stop_when_lost(watcher.should_stop))
+        return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
+
+
+def _reproduce(
+    names: Sequence[str],
+    jobs: Sequence[Job],
+    scale: Scale,
+    here: Path,
+    out: Place,
+    engine: Engine | None,
+    device: str,
+    watcher: Watcher,
+    on_result: Callable[[JobResult], None],
+) -> tuple[Path | None, list[str]]:
+    """What concerns all jobs is kept in the folder `here`, each job's own at `out`."""
+    claim_folder(here, scale)
     asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
     command = f"expgen reproduce {asked} --scale {scale.name}"
-    place = out.resolve()
+    place = whole(out)
     by_name = {job.name: job for job in jobs}
     tasks = [
-        Task(job.name, partial(run_job, job, place, command, device), job.adopt, place / "runs" / job.name)
+        Task(job.name, partial(run_job, job, place, command, device), job.adopt, below(place, RUNS, job.name))
         for job in jobs
     ]
-    ledger = JobLedger(out)
+    ledger = JobLedger(here)
     ledger.plan(jobs)
     complaints, ended_well = [], 0
-    for ended in (engine or LocalEngine()).run(tasks, watcher or Watcher()):
+    for ended in (engine or LocalEngine()).run(tasks, watcher):
         result = _result_of(ended, by_name)
         ledger.note(result)
         on_result(result)
@@ -60,13 +85,15 @@ def reproduce(
             complaints.append(f"{result.job.name}: {result.status}: {result.message}")
     if ended_well < len(jobs):
         return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command goes on from there"]
-    explorer = next((out / "runs" / job.name for job in jobs if job.algo == "maxent"), None)
+    explorer = next((below(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
     pictures, more = picture_sections(names, explorer)
     others = [*pictures, *settings_sections(names)]
     complaints += more
-    if not gather(jobs, out) and not others:
+    for job in jobs if is_url(out) else ():
+        fetch(below(out, SCORES, job.name), here / SCORES / job.name)
+    if not gather(jobs, here) and not others:
         return None, complaints
-    return _report(names, scale, out, others), complaints
+    return _report(names, scale, here, others), complaints
 
 
 def _result_of(ended: Ended, jobs: Mapping[str, Job]) -> JobResult:

@@ -3,7 +3,9 @@
 import dataclasses
 import io
 import json
+import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.storage.place import Place, below, is_url
+from expgen.storage.scratch import scratch_folder
+from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import sweep_parts, write_whole
 from expgen.training.resources import resolve_device
 
@@ -25,28 +30,52 @@ SPLITS: tuple[Split, Split] = ("train", "test")
 CURVE = "curve"  # the file of scores taken while training
 
 
-def run_job(job: Job, out: Path, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
+def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
     """Train and score; bad input and failures are told in the result, so that other jobs go on."""
+    watcher = watcher or Watcher()
+    if not is_url(out):
+        return _run_job(job, Path(out), out, command, device, watcher)
     began = time.monotonic()
-    if all(file.exists() for file in (*score_files(job, out), made_file(job, out))):
+    here = scratch_folder()
+    try:
+        with workspace(str(below(out, "scores", job.name)), made_file(job, here).parent) as rows:
+            if _is_done(job, here):
+                return JobResult(job, "skipped")
+            with workspace(str(below(out, "runs", job.name)), here / "runs" / job.name) as run:
+                should_stop = run.stop_when_lost(rows.stop_when_lost(watcher.should_stop))
+                result = _run_job(job, here, out, command, device, replace(watcher, should_stop=should_stop))
+    except InputError as error:
+        return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
+    shutil.rmtree(here, ignore_errors=True)
+    return result
+
+
+def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watcher: Watcher) -> JobResult:
+    """In the folder `here`; what is adopted is found at `out`."""
+    began = time.monotonic()
+    if _is_done(job, here):
         return JobResult(job, "skipped")
     try:
-        sweep_parts(made_file(job, out).parent)
-        result = _train(job, out, device, watcher or Watcher())
+        sweep_parts(made_file(job, here).parent)
+        result = _train(job, here, out, device, watcher)
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
         if not result.is_complete:
             return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
-        _score(job, out, result, device)
+        _score(job, here, result, device)
         minutes = (time.monotonic() - began) / 60
         made = {
             "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
             "minutes": f"{minutes:.1f}",
         }  # fmt: skip
-        write_whole(made_file(job, out), json.dumps(made, indent=2).encode())
+        write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
     return JobResult(job, "done", "", time.monotonic() - began)
+
+
+def _is_done(job: Job, out: Path) -> bool:
+    return all(file.exists() for file in (*score_files(job, out), made_file(job, out)))
 
 
 def score_files(job: Job, out: Path) -> list[Path]:
@@ -60,10 +89,10 @@ def made_file(job: Job, out: Path) -> Path:
     return out / "scores" / job.name / "made.json"
 
 
-def _train(job: Job, out: Path, device: str, watcher: Watcher) -> RunResult:
+def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> RunResult:
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
-    adopted = [out / "runs" / name for name in job.adopt]
-    where: dict[str, Any] = {"run": out / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
+    adopted = [below(out, "runs", name) for name in job.adopt]
+    where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
     return train(job.env, job.algo, job.preset, **where, **watch, **job.settings)
 
 

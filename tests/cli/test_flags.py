@@ -107,5 +107,5 @@ def test_parser_is_an_argparse_parser_but_for_its_errors(parser: Parser) -> None
 
 
 def test_a_url_is_no_folder(refused) -> None:
-    assert "invalid folder value: 's3://bucket/run'" in refused("train", "--run", "s3://bucket/run")
-    assert "invalid folder value" in refused("reproduce", "table-6", "--out", "gs://bucket/out")
+    assert "invalid file or folder of this machine value: 's3://bucket/run'" in refused("tune", "s3://bucket/run")
+    assert "--out: invalid file or folder" in refused("report", "scores.csv", "--out", "gs://bucket/out")

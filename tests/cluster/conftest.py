@@ -11,6 +11,7 @@ import pytest
 
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.sitting import read_sitting
+from tests.storage.s3_server import Faults, s3_server
 
 PATIENCE = 180.0  # seconds, on a machine that does other things too
 
@@ -53,10 +54,24 @@ class LocalCluster:
     def add(self) -> Any:
         return self.cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
+    @contextlib.contextmanager
+    def more(self, **resources: float) -> Iterator[None]:
+        """One more node for a while, with these resources; GPUs need not exist to be declared."""
+        node = self.cluster.add_node(object_store_memory=80_000_000, **resources)
+        try:
+            yield
+        finally:
+            self.cluster.remove_node(node)
+
     def kill_node(self, index: int) -> None:
         """As a power cut would, then a new one in its place."""
         self.cluster.remove_node(self.nodes[index], allow_graceful=False)
         self.nodes[index] = self.add()
+
+    def workers(self) -> list[int]:
+        """Processes that are at work on a task of ours."""
+        ours = set(self.processes())
+        return [pid for pid in _pids() if _command(pid).startswith("ray::_in_worker") and _parent(pid) in ours]
 
     def processes(self) -> list[int]:
         """Of the whole cluster, workers included: all that name its session."""
@@ -73,8 +88,23 @@ def _command(pid: int) -> str:
     return ""
 
 
+def _parent(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return None
+
+
 @pytest.fixture(scope="package")
-def cluster() -> Iterator[LocalCluster]:
+def s3() -> Iterator[Faults]:
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    with s3_server() as faults:
+        yield faults
+
+
+@pytest.fixture(scope="package")
+def cluster(s3: Faults) -> Iterator[LocalCluster]:
+    """Its nodes know the S3 server, which must be there before them."""
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "10")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,15 @@ from expgen.cluster.share import Share
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.experiments.run_folder import RunFolder
+from expgen.storage.mirror import Mirror
+from expgen.storage.place import Place, below, is_url
+from expgen.storage.store import Store
+from expgen.storage.view import fetch
 from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
+from tests.storage.s3_server import BUCKET
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # one cluster for all
 UPDATES = 200  # enough for a signal to find the run under way on a fast machine
 
 
@@ -41,25 +47,46 @@ def weights_in(out: Path) -> dict[str, bytes]:
     return found
 
 
-def test_a_reproduction_through_lost_workers_and_nodes(cluster: LocalCluster, tmp_path: Path) -> None:
-    assert tiny.main(str(tmp_path / "local")) == 0
-    runs, killed = tmp_path / "ray" / "runs", []
-    words = [sys.executable, "-m", "tests.cluster.tiny", tmp_path / "ray", cluster.address]
+@pytest.fixture(scope="module")
+def reproduced_here(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("reproduced") / "local"
+    assert tiny.main(str(out)) == 0
+    return out
+
+
+def at_work(cluster: LocalCluster, run: Place) -> int | None:
+    """A process that works on a run, or on another one while that has been begun."""
+    if not is_url(run):
+        return worker_of(Path(run))
+    newest = Mirror(Store(str(run)), Path("unused")).newest()
+    return next(iter(cluster.workers()), None) if newest is not None and newest.is_open else None
+
+
+@pytest.mark.parametrize("kind", ["folder", "storage that is slow and refuses now and then"])
+def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reproduced_here, tmp_path: Path) -> None:
+    out: Place = tmp_path / "ray" if kind == "folder" else f"s3://{BUCKET}/reproduction"
+    s3.delay, s3.refused, s3.refusals = 0.01, 0.05, 0
+    killed = []
+    words = [sys.executable, "-m", "tests.cluster.tiny", str(out), cluster.address]
     driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        killed.append(until(lambda: worker_of(runs / "minimaze-ppo"), "a worker"))
+        killed.append(until(lambda: at_work(cluster, below(out, "runs", "minimaze-ppo")), "a worker"))
         os.kill(killed[0], signal.SIGKILL)
-        killed.append(until(lambda: worker_of(runs / "minimaze-expgen"), "a worker on what adopts"))
+        adopting = below(out, "runs", "minimaze-expgen")
+        killed.append(until(lambda: at_work(cluster, adopting), "a worker on what adopts"))
         for index in range(2):
             cluster.kill_node(index)
-        out, err = driver.communicate(timeout=PATIENCE)
+        said, err = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
-    assert driver.returncode == 0, out + err
+        s3.delay = s3.refused = 0.0
+    assert driver.returncode == 0, said + err
     assert err.count("lost") >= 2
-    local, ray = (rows_in(tmp_path / kind / "scores.csv") for kind in ("local", "ray"))
+    if is_url(out):
+        assert s3.refusals > 0 and fetch(out, tmp_path / "ray")
+    local, ray = (rows_in(place / "scores.csv") for place in (reproduced_here, tmp_path / "ray"))
     assert local == ray and len(local) > 6
-    assert weights_in(tmp_path / "local") == weights_in(tmp_path / "ray")
+    assert weights_in(reproduced_here) == weights_in(tmp_path / "ray")
     assert not any(map(is_alive, killed)) and not list((tmp_path / "ray").rglob("*.part"))
 
 
@@ -141,13 +168,13 @@ def fine(watcher: Watcher) -> str:
 
 
 def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> None:
-    monkeypatch.setattr(ray_engine, "LOSSES", 3)
+    monkeypatch.setattr(ray_engine, "LOSSES", 2)
     tasks = [Task("bad", fail), Task("deadly", die), Task("late", fine, after=("bad", "elsewhere"))]
     ended = {ended.task.name: ended for ended in engine_on(cluster).run(tasks, Watcher())}
     assert ended["late"].result() == "fine"
     with pytest.raises(InputError, match="--levels is -1"):
         ended["bad"].result()
-    with pytest.raises(RuntimeError, match="lost 3 times without a new checkpoint"):
+    with pytest.raises(RuntimeError, match="lost 2 times without a new checkpoint"):
         ended["deadly"].result()
 
 
@@ -156,3 +183,21 @@ def test_what_no_node_can_hold_is_refused(cluster, refused, tmp_path) -> None:
     assert "--cpus-per-job is 64; accepted" in refused("train", *place, "--cpus-per-job", "64")
     assert "--gpus-per-job is 1; accepted" in refused("train", *place, "--gpus-per-job", "1")
     assert not (tmp_path / "run").exists()
+
+
+def gpus_seen(together: Path, name: str, count: int, watcher: Watcher) -> str:
+    """The devices that this task may use, told once `count` tasks are at it."""
+    (together / name).touch()
+    until(lambda: len(list(together.iterdir())) >= count, "the other task")
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+def test_halves_share_a_gpu_wholes_do_not_and_without_a_share_none_is_seen(cluster, tmp_path: Path) -> None:
+    expected = {0.5: [{"0"}, {"1"}], 1: [{"0", "1"}], 0: [{""}]}  # one each, which a task knows as cuda:0
+    with cluster.more(num_cpus=2, num_gpus=2):
+        for gpus, accepted in expected.items():
+            together = tmp_path / str(gpus)
+            together.mkdir()
+            tasks = [Task(name, partial(gpus_seen, together, name, 2)) for name in ("one", "other")]
+            engine = RayEngine(cluster.address, Share(cpus=1, gpus=gpus))
+            assert {ended.result() for ended in engine.run(tasks, Watcher())} in accepted

@@ -10,6 +10,7 @@ from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Watcher
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
+from expgen.storage.place import is_url
 
 TINY = dataclasses.replace(
     SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
@@ -21,7 +22,8 @@ def main(out: str, address: str | None = None) -> int:
     engine = make_engine("ray", address, Share(cpus=1)) if address else make_engine("local")
     with StopSignals() as signals:
         watcher = Watcher(should_stop=signals.arrived)
-        page, complaints = reproduce(NAMES, TINY, Path(out), engine, device="cpu", watcher=watcher)
+        place = out if is_url(out) else Path(out)
+        page, complaints = reproduce(NAMES, TINY, place, engine, device="cpu", watcher=watcher)
     print(*complaints, sep="\n")
     return 0 if page is not None and not complaints else 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import COLUMNS, Score, append_scores, read_scores
+from expgen.evaluation.scores import COLUMNS, Score, append_scores, read_scores, rows_so_far
 
 SCORE = Score(
     algorithm="ppo",
@@ -47,6 +47,12 @@ def test_the_columns_and_one_row_as_text(tmp_path: Path):
         "agent,commit\n"
         'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",abc123\n'
     )
+
+
+def test_a_file_that_was_never_begun_has_no_rows(tmp_path: Path):
+    assert list(rows_so_far(tmp_path / "scores.csv")) == []
+    (tmp_path / "scores.csv").touch()
+    assert list(rows_so_far(tmp_path / "scores.csv")) == []
 
 
 def test_an_empty_file_gets_its_header(tmp_path: Path):

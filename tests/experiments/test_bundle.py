@@ -61,7 +61,7 @@ def test_a_checksum_is_that_of_the_file(runs: Path) -> None:
 
 def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
     found = find_run(runs / "population", runs / "shipped")
-    assert found == (found.folder, None, False) and found.folder.path == runs / "population"
+    assert found == (runs / "population", found.folder, None, False) and found.folder.path == runs / "population"
     with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
         find_run("minimaze/a3c", runs / "shipped")
 

@@ -1,0 +1,209 @@
+"""Runs at a URL: the same weights and rows as in a folder, through death, takeover, slowness and refusal."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.cluster.task import Watcher
+from expgen.errors import InputError
+from expgen.reproduce.job import Job
+from expgen.reproduce.work import run_job, score_files
+from expgen.storage.mirror import Listing, Mirror
+from expgen.storage.scratch import KEPT, scratch_folder
+from expgen.storage.store import PATIENCE_VARIABLE, Store
+from expgen.storage.view import fetch
+from tests.cluster.conftest import until
+from tests.storage.s3_server import Faults
+
+UPDATES = 60
+
+
+def rows_in(file: Path) -> list[str]:
+    """Without the last column: a commit may be made while tests run."""
+    return [line.rpartition(",")[0] for line in file.read_text().splitlines()]
+
+
+def fetched(url: str, folder: Path) -> Path:
+    fetch(url, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def settings(small) -> dict[str, Any]:
+    return {"algo": "ppo", "resume": True, "eval_every": UPDATES * small.update_steps}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(small, settings, tmp_path_factory) -> Path:
+    run = tmp_path_factory.mktemp("undisturbed") / "run"
+    small.train(run, UPDATES, **settings)
+    return run
+
+
+@pytest.fixture
+def assert_same(small, equal, undisturbed: Path, tmp_path: Path) -> Callable[[str], None]:
+    def check(url: str) -> None:
+        run = fetched(url, tmp_path / "fetched")
+        assert equal(small.state(run), small.state(undisturbed))
+        assert rows_in(run / "scores.csv") == rows_in(undisturbed / "scores.csv")
+        steps = [[line.split(",")[:2] for line in rows_in(path / "metrics.csv")] for path in (run, undisturbed)]
+        assert steps[0] == steps[1]
+        kept = [sorted(path.name for path in where.rglob("*.safetensors")) for where in (run, undisturbed)]
+        assert kept[0] == kept[1]
+
+    return check
+
+
+def test_the_command_line(bucket: str, command, refused, small, settings, assert_same, tmp_path: Path) -> None:
+    flags = small.flags(bucket, UPDATES, algo="ppo", eval_every=settings["eval_every"])
+    status, out, err = command(*flags)
+    assert status == 0 and f"done: {bucket}" in out and "member0" in out, err
+    assert_same(bucket)
+    assert f"--run {bucket} holds a run already" in refused(*flags)
+    assert command("train", "--run", bucket, "--resume", "--device", "cpu").status == 0
+    status, out, _ = command("status", bucket)
+    assert status == 0 and bucket.rpartition("/")[2][:32] in out and "1 done" in out
+    assert command("evaluate", bucket, "--episodes", 4, "--envs", 2).status == 0
+    assert command("evaluate", bucket, "--episodes", 4, "--envs", 2, "--scores", tmp_path / "rows.csv").status == 0
+    run = fetched(bucket, tmp_path / "again")
+    assert rows_in(run / "scores.csv")[-1] == rows_in(tmp_path / "rows.csv")[-1]
+    assert len(rows_in(run / "scores.csv")) == 4
+    status, out, _ = command("fetch", bucket, tmp_path / "brought")
+    assert status == 0 and (tmp_path / "brought" / "config.json").exists()
+    assert command("evaluate", tmp_path / "brought", "--episodes", 4).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["train", "--run", "nowhere://a/b"], "nowhere"),
+        (["train", "--run", "memory://run"], "lost with the process"),
+        (["train", "--run", "s3://no-such-bucket/run", "--preset", "smoke"], "bucket does not exist"),
+        (["evaluate", "s3://no-such-bucket/run"], "no run folder"),
+        (["evaluate", "minimaze/expgen", "--scores", "s3://a/b.csv"], "--scores"),
+        (["reproduce", "table-5", "--out", "nowhere://a/b"], "nowhere"),
+        (["status", "s3://no-such-bucket/run"], "accepted: where expgen keeps runs"),
+        (["fetch", "s3://no-such-bucket/run", "here"], "holds nothing"),
+        (["report", "s3://a/scores.csv", "--out", "page"], "SCORES"),
+    ],
+)
+def test_bad_urls_are_one_line(words: list[str], told: str, s3: Faults, refused) -> None:
+    assert told in refused(*words)
+
+
+def test_a_missing_driver_is_one_line(refused, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    assert "gcsfs" in refused("train", "--run", "gs://bucket/run")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    assert "pip install 'expgen[storage]'" in refused("train", "--run", "gs://bucket/run")
+
+
+def newest_at(url: str) -> Listing | None:
+    return Mirror(Store(url), Path("unused")).newest()
+
+
+@pytest.fixture
+def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """A process that works on the run at a URL and has pushed twice."""
+    started = []
+
+    def start(url: str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-m", "tests.storage.slow_run", url, str(UPDATES)]
+        started.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True))
+        until(lambda: (newest := newest_at(url)) and newest.push >= 2, "two pushes")
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_killed_it_goes_on_elsewhere(bucket: str, slow_run, small, settings, s3, assert_same) -> None:
+    s3.delay = 0.05  # so that a push is under way most of the time
+    worker = slow_run(bucket)
+    worker.kill()
+    worker.wait()
+    s3.delay = 0.0
+    kept = newest_at(bucket)
+    assert kept is not None and kept.is_open and any(name.startswith("checkpoints/") for name in kept.files)
+    small.train(bucket, UPDATES, **settings)
+    assert_same(bucket)
+
+
+def test_a_later_process_takes_over(bucket: str, slow_run, small, settings, assert_same) -> None:
+    earlier = slow_run(bucket)
+    small.train(bucket, UPDATES, **settings)
+    _, err = earlier.communicate()
+    assert earlier.returncode == 1 and f"TakenOver: another process has taken over {bucket}" in err
+    assert_same(bucket)
+
+
+def test_a_run_under_way_is_not_amended(bucket: str, refused, small, settings) -> None:
+    mirror = Mirror(Store(bucket), scratch_folder())
+    small.train(bucket, 2, **settings)
+    mirror.claim()
+    assert "is being written" in refused("evaluate", bucket, "--episodes", 2)
+
+
+def test_slow_storage_that_refuses_now_and_then(bucket: str, s3: Faults, small, settings, assert_same) -> None:
+    s3.delay, s3.refused = 0.03, 0.2
+    small.train(bucket, UPDATES, **settings)
+    assert s3.refusals > 0
+    s3.delay = s3.refused = 0.0
+    assert_same(bucket)
+
+
+def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, assert_same, monkeypatch) -> None:
+    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    outage: list[float] = []
+
+    def at_row(learner: str, row: dict[str, float]) -> None:
+        if row["env_steps"] == 10 * small.update_steps:
+            s3.refused, s3.refusals = 1.0, 0
+        if row["env_steps"] == (UPDATES - 10) * small.update_steps:
+            until(lambda: s3.refusals > 0, "a refusal")
+            outage.append(s3.refused)
+            s3.refused = 0.0
+
+    small.train(bucket, UPDATES, on_row=at_row, **settings)
+    assert outage == [1.0]
+    assert_same(bucket)
+
+
+def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small, settings, equal, undisturbed,
+                                                              assert_same, monkeypatch) -> None:  # fmt: skip
+    monkeypatch.setenv(PATIENCE_VARIABLE, "2")
+
+    def at_row(learner: str, row: dict[str, float]) -> None:
+        s3.refused = 1.0
+
+    with pytest.raises(InputError, match=r"cannot .* is kept in") as told:
+        small.train(bucket, UPDATES, on_row=at_row, **settings)
+    kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
+    assert equal(small.state(kept), small.state(undisturbed))
+    (kept.parent / KEPT).unlink()  # as the process goes, so does this
+    s3.refused = 0.0
+    small.train(bucket, UPDATES, **settings)
+    assert_same(bucket)
+
+
+SETTINGS = {
+    "levels": "20", "envs": 8, "rollout_steps": 16, "minibatches": 2, "epochs": 1, "features": 16, "eval_every": 512,
+    "eval_episodes": 4, "checkpoint_seconds": 0.0, "steps": 8 * 128,
+}  # fmt: skip
+
+
+def test_a_job_stops_goes_on_and_is_done_once(bucket: str, tmp_path: Path) -> None:
+    job = Job("ppo", "minimaze", "ppo", "smoke", SETTINGS, episodes=4)
+    stop = Watcher(should_stop=lambda: True)
+    for out in (bucket, tmp_path / "here"):
+        states = [run_job(job, out, "", "cpu", watcher).status for watcher in (stop, None, None)]
+        assert states == ["stopped", "done", "skipped"]
+    there = fetched(bucket, tmp_path / "there")
+    one, other = ([rows_in(file) for file in score_files(job, out)] for out in (there, tmp_path / "here"))
+    assert one == other
