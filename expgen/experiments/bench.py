@@ -49,14 +49,14 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
         return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
-    yield row(FLOOR, 1, peak_flops(resources.device, seconds / 4) / flops_per_step(config))
-    for batch in FORWARD_BATCHES:
-        yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
     phases = _phase_rates(config, resources, seconds)
     yield row("rollout", 1, phases[Phase.COLLECT])
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
         yield row("training", count, training_rate(config, count, plan_resources(device, count), seconds))
+    yield row(FLOOR, 1, peak_flops(resources.device, seconds / 4) / flops_per_step(config))
+    for batch in FORWARD_BATCHES:
+        yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
 
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:

@@ -16,14 +16,14 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     rows = list(bench(config, [1, 2], seconds=0.05, device="cpu"))
     assert [(row.what, row.learners) for row in rows] == [
         ("environment", 1),
-        ("arithmetic alone", 1),
-        ("forward of 32", 1),
-        ("forward of 320", 1),
-        ("forward of 4096", 1),
         ("rollout", 1),
         ("update", 1),
         ("training", 1),
         ("training", 2),
+        ("arithmetic alone", 1),
+        ("forward of 32", 1),
+        ("forward of 320", 1),
+        ("forward of 4096", 1),
     ]
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
     assert tuple(vars(rows[0])) == COLUMNS
