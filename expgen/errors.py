@@ -1,6 +1,10 @@
-"""The one exception that means "the user can fix this"."""
+"""The one exception that means "the user can fix this", and its kind for disks that fill up under a run."""
 
+import errno
 from collections.abc import Iterable
+from pathlib import Path
+
+OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class InputError(ValueError):
@@ -8,6 +12,16 @@ class InputError(ValueError):
 
     The command line prints the line and exits with status 2.
     """
+
+
+class FailedWrite(InputError):
+    """A disk that was fine when the run began fails it: one line all the same, but exit status 1, a failure."""
+
+
+def unwritable(path: Path, error: OSError) -> InputError:
+    """What to raise where `path` could not be written."""
+    kind = FailedWrite if error.errno in OUT_OF_SPACE else InputError
+    return kind(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
 
 
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:

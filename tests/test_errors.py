@@ -1,8 +1,12 @@
 """The one exception that means "the user can fix this"."""
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
 
-from expgen.errors import InputError, check_choice, check_range
+from expgen.errors import FailedWrite, InputError, check_choice, check_range, unwritable
 
 
 def test_a_choice_is_returned_or_refused_with_all_there_are():
@@ -22,3 +26,12 @@ def test_a_range_has_both_ends_and_refuses_what_is_no_number():
     for value in (0.5, float("nan")):
         with pytest.raises(InputError, match=rf"^--count is {value}; accepted: 1 or more$"):
             check_range("--count", value, 1)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_failure"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EACCES, False), (errno.ENOTDIR, False)]
+)
+def test_a_disk_that_fills_up_is_a_failure_and_a_wrong_folder_is_bad_input(number: int, is_failure: bool):
+    error = unwritable(Path("runs/a"), OSError(number, os.strerror(number)))
+    assert isinstance(error, FailedWrite) == is_failure
+    assert str(error) == f"cannot write runs/a: {os.strerror(number)}; accepted: a writable folder with space"

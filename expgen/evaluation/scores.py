@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args, get_type_hints
 
-from expgen.errors import InputError
+from expgen.errors import InputError, unwritable
 
 Split = Literal["train", "test"]
 
@@ -58,7 +58,7 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
         if size is not None:
             with contextlib.suppress(OSError):
                 os.truncate(path, size)
-        raise InputError(f"cannot write {path}: {error.strerror}; accepted: a file in a writable folder") from None
+        raise unwritable(path, error) from None
 
 
 def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:

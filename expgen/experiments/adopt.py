@@ -21,6 +21,7 @@ class Adopted(NamedTuple):
     source: str
     seed: int
     levels: str
+    config: str = ""  # digest of the run that trained it so far
 
 
 def plans_in(folder: RunFolder, config: TrainConfig) -> list[LearnerPlan]:
@@ -39,9 +40,11 @@ def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
     if not folder.adopted_file.exists():
         return {}
     try:
-        return {place: Adopted(**facts) for place, facts in json.loads(folder.adopted_file.read_text()).items()}
+        known = {place: Adopted(**facts) for place, facts in json.loads(folder.adopted_file.read_text()).items()}
     except (TypeError, ValueError, AttributeError):
         raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
+    present = set(folder.learners())
+    return {place: facts for place, facts in known.items() if place in present}
 
 
 def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None:
@@ -68,10 +71,10 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None
                 continue
             place = _free_place(folder, config, plans[name], f"--adopt {run} {name}")
             tensors, facts = other.checkpoint(name)
-            keep_checkpoint(folder.checkpoints_of(place), facts["env_steps"], tensors, {**facts, "learner": place})
-            adopted[place] = Adopted(source, plans[name].seed, str(plans[name].levels))
+            adopted[place] = Adopted(source, plans[name].seed, str(plans[name].levels), their_config.digest())
             record = {taken: known._asdict() for taken, known in adopted.items()}
-            write_whole(folder.adopted_file, json.dumps(record, indent=2).encode())
+            write_whole(folder.adopted_file, json.dumps(record, indent=2).encode())  # without its checkpoint it is void
+            keep_checkpoint(folder.checkpoints_of(place), facts["env_steps"], tensors, {**facts, "learner": place})
 
 
 def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, what: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.errors import InputError
+from expgen.errors import InputError, unwritable
 from expgen.reproduce.job import Job, JobResult
 from expgen.training.checkpoint import write_whole
 
@@ -38,7 +38,7 @@ class JobLedger:
             with open(self.path, "a", newline="") as file:
                 file.write(_text([line]))
         except OSError as error:
-            raise InputError(f"cannot write {self.path}: {error.strerror}; accepted: a folder with space") from None
+            raise unwritable(self.path, error) from None
 
     def read(self) -> dict[str, JobLine]:
         """The last line of every job, in the order planned; nothing where there is no such file."""

@@ -21,7 +21,7 @@ from safetensors.torch import load as load_bytes
 from safetensors.torch import save as save_bytes
 from torch import Tensor
 
-from expgen.errors import InputError
+from expgen.errors import InputError, unwritable
 
 KEPT = 2
 FORMAT = "expgen-checkpoint-1"
@@ -60,7 +60,7 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink()
-        raise InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space") from None
+        raise unwritable(path, error) from None
 
 
 def sweep_parts(folder: Path) -> None:

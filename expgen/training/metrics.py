@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from expgen.errors import InputError
+from expgen.errors import unwritable
 from expgen.training.checkpoint import write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
@@ -39,7 +39,7 @@ class MetricsFile:
             with open(self.path, "a", newline="") as file:
                 file.write(line.getvalue())
         except OSError as error:
-            raise _unwritable(self.path, error) from None
+            raise unwritable(self.path, error) from None
 
     def rows(self) -> list[dict[str, str]]:
         """Every whole row so far; a line cut short by a crash does not count."""
@@ -108,7 +108,7 @@ class TensorBoardEvents:
             folder.mkdir(parents=True, exist_ok=True)
             self.files[learner] = open(folder / name, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise _unwritable(folder / name, error) from None
+            raise unwritable(folder / name, error) from None
         self._write(learner, Event(wall_time=time.time(), file_version="brain.Event:2"))
         restart = SessionLog(status=SessionLog.START)
         self._write(learner, Event(wall_time=time.time(), step=env_steps + 1, session_log=restart))
@@ -136,11 +136,7 @@ class TensorBoardEvents:
         try:
             file.write(record.getvalue())
         except OSError as error:
-            raise _unwritable(Path(file.name), error) from None
-
-
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return InputError(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
+            raise unwritable(Path(file.name), error) from None
 
 
 def _short(value: float) -> str:

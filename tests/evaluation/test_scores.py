@@ -110,5 +110,5 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path):
     with pytest.raises(InputError, match=r"cannot read .*missing.csv: No such file"):
         read_scores(tmp_path / "missing.csv")
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"cannot write .*accepted: a file in a writable folder"):
+    with pytest.raises(InputError, match=r"cannot write .*accepted: a writable folder with space"):
         append_scores(tmp_path / "file" / "scores.csv", [SCORE])

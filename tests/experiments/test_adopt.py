@@ -1,5 +1,6 @@
 """Policies trained elsewhere become members and explorer of a run."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.experiments.adopt import read_adopted
 from expgen.experiments.plan import member_levels
 from expgen.experiments.run_folder import RunFolder
 
@@ -37,6 +39,19 @@ def test_what_was_trained_elsewhere_is_not_trained_again(small: Any, equal: Any,
         ):
             assert equal(small.weights(parts / "whole", mine), small.weights(parts / run, theirs))
     assert small.facts(parts / "whole", "member2")["env_steps"] == 2 * small.update_steps  # this one is its own
+
+
+def test_a_copy_that_was_never_finished_is_made_again(small: Any, equal: Any, parts: Path) -> None:
+    """Killed between the record and the checkpoint: the place is still free, and nobody joins twice."""
+    whole = RunFolder(parts / "whole")
+    population(small, parts)
+    shutil.rmtree(whole.checkpoints_of("member1"))
+    assert set(read_adopted(whole)) == {"member0", "explorer"}
+    population(small, parts)
+    assert set(read_adopted(whole)) == {"member0", "member1", "explorer"}
+    assert equal(small.weights(whole.path, "member1"), small.weights(parts / "members", "member1"))
+    digest = RunFolder(parts / "members").read_config()[0].digest()
+    assert read_adopted(whole)["member1"].config == digest
 
 
 def test_what_joins_complete_is_scored_as_itself(small: Any, parts: Path) -> None:
