@@ -1,8 +1,9 @@
 """Choosing the quorum and α without a test level: training levels as played by the members that never saw them.
 
 A population trained with `--member-levels bootstrap` leaves each training level to about 37 % of its members unseen.
-Those vote on it (agents.panel), so that their agreement is what it would be on a new level. The explorer they fall
-back on has trained on every level; what it has learnt of them is in these scores.
+Those vote on it (agents.panel), so that their agreement is what it would be on a new level. Where the explorer they
+fall back on has left out levels too (one adopted that was trained on fewer), only these are played; where it has trained
+on every level, what it has learnt of them is in these scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,11 +71,17 @@ def tune(folder: RunFolder, request: TuneRequest) -> Iterator[Trial]:
 
 
 def left_out(folder: RunFolder, config: TrainConfig) -> tuple[list[LevelSet], LevelSet]:
-    """What each member has seen, and the training levels that two or more of them have not."""
+    """What each member has seen, and the training levels that two or more of them have not, nor the explorer if it can.
+
+    An explorer that has seen every level leaves none out; then its having seen them is put up with.
+    """
     if config.consensus is None:
         raise InputError(f"{folder.path} is a run of --algo {config.algo}; accepted: one with an ensemble, as expgen")
-    seen = [plan.levels for plan in plans_in(folder, config) if plan.name != EXPLORER]
-    levels = panel_levels(seen, config.train_set)
+    plans = {plan.name: plan.levels for plan in plans_in(folder, config)}
+    explored = plans.pop(EXPLORER, LevelSet(()))
+    seen = list(plans.values())
+    unexplored = tuple(level for level in config.train_set.seeds or () if level not in explored)
+    levels = panel_levels(seen, LevelSet(unexplored) if unexplored else config.train_set)
     if not levels.seeds:
         accepted = "a population trained with --member-levels bootstrap"
         raise InputError(f"{folder.path} has no training level that two members never saw; accepted: {accepted}")

@@ -54,6 +54,16 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
         assert all(sum(level not in own for own in seen) >= 2 for level in played)
 
 
+def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path / "explorer", 1, algo="maxent", levels="12")
+    run = population(small, tmp_path / "population", adopt=[tmp_path / "explorer"])
+    config, _ = RunFolder(run).read_config()
+    seen, levels = left_out(RunFolder(run), config)
+    assert levels.seeds and len(seen) == config.members
+    expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
+    assert list(levels.seeds) == expected
+
+
 def test_the_pick_is_the_best_and_of_equals_the_least_strict() -> None:
     trials = [trial(5, 0.5, 7.0), trial(3, 1.0, 8.0), trial(4, 0.5, 8.0), trial(3, 0.25, 8.0), trial(1, 0.5, 4.0)]
     assert best(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
