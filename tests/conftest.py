@@ -15,6 +15,9 @@ import expgen
 from expgen.cli.main import main
 from expgen.experiments.run_folder import RunFolder
 
+if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, by whomever
+
 
 class SmallRun:
     """A run of 8 mazes and 16 steps a rollout, checkpointed after every update."""
