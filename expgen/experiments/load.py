@@ -80,7 +80,7 @@ def load_run(
 
 def _tuned_word(tuned: Mapping[str, Any]) -> list[str]:
     """One word for all that was tuned: reports take such an agent for the plain one."""
-    return [f"tuned={','.join(f'{name}:{value}' for name, value in tuned.items())}"] if tuned else []
+    return [f"tuned={'+'.join(f'{name}:{value}' for name, value in tuned.items())}"] if tuned else []
 
 
 def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:
