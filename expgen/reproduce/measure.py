@@ -18,9 +18,9 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, append_scores, read_scores
 from expgen.experiments.config import EXPLORER, TrainConfig
-from expgen.experiments.request import EvaluationRequest, score_run
+from expgen.experiments.request import EvaluationRequest
 from expgen.experiments.run_folder import RunFolder
-from expgen.reproduce.work import explored_rows
+from expgen.reproduce.work import played_rows
 
 TRAINED_LEVELS, NEXT_LEVELS = "0:200", "201:200"  # what the original code trains and tests on
 SIZES, ALPHAS = (4, 6, 8), (0.2, 0.8)
@@ -104,7 +104,7 @@ def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int
     for share in shares:
         queue.put(share)
     with ProcessPoolExecutor(workers, context, _keep_to_cores, (queue,)) as pool:
-        for done in as_completed([pool.submit(_rows, folder, figure.request) for figure in missing]):
+        for done in as_completed([pool.submit(played_rows, folder, figure.request) for figure in missing]):
             append_scores(scores, done.result())
             yield done.result()
 
@@ -114,12 +114,3 @@ def _keep_to_cores(shares: Any) -> None:
     cores = shares.get()
     os.sched_setaffinity(0, cores)
     torch.set_num_threads(len(cores))
-
-
-def _rows(folder: RunFolder, request: EvaluationRequest) -> list[Score]:
-    rows = []
-    for scored in score_run(folder, request):
-        rows.append(scored.score)
-        if scored.exploration is not None:
-            rows += explored_rows(scored.score, scored.exploration)
-    return rows

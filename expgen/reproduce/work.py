@@ -112,6 +112,11 @@ def _play(folder: RunFolder, job: Job, scoring: Scoring, split: Split, device: s
     request = EvaluationRequest(
         split, None, job.episodes, seed, scoring.learner, device=device, consensus=scoring.consensus
     )
+    return played_rows(folder, request)
+
+
+def played_rows(folder: RunFolder, request: EvaluationRequest) -> list[Score]:
+    """Each agent asked for, and what it explored where that is its trade."""
     rows = []
     for scored in score_run(folder, request):
         rows.append(scored.score)
