@@ -14,6 +14,7 @@ from torch import Tensor
 import expgen
 from expgen.cli.main import main
 from expgen.experiments.run_folder import RunFolder
+from tests.storage.s3_server import Faults, s3_server
 
 if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, by whomever
@@ -65,6 +66,15 @@ class SmallRun:
 def _flag(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
     return [flag] if value is True else [flag, str(value)]
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Faults]:
+    """One real S3 server for all tests of a process, whose environment names it."""
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    with s3_server() as faults:
+        yield faults
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.sitting import read_sitting
-from tests.storage.s3_server import Faults, s3_server
+from tests.storage.s3_server import Faults
 
 PATIENCE = 180.0  # seconds, on a machine that does other things too
 
@@ -92,14 +92,6 @@ def _parent(pid: int) -> int | None:
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return None
-
-
-@pytest.fixture(scope="package")
-def s3() -> Iterator[Faults]:
-    pytest.importorskip("s3fs")
-    pytest.importorskip("moto")
-    with s3_server() as faults:
-        yield faults
 
 
 @pytest.fixture(scope="package")

@@ -1,18 +1,10 @@
-"""A folder of this machine as a URL, and a real S3 server."""
+"""A place on a real S3 server."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.storage.s3_server import BUCKET, Faults, s3_server
-
-
-@pytest.fixture(scope="session")
-def s3() -> Iterator[Faults]:
-    pytest.importorskip("s3fs")
-    pytest.importorskip("moto")
-    with s3_server() as faults:
-        yield faults
+from tests.storage.s3_server import BUCKET, Faults
 
 
 @pytest.fixture

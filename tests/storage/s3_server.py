@@ -56,8 +56,7 @@ def s3_server() -> Iterator[Faults]:
     try:
         import fsspec
 
-        with contextlib.suppress(FileExistsError):  # all servers of a process share what they hold
-            fsspec.filesystem("s3", skip_instance_cache=True).mkdir(BUCKET)
+        fsspec.filesystem("s3", skip_instance_cache=True).mkdir(BUCKET)
         yield faults
     finally:
         server.shutdown()
