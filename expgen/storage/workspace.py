@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from expgen.errors import InputError
+from expgen.errors import FailedWrite, InputError
 from expgen.storage.mirror import Mirror, TakenOver
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageError, Store
@@ -76,7 +76,7 @@ def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] =
         space.end()
     except InputError as error:
         keep_scratch()
-        raise StorageError(f"{error}; what it lacks is kept in {space.path} on {socket.gethostname()}") from None
+        raise FailedWrite(f"{error}; what it lacks is kept in {space.path} on {socket.gethostname()}") from None
 
 
 @contextlib.contextmanager
@@ -85,4 +85,4 @@ def speaking_of(url: str, folder: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(str(error).replace(str(folder), url)) from None
+        raise type(error)(str(error).replace(str(folder), url)) from None
