@@ -59,7 +59,7 @@ def use_device(device: str) -> torch.device:
     """As `resolve_device`; from now on a GPU chosen is the one that streams, graphs and kernels mean by themselves."""
     chosen = resolve_device(device)
     if chosen.type == "cuda":
-        torch.cuda.set_device(chosen)
+        torch.cuda.set_device(chosen.index or 0)
     return chosen
 
 
