@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.errors import InputError
-from expgen.training.resources import plan_resources, resolve_device
+from expgen.training.resources import plan_resources, resolve_device, use_device
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +27,16 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(InputError, match=f"--device is '{device}' but this machine has {count} GPUs"):
             resolve_device(device)
     assert resolve_device("cuda:1") == torch.device("cuda:1")
+
+
+def test_a_gpu_without_a_number_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA takes numbers only; what it was given is noted here, for want of a GPU."""
+    given: list[object] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", given.append)
+    for device in ("cuda", "cuda:1", "cpu"):
+        use_device(device)
+    assert given == [0, 1]
 
 
 def test_on_the_cpu_no_more_threads_than_cores_we_may_use() -> None:
