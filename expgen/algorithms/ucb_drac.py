@@ -120,4 +120,5 @@ class UcbDrac:
         self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
         load_optimizer(self.optimizer, under_prefix("adam", state))
-        self.bandit.load_state(under_prefix("bandit", state))
+        if bandit := under_prefix("bandit", state):  # not there where weights ship alone: it begins anew
+            self.bandit.load_state(bandit)

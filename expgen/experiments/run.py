@@ -12,7 +12,7 @@ from expgen.agents.quorum import scaled_quorum
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
-from expgen.experiments.adopt import plans_in
+from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
 from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
@@ -182,8 +182,9 @@ def _run(
             learners.append(learner)
         seat = cleanup.enter_context(sitting(folder))  # before the checkpoints that it goes on from are read
         scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
-        for learner in learners:
+        for plan, learner in zip(plans, learners, strict=True):
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
+                check_can_go_on(plan, checkpoint, f"--run {folder.path}")
                 learner.resume(checkpoint)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:

@@ -38,6 +38,11 @@ class Checkpoint(NamedTuple):
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
 
+    @property
+    def is_weights_alone(self) -> bool:
+        """Whether it holds a policy and no more, as agents ship."""
+        return all(name.startswith("policy.") for name in self.tensors)
+
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part."""

@@ -182,7 +182,7 @@ class Learner:
         self.seconds = facts.get("seconds", 0.0)
         with self.lane.updating():
             self.algorithm.load_state(tensors)
-        if "generator" not in tensors:
+        if checkpoint.is_weights_alone:
             self.generator.manual_seed(self.generator.initial_seed() + self.env_steps)
             return
         with self.lane.updating():
