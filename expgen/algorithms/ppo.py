@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from expgen.algorithms.descent import adam_of
-from expgen.algorithms.learning import LearningConfig
+from expgen.algorithms.learning import LearningConfig, passes
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, everything, gather, minibatch_places
+from expgen.rollout.minibatch import Minibatch, gather
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -57,11 +56,8 @@ class PPO:
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches; yields the metrics of each, as 0-d tensors on the device."""
-        config = self.config
-        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
-        for _ in range(config.epochs):
-            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, whole, place)
+        for whole, place in passes(rollout, self.config, generator):
+            yield self.run(self.step_at, whole, place)
 
     def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
         """One gradient step on the minibatch of `whole` at `place`."""
