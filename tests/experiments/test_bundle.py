@@ -15,14 +15,12 @@ from expgen.experiments.load import load_policy, load_run
 from expgen.experiments.pretrained import bundled_agents, find_run
 from expgen.experiments.run_folder import RunFolder
 
-SETTINGS = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
-
 
 @pytest.fixture(scope="module")
 def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A population, and a bundle of it under `shipped`."""
     where = tmp_path_factory.mktemp("runs")
-    settings = {"algo": "expgen", "members": 2, "leader": 1, "explorer_steps": small.update_steps, **SETTINGS}
+    settings = {"algo": "expgen", "members": 2, "leader": 1, **small.explorer}
     small.train(where / "population", 1, **settings)
     bundle(RunFolder(where / "population"), "expgen train …", "a laptop", episodes=6, where=where / "shipped")
     return where
@@ -82,7 +80,7 @@ def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
 def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
     """From where they stand, with a fresh optimiser."""
     shipped = find_run("minimaze/expgen", runs / "shipped").folder
-    settings = {"algo": "expgen", "members": 2, "explorer_steps": 2 * small.update_steps, **SETTINGS}
+    settings = {"algo": "expgen", "members": 2, **small.explorer, "explorer_steps": 2 * small.update_steps}
     small.train(tmp_path / "on", 2, adopt=[shipped.path], **settings)
     for learner in shipped.learners():
         before, steps = load_policy(shipped, learner)

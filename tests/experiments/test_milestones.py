@@ -13,8 +13,6 @@ from expgen.experiments.milestones import config_at
 from expgen.experiments.run import make_config
 from expgen.experiments.run_folder import RunFolder
 
-EXPLORER = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
-
 
 def kept(run: Path, steps: int) -> Path:
     return RunFolder(run).milestone(steps).path
@@ -64,7 +62,13 @@ def test_a_population_is_kept_whole_though_members_end_before_the_explorer(
     small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
 ):
     run, at = tmp_path / "run", 2 * small.update_steps
-    settings = {"algo": "expgen", "members": 2, **EXPLORER, "explorer_steps": 3 * small.update_steps, "keep_at": at}
+    settings = {
+        "algo": "expgen",
+        "members": 2,
+        **small.explorer,
+        "explorer_steps": 3 * small.update_steps,
+        "keep_at": at,
+    }
     small.train(run, 1, **settings)
     there = kept(run, at)
     assert {name: small.facts(there, name)["env_steps"] for name in RunFolder(there).learners()} == {
@@ -80,7 +84,7 @@ def test_a_population_is_kept_whole_though_members_end_before_the_explorer(
 def test_it_can_be_adopted(small: Any, equal: Callable[..., bool], tmp_path: Path):
     at = small.update_steps
     small.train(tmp_path / "explorer", 3, algo="maxent", keep_at=at)
-    settings = {"algo": "expgen", "members": 1, **EXPLORER, "explorer_steps": at}
+    settings = {"algo": "expgen", "members": 1, **small.explorer, "explorer_steps": at}
     small.train(tmp_path / "whole", 1, adopt=[kept(tmp_path / "explorer", at)], **settings)
     mine, theirs = small.state(tmp_path / "whole", "explorer"), small.state(kept(tmp_path / "explorer", at))
     assert equal(mine, theirs)

@@ -14,10 +14,7 @@ from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.reproduce.work import SPENT, made_file, run_job, score_files
-
-TINY = dataclasses.replace(
-    SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
-)
+from tests.cluster.tiny import TINY
 
 
 @pytest.fixture(scope="module")
