@@ -14,6 +14,7 @@ from torch import Tensor
 import expgen
 from expgen.cli.main import main
 from expgen.experiments.run_folder import RunFolder
+from expgen.reproduce.job import Job
 from tests.storage.s3_server import Faults, s3_server
 
 if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source
@@ -37,6 +38,20 @@ class SmallRun:
         "eval_episodes": 4,
         "checkpoint_seconds": 0.0,
     }
+
+    explorer: dict[str, Any] = {  # noqa: RUF012
+        "explorer_steps": update_steps,
+        "explorer_rollout_steps": 16,
+        "explorer_minibatches": 2,
+        "explorer_epochs": 1,
+        "explorer_features": 16,
+    }  # of a population's, as small
+
+    def job(self, name: str, updates: int = 8) -> Job:
+        """The same for a reproduction, scored on its way too."""
+        settings = {key: value for key, value in self.settings.items() if key not in ("preset", "device")}
+        asked = {**settings, "eval_every": 4 * self.update_steps, "steps": updates * self.update_steps}
+        return Job(name, "minimaze", "ppo", "smoke", asked, episodes=4)
 
     def train(self, run: Path, updates: int = 4, **changes: Any) -> expgen.RunResult:
         """Train for so many updates; `changes` are arguments of `expgen.train`."""

@@ -15,15 +15,14 @@ from torch import Tensor, nn
 
 from expgen.algorithms.critic import Critic, CriticConfig, judge
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig
+from expgen.algorithms.learning import LearningConfig, passes
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, everything, gather, minibatch_places
+from expgen.rollout.minibatch import Minibatch, Order, gather
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -109,11 +108,8 @@ class DAAC:
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
-        config = self.config
-        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
-        for _ in range(config.epochs):
-            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, whole, place)
+        for whole, place in passes(rollout, self.config, generator):
+            yield self.run(self.step_at, whole, place)
         yield from self.critic.update(rollout, generator, self.run)
 
     def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:

@@ -1,4 +1,4 @@
-"""Descent: some weights, the Adam that moves them and the clip on their gradient; for algorithms with several."""
+"""Descent: some weights, the Adam that moves them and the clip on their gradient."""
 
 from collections.abc import Iterable, Mapping
 
@@ -26,10 +26,11 @@ class Descent:
         learning_rate: float,
         epsilon: float,
         max_grad_norm: float | None = None,
+        fused_on_cpu: bool = False,
     ) -> None:
         self.parameters = list(parameters)
         self.max_grad_norm = max_grad_norm
-        self.adam = adam_of(self.parameters, learning_rate, epsilon)
+        self.adam = adam_of(self.parameters, learning_rate, epsilon, fused_on_cpu)
 
     def step(self, loss: Tensor) -> Tensor:
         """One step; the global norm of the gradient before it was clipped."""

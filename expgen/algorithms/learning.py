@@ -1,8 +1,14 @@
-"""LearningConfig: the settings that every policy-gradient algorithm here has, with the defaults most of them share."""
+"""What policy-gradient algorithms share: settings, with the defaults that most have, and the walk over a rollout."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from expgen.rollout.minibatch import Order
+import torch
+from torch import Tensor
+
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, everything, minibatch_places
+from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
 
@@ -23,3 +29,11 @@ class LearningConfig:
     clip: float = setting(0.2, "clip range of the policy ratio", low=0)
     entropy_coef: float = setting(0.01, "weight of the entropy bonus")
     advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
+
+
+def passes(rollout: Rollout, config: LearningConfig, generator: torch.Generator) -> Iterator[tuple[Minibatch, Tensor]]:
+    """The rollout with its advantages normalised, once for each minibatch of each epoch, and where that lies in it."""
+    whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
+    for _ in range(config.epochs):
+        for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
+            yield whole, place

@@ -14,16 +14,16 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy import ndarray
-from torch import Tensor, nn
+from torch import Tensor
 
-from expgen.algorithms.descent import adam_of
+from expgen.algorithms.descent import Descent
 from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.envs.level_stream import LevelStream, below, counter_hash
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
-from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
+from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, everything, gather, transition_order
 from expgen.rollout.rollout import Rollout
@@ -77,8 +77,8 @@ class Leep:
     def __init__(self, policy: Policy, config: LeepConfig) -> None:
         self.policy, self.config = policy, config
         self.members = policies_in(policy)
-        adam = (config.learning_rate, config.adam_epsilon)
-        self.optimizers = [adam_of(list(member.parameters()), *adam, fused_on_cpu=True) for member in self.members]
+        adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+        self.descents = [Descent(member.parameters(), *adam, fused_on_cpu=True) for member in self.members]
         self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
@@ -118,28 +118,24 @@ class Leep:
 
     def step(self, index: int, batch: Minibatch, others: Tensor) -> Metrics:
         """One gradient step of one member."""
-        member, optimizer = self.members[index], self.optimizers[index]
-        output = member(batch.obs, batch.first, batch.state)
+        output = self.members[index](batch.obs, batch.first, batch.state)
         loss, parts = leep_loss(output, batch, others, self.config)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(member.parameters(), self.config.max_grad_norm)
-        optimizer.step()
+        norm = self.descents[index].step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
     def state(self) -> dict[str, Tensor]:
         """Weights and optimisers."""
         state = with_prefix("policy", self.policy.state_dict())
-        for index, optimizer in enumerate(self.optimizers):
-            state |= with_prefix(f"adam.{index}", optimizer_state(optimizer))
+        for index, descent in enumerate(self.descents):
+            state |= with_prefix(f"adam.{index}", descent.state())
         return state
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
         self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        for index, optimizer in enumerate(self.optimizers):
-            load_optimizer(optimizer, under_prefix(f"adam.{index}", state))
+        for index, descent in enumerate(self.descents):
+            descent.load_state(under_prefix(f"adam.{index}", state))
 
 
 class SubsetLevels:

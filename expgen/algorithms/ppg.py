@@ -15,16 +15,15 @@ from torch import Tensor
 
 from expgen.algorithms.critic import judge
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig
+from expgen.algorithms.learning import LearningConfig, passes
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import PolicyOutput
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.gae import normalized
 from expgen.rollout.history import History
-from expgen.rollout.minibatch import Minibatch, everything, gather, minibatch_places
+from expgen.rollout.minibatch import Minibatch, gather
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -96,12 +95,9 @@ class PPG:
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
-        config = self.config
-        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
-        for _ in range(config.epochs):
-            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, whole, place)
-        if config.aux_epochs:
+        for whole, place in passes(rollout, self.config, generator):
+            yield self.run(self.step_at, whole, place)
+        if self.config.aux_epochs:
             self.history.add(rollout)
             if self.history.is_full:
                 yield from self.auxiliary_phase(generator)

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from expgen.algorithms.descent import adam_of
-from expgen.algorithms.learning import LearningConfig
+from expgen.algorithms.descent import Descent
+from expgen.algorithms.learning import LearningConfig, passes
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, everything, gather, minibatch_places
+from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.rollout.minibatch import Minibatch, gather
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -51,17 +50,14 @@ class PPO:
 
     def __init__(self, policy: Policy, config: PPOConfig) -> None:
         self.policy, self.config = policy, config
-        weights, adam = list(policy.parameters()), (config.learning_rate, config.adam_epsilon)
-        self.optimizer = adam_of(weights, *adam, fused_on_cpu=True)
+        adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+        self.descent = Descent(policy.parameters(), *adam, fused_on_cpu=True)
         self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches; yields the metrics of each, as 0-d tensors on the device."""
-        config = self.config
-        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
-        for _ in range(config.epochs):
-            for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, whole, place)
+        for whole, place in passes(rollout, self.config, generator):
+            yield self.run(self.step_at, whole, place)
 
     def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
         """One gradient step on the minibatch of `whole` at `place`."""
@@ -71,19 +67,15 @@ class PPO:
         """One gradient step."""
         output = self.policy(batch.obs, batch.first, batch.state)
         loss, parts = ppo_loss(output, batch, self.config)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
-        self.optimizer.step()
+        norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
     def state(self) -> dict[str, Tensor]:
         """Weights and optimiser."""
-        weights, moments = self.policy.state_dict(), optimizer_state(self.optimizer)
-        return {**with_prefix("policy", weights), **with_prefix("adam", moments)}
+        return {**with_prefix("policy", self.policy.state_dict()), **with_prefix("adam", self.descent.state())}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
         self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        load_optimizer(self.optimizer, under_prefix("adam", state))
+        self.descent.load_state(under_prefix("adam", state))

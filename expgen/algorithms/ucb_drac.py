@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.algorithms.bandit import UcbBandit
-from expgen.algorithms.descent import adam_of
+from expgen.algorithms.descent import Descent
 from expgen.algorithms.losses import log_prob_of
 from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.networks.state import load_module, load_optimizer, optimizer_state, under_prefix, with_prefix
+from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
@@ -64,7 +64,8 @@ class UcbDrac:
 
     def __init__(self, policy: Policy, config: UcbDracConfig) -> None:
         self.policy, self.config = policy, config
-        self.optimizer = adam_of(list(policy.parameters()), config.learning_rate, config.adam_epsilon)
+        adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+        self.descent = Descent(policy.parameters(), *adam)
         self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
         self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
@@ -103,21 +104,21 @@ class UcbDrac:
         ppo, parts = ppo_loss(plain, batch, self.config)
         drac, drac_parts = drac_loss(plain, augmented, noise)
         loss = ppo + self.config.drac_coef * drac
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm)
-        self.optimizer.step()
+        norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, **drac_parts, "grad_norm": norm}
 
     def state(self) -> dict[str, Tensor]:
         """Weights, optimiser and bandit."""
-        parts = {"policy": self.policy.state_dict(), "adam": optimizer_state(self.optimizer)}
-        parts["bandit"] = self.bandit.state()
-        return {name: tensor for prefix, part in parts.items() for name, tensor in with_prefix(prefix, part).items()}
+        return {
+            **with_prefix("policy", self.policy.state_dict()),
+            **with_prefix("adam", self.descent.state()),
+            **with_prefix("bandit", self.bandit.state()),
+        }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
         self.run.forget()
         load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        load_optimizer(self.optimizer, under_prefix("adam", state))
-        self.bandit.load_state(under_prefix("bandit", state))
+        self.descent.load_state(under_prefix("adam", state))
+        if bandit := under_prefix("bandit", state):  # not there where weights ship alone: it begins anew
+            self.bandit.load_state(bandit)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from expgen.algorithms.algorithm import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
@@ -12,7 +13,7 @@ from expgen.experiments.plan import LearnerPlan, plans_of
 from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.storage.place import Place, below, whole
-from expgen.training.checkpoint import keep_checkpoint, write_whole
+from expgen.training.checkpoint import Checkpoint, keep_checkpoint, write_whole
 
 
 class Adopted(NamedTuple):
@@ -70,11 +71,20 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None
             if source in (known.source for known in adopted.values()):
                 continue
             place = _free_place(folder, config, plans[name], f"--adopt {run} {name}")
-            tensors, facts = other.checkpoint(name)
+            tensors, facts = checkpoint = other.checkpoint(name)
+            check_can_go_on(plans[name], checkpoint, f"--adopt {run}")
             adopted[place] = Adopted(source, plans[name].seed, str(plans[name].levels), their_config.digest())
             record = {taken: known._asdict() for taken, known in adopted.items()}
             write_whole(folder.adopted_file, json.dumps(record, indent=2).encode())  # without its checkpoint it is void
             keep_checkpoint(folder.checkpoints_of(place), facts["env_steps"], tensors, {**facts, "learner": place})
+
+
+def check_can_go_on(plan: LearnerPlan, checkpoint: Checkpoint, what: str) -> None:
+    """An InputError for weights alone where learning needs more: a fresh critic would undo what they have learnt."""
+    if checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
+        missing = f"the value network that {plan.algo} learns with"
+        accepted = "a run folder whose checkpoints have it, as training leaves them"
+        raise InputError(f"{what} has {plan.name}'s policy without {missing}; accepted: {accepted}")
 
 
 def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, what: str) -> str:

@@ -18,7 +18,6 @@ from expgen.experiments.pretrained import CARD, PRETRAINED, bundled_agents
 from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.checkpoint import keep_checkpoint, write_whole
-from expgen.training.metrics import MetricsFile
 
 DTYPE = torch.float16  # half the size; scores are measured with what ships
 
@@ -92,14 +91,14 @@ def _digest(digests: Mapping[str, str], learner: str | None) -> str:
 def _provenance(
     run: RunFolder, config: TrainConfig, shipped: Sequence[str], command: str, hardware: str
 ) -> dict[str, Any]:
-    rows = MetricsFile(run.metrics_file).rows() if run.metrics_file.exists() else []
-    seconds = max((float(row["seconds"]) for row in rows), default=0.0)
+    facts = [run.checkpoint(name).facts for name in shipped]
+    seconds = max(fact.get("seconds", 0.0) for fact in facts)  # side by side: the longest counts
     commits = {row.commit: None for row in read_scores(run.scores_file)} if run.scores_file.exists() else {}
     return {
         "command": command,
         "commit": ", ".join(commits),
         "config": config.digest(),
-        "env_steps": sum(run.checkpoint(name).facts["env_steps"] for name in shipped),
+        "env_steps": sum(fact["env_steps"] for fact in facts),
         "minutes": round(seconds / 60, 1),
         "hardware": hardware,
     }

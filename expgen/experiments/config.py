@@ -53,6 +53,7 @@ class TrainConfig:
     eval_every: int = setting(2_500_000, "score on train and test levels every so many steps; 0 for never", low=0)
     eval_episodes: int = setting(200, "episodes of each such score", low=1)
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
+    keep_at: str = setting("none", "steps whose checkpoints stay, as run folders milestones/STEPS: A,B,C or none")
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()
     algorithm: Any = PPOConfig()  # of the algorithm's own kind
@@ -68,6 +69,16 @@ class TrainConfig:
     def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
         """Environments of a member, or of the explorer."""
         return part.envs or self.envs
+
+    @property
+    def milestones(self) -> tuple[int, ...]:
+        """Steps at which what the run has become is kept for good."""
+        if self.keep_at == "none":
+            return ()
+        words = self.keep_at.split(",")
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise InputError(f"--keep-at is {self.keep_at!r}; accepted: none, or steps, as in 25000000,50000000")
+        return tuple(sorted({int(word) for word in words}))
 
     @property
     def game(self) -> str:
@@ -104,9 +115,13 @@ class TrainConfig:
         for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
             if part is None:
                 continue
-            if not self.whole_rollouts(part):
-                flag, least = flag_of(prefix + "steps"), self.envs_of(part) * part.rollout_steps
-                raise InputError(f"{flag} is {part.steps}; accepted: {least} (one rollout) or more")
+            least = self.envs_of(part) * part.rollout_steps
+            for flag, steps in (
+                (flag_of(prefix + "steps"), part.steps),
+                *(("--keep-at", at) for at in self.milestones),
+            ):
+                if steps < least:
+                    raise InputError(f"{flag} is {steps}; accepted: {least} (one rollout) or more")
             ppo, envs = part.algorithm, self.envs_of(part)
             if envs < ppo.minibatches and ppo.minibatch_order == "columns":
                 flag = flag_of(prefix + "minibatches")
@@ -138,8 +153,9 @@ class TrainConfig:
         return _filled(default_config(str(data.get("algo"))), data, "config")
 
     def digest(self) -> str:
-        """Twelve hex digits that name this config in results/."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits that name this config in results/; what is kept on the way decides nothing of it."""
+        decisive = {name: value for name, value in self.to_json().items() if name != "keep_at"}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def default_config(algo: str) -> TrainConfig:
@@ -160,7 +176,7 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
     Those of the explorer beside an ensemble begin with `explorer_`.
     """
-    changed, left = _changed(config, {name: _level_text(name, value) for name, value in values.items()})
+    changed, left = _changed(config, {name: _as_text(name, value) for name, value in values.items()})
     if left:
         raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
     return changed
@@ -187,8 +203,10 @@ def _changed(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any
     return dataclasses.replace(config, **changes), left
 
 
-def _level_text(name: str, value: Any) -> Any:
-    """Levels as the text that config.json keeps, also where Python gave a count, a range or a LevelSet."""
+def _as_text(name: str, value: Any) -> Any:
+    """Levels and milestones as the text that config.json keeps, also where Python gave numbers or ranges."""
+    if name == "keep_at" and not isinstance(value, str):
+        return ",".join(str(steps) for steps in ((value,) if isinstance(value, int) else value))
     if name not in ("levels", "test_levels") or isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))

@@ -12,8 +12,9 @@ from expgen.agents.quorum import scaled_quorum
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
-from expgen.experiments.adopt import plans_in
+from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
+from expgen.experiments.milestones import open_milestones
 from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
 from expgen.experiments.run_folder import RunFolder
@@ -30,7 +31,8 @@ from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import plan_resources
 
-RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
+RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen,
+FREE = ("keep_at",)  # save for what decides nothing of the training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settin
     for name in RESUMABLE:
         if name in before and after[name] < before[name]:
             raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {before[name]} or more")
-    changed = [name for name in before if name not in RESUMABLE and before[name] != after[name]]
+    changed = [name for name in before if name not in (*RESUMABLE, *FREE) and before[name] != after[name]]
     if changed:
         raise InputError(f"--resume: {changed[0]} differs from {folder.config_file}; accepted: more steps or members")
     return with_quorum(frozen, asked, settings).checked()
@@ -182,9 +184,11 @@ def _run(
             learners.append(learner)
         seat = cleanup.enter_context(sitting(folder))  # before the checkpoints that it goes on from are read
         scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
-        for learner in learners:
+        for plan, learner in zip(plans, learners, strict=True):
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
+                check_can_go_on(plan, checkpoint, f"--run {folder.path}")
                 learner.resume(checkpoint)
+        milestones = open_milestones(folder, config, learners[0].env.spec, learners)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
@@ -199,7 +203,8 @@ def _run(
             ) -> Generator[None, None, Scores]:
                 return scorer.score(plan, learner.env_steps, policy)
 
-            life = learner.run(score, report, folder.checkpoints_of(learner.name), should_stop)
+            checkpoints = folder.checkpoints_of(learner.name)
+            life = learner.run(score, report, checkpoints, should_stop, milestones[learner.name])
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):

@@ -32,6 +32,10 @@ class RunFolder:
         """The folder of one learner's checkpoints."""
         return self.path / "checkpoints" / learner
 
+    def milestone(self, steps: int) -> "RunFolder":
+        """What the run had become at `steps`, a run folder of its own."""
+        return RunFolder(self.path / "milestones" / str(steps))
+
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""
         folders = (self.path / "checkpoints").glob("*")

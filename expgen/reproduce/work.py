@@ -20,6 +20,7 @@ from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.reproduce.spent import Spent
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.workspace import workspace
@@ -28,6 +29,7 @@ from expgen.training.resources import resolve_device
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 CURVE = "curve"  # the file of scores taken while training
+SPENT = "spent.json"
 
 
 def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
@@ -57,21 +59,33 @@ def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watche
         return JobResult(job, "skipped")
     try:
         sweep_parts(made_file(job, here).parent)
-        result = _train(job, here, out, device, watcher)
+        spent = Spent(made_file(job, here).with_name(SPENT))
+        result = _train(job, here, out, device, _noting(spent, watcher))
+        spent.note()
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
         if not result.is_complete:
             return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
         _score(job, here, result, device)
-        minutes = (time.monotonic() - began) / 60
+        spent.note()
         made = {
             "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
-            "minutes": f"{minutes:.1f}",
+            "minutes": f"{spent.seconds / 60:.1f}",
         }  # fmt: skip
         write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
     return JobResult(job, "done", "", time.monotonic() - began)
+
+
+def _noting(spent: Spent, watcher: Watcher) -> Watcher:
+    """`watcher`, and `spent` notes the time as rows come."""
+
+    def on_row(learner: str, row: dict[str, float]) -> None:
+        spent.note_now_and_then()
+        watcher.on_row(learner, row)
+
+    return replace(watcher, on_row=on_row)
 
 
 def _is_done(job: Job, out: Path) -> bool:

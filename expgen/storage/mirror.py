@@ -89,7 +89,7 @@ class Mirror:
             try:
                 for name, kept in newest.files.items():
                     if not (is_sketch and name.startswith(f"{EVENTS}/")):
-                        self._fetch(name, kept, is_sketch and name.startswith(f"{WEIGHTS}/"))
+                        self._fetch(name, kept, is_sketch and _is_weights(name))
             except FileNotFoundError:
                 continue  # a newer list has replaced this one
             for name in set(self.pulled) - set(newest.files):
@@ -166,7 +166,7 @@ class Mirror:
 
     def has_new_weights(self) -> bool:
         """Whether there are checkpoints here that the last push did not bring."""
-        names = {name for name in self._names() if name.startswith(f"{WEIGHTS}/")}
+        names = {name for name in self._names() if _is_weights(name)}
         return self.last is None or not names <= set(self.last.files)
 
     def _snapshot(self, there: set[str]) -> tuple[dict[str, Kept], dict[str, bytes]]:
@@ -208,8 +208,13 @@ class Mirror:
                 yield name.as_posix()
 
 
+def _is_weights(name: str) -> bool:
+    """Of a run, or of a milestone in it."""
+    return WEIGHTS in PurePosixPath(name).parts[:-1]
+
+
 def _turn(name: str) -> tuple[int, str]:
-    kinds = (name.endswith(".json"), name.startswith(f"{WEIGHTS}/"))
+    kinds = (name.endswith(".json"), _is_weights(name))
     return kinds.index(True) if any(kinds) else len(kinds), name
 
 

@@ -38,6 +38,11 @@ class Checkpoint(NamedTuple):
     tensors: dict[str, Tensor]
     facts: dict[str, Any]
 
+    @property
+    def is_weights_alone(self) -> bool:
+        """Whether it holds a policy and no more, as agents ship."""
+        return all(name.startswith("policy.") for name in self.tensors)
+
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part."""
@@ -101,9 +106,14 @@ def latest_checkpoint(folder: Path) -> Checkpoint | None:
     return None
 
 
+def checkpoint_file(folder: Path, env_steps: int) -> Path:
+    """Where `folder` has the checkpoint of `env_steps`: names sort as steps do."""
+    return folder / f"{env_steps:012d}.safetensors"
+
+
 def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
     """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT."""
-    path = folder / f"{env_steps:012d}.safetensors"
+    path = checkpoint_file(folder, env_steps)
     write_checkpoint(path, tensors, facts)
     for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
         old.unlink()

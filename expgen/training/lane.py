@@ -32,19 +32,13 @@ class Lane(Protocol):
         """Let go of the environment's buffers; call before the environment is closed."""
 
 
-class PlainLane:
-    """Everything at once, in the order it is asked for."""
+class HostLane:
+    """What lanes on the CPU share: work is done when it is asked for, so there is never any to wait for."""
 
-    def __init__(self, policy: Policy, rollout: Rollout) -> None:
-        self.policy, self.rollout = policy, rollout
-        self.slots = torch.arange(rollout.num_steps + 1).split(1)
+    def __init__(self, rollout: Rollout) -> None:
+        self.rollout = rollout
         self.action = np.zeros(rollout.num_envs, dtype=np.int32)
         self.decided = rollout.action.numpy()
-
-    def start(self, t: int, observation: Observation) -> None:
-        self.rollout.record(t, observation)
-        act_in_slot(self.policy, self.rollout, self.slots[t])
-        self.action[:] = self.decided[t]
 
     def wait(self) -> ndarray:
         return self.action
@@ -57,3 +51,17 @@ class PlainLane:
         return 0
 
     def close(self) -> None: ...
+
+
+class PlainLane(HostLane):
+    """Everything at once, in the order it is asked for."""
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        super().__init__(rollout)
+        self.policy = policy
+        self.slots = torch.arange(rollout.num_steps + 1).split(1)
+
+    def start(self, t: int, observation: Observation) -> None:
+        self.rollout.record(t, observation)
+        act_in_slot(self.policy, self.rollout, self.slots[t])
+        self.action[:] = self.decided[t]

@@ -1,11 +1,11 @@
 """One policy's whole life, as a generator that gives way whenever work is under way elsewhere."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -50,6 +50,13 @@ class Schedule:
     checkpoint_seconds: float
 
 
+class Milestone(NamedTuple):
+    """A checkpoint that no later one replaces: at which steps, and into which folder."""
+
+    env_steps: int
+    folder: Path
+
+
 class Learner:
     """Owns an environment, an algorithm, a rollout and everything that decides how they go on."""
 
@@ -74,8 +81,16 @@ class Learner:
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # spent in earlier sittings and this one
 
-    def run(self, score: ScorePolicy, report: Report, folder: Path, should_stop: Callable[[], bool]) -> Iterator[Phase]:
+    def run(
+        self,
+        score: ScorePolicy,
+        report: Report,
+        folder: Path,
+        should_stop: Callable[[], bool],
+        milestones: Sequence[Milestone] = (),
+    ) -> Iterator[Phase]:
         """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
+        self._keep(milestones)
         began = saved = time.monotonic()
         before = self.seconds
         while self.env_steps < self.schedule.env_steps and not should_stop():
@@ -84,10 +99,16 @@ class Learner:
                 row |= yield from _giving_way(score(self.algorithm.policy))
             self.seconds = before + time.monotonic() - began
             report(self.name, {"env_steps": self.env_steps, "seconds": self.seconds, **row})
+            self._keep(milestones)  # before any checkpoint that a resumed run would go on from
             if time.monotonic() - saved >= self.schedule.checkpoint_seconds:
                 self.save(folder)
                 saved = time.monotonic()
         self.save(folder)
+
+    def _keep(self, milestones: Sequence[Milestone]) -> None:
+        for milestone in milestones:
+            if milestone.env_steps == self.env_steps:
+                self.save(milestone.folder)
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""
@@ -182,7 +203,7 @@ class Learner:
         self.seconds = facts.get("seconds", 0.0)
         with self.lane.updating():
             self.algorithm.load_state(tensors)
-        if "generator" not in tensors:
+        if checkpoint.is_weights_alone:
             self.generator.manual_seed(self.generator.initial_seed() + self.env_steps)
             return
         with self.lane.updating():

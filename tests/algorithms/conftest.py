@@ -1,12 +1,13 @@
 """What the tests of algorithms with several networks share: tiny networks, rollouts of noise, weights to compare."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from expgen.algorithms.algorithm import Algorithm
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.networks.decoupled import Decoupled, make_decoupled
@@ -47,6 +48,28 @@ def toy() -> Toy:
 def weights() -> Callable[[nn.Module], Tensor]:
     """A copy of all weights of a module, as one vector."""
     return lambda module: torch.cat([parameter.detach().flatten().clone() for parameter in module.parameters()])
+
+
+@pytest.fixture
+def goes_on_exactly(equal: Callable[..., bool]) -> Callable[..., Algorithm]:
+    """Checks that an algorithm saved after the first rollout and loaded by another goes on as one never saved."""
+
+    def check(build: Callable[[int], Algorithm], rollouts: Sequence[Rollout]) -> Algorithm:
+        """`build` makes one from a seed; the one that was saved comes back."""
+        whole, before, after = build(0), build(0), build(5)
+
+        def learn(algorithm: Algorithm, first: int, last: int) -> None:
+            for number in range(first, last):
+                assert list(algorithm.update(rollouts[number], torch.Generator().manual_seed(number)))
+
+        learn(whole, 0, len(rollouts))
+        learn(before, 0, 1)
+        after.load_state({name: tensor.clone() for name, tensor in before.state().items()})
+        learn(after, 1, len(rollouts))
+        assert equal(whole.state(), after.state()) and not equal(before.state(), after.state())
+        return before
+
+    return check
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import dataclasses
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,33 +12,22 @@ from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels, leep_loss, level_subsets, log_max_prob
 from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
 from expgen.envs.levels import LevelSet
-from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_policy, policies_in
 from expgen.networks.joint import JointPolicy
 from expgen.rollout.minibatch import Minibatch
-from expgen.rollout.rollout import Rollout
+from tests.algorithms.conftest import Toy
 
-SPEC = EnvSpec("toy", (3,), "float32", 4)
+SPEC = Toy.spec
 CPU = torch.device("cpu")
-T, N = 5, 6
 NETWORK = NetworkConfig(features=8)
 
 
-def make(**changes: object) -> Leep:
+def make(seed: int = 0, **changes: object) -> Leep:
     config = dataclasses.replace(LeepConfig(), **{"minibatches": 2, "epochs": 2, "subsets": 3, **changes})  # type: ignore[arg-type]
-    algorithm = build_algorithm(recipe_of("leep"), SPEC, NETWORK, config, 0, CPU)
+    algorithm = build_algorithm(recipe_of("leep"), SPEC, NETWORK, config, seed, CPU)
     assert isinstance(algorithm, Leep)
     return algorithm
-
-
-def played() -> Rollout:
-    rollout, generator = Rollout(SPEC, T, N, 0, CPU), torch.Generator().manual_seed(3)
-    for tensor in (rollout.obs, rollout.value, rollout.advantage, rollout.value_target):
-        tensor.normal_(generator=generator)
-    rollout.action.copy_(torch.randint(4, (T + 1, N), generator=generator))
-    rollout.log_prob.copy_(log(0.25) + 0.2 * torch.randn(T + 1, N, generator=generator))
-    return rollout
 
 
 def batch_of(num_actions: int) -> tuple[PolicyOutput, Minibatch]:
@@ -92,8 +82,8 @@ def test_the_others_maximum_by_hand():
     assert (log_max_prob([], obs, 4) == -torch.inf).all()
 
 
-def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
-    rollout = played()
+def test_a_member_learns_from_its_own_environments_and_nothing_else_changes(toy: Any):
+    rollout = toy.rollout()
     one, other = make(), make()
     list(one.update_member(0, rollout, torch.Generator().manual_seed(0)))
     fresh = make()
@@ -108,11 +98,11 @@ def test_a_member_learns_from_its_own_environments_and_nothing_else_changes():
         assert torch.equal(a, b)
 
 
-def test_the_penalty_pulls_members_together():
+def test_the_penalty_pulls_members_together(toy: Any):
     def spread(coef: float) -> float:
         algorithm, rollout, generator = (
             make(kl_coef=coef, entropy_coef=0.0, learning_rate=5e-3),
-            played(),
+            toy.rollout(),
             torch.Generator(),
         )
         for member in algorithm.members:
@@ -127,11 +117,11 @@ def test_the_penalty_pulls_members_together():
 
 @pytest.mark.parametrize("order", ["shuffled", "columns"])
 @pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
-def test_one_subset_is_ppo(order: str, direction: str):
+def test_one_subset_is_ppo(toy: Any, order: str, direction: str):
     same = {"minibatches": 3, "epochs": 2, "minibatch_order": order}
     ppo = PPO(make_policy(SPEC, NETWORK, torch.Generator().manual_seed(0), CPU), PPOConfig(**same))  # type: ignore[arg-type]
     leep = make(**same, subsets=1, kl_direction=direction)
-    rollout = played()
+    rollout = toy.rollout()
     metrics = [
         [row["loss"].item() for row in one.update(rollout, torch.Generator().manual_seed(5))] for one in (ppo, leep)
     ]
@@ -140,27 +130,22 @@ def test_one_subset_is_ppo(order: str, direction: str):
         torch.testing.assert_close(b, a, atol=1e-5, rtol=1e-4)
 
 
-def test_restored_it_goes_on_the_same():
-    one, other, rollout = make(), make(), played()
-    list(one.update(rollout, torch.Generator().manual_seed(0)))
-    other.load_state({name: tensor.clone() for name, tensor in one.state().items()})
-    for algorithm in (one, other):
-        list(algorithm.update(rollout, torch.Generator().manual_seed(1)))
-    a, b = one.state(), other.state()
-    assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-    assert any(name.startswith("adam.2.") for name in a) and any(name.startswith("policy.members.2.") for name in a)
+def test_restored_it_goes_on_the_same(toy: Any, goes_on_exactly: Any):
+    saved = goes_on_exactly(make, [toy.rollout(seed) for seed in range(3)]).state()
+    for of_the_last in ("adam.2.", "policy.members.2."):
+        assert any(name.startswith(of_the_last) for name in saved)
 
 
-def test_the_policy_is_joint_and_yields_once_per_minibatch():
+def test_the_policy_is_joint_and_yields_once_per_minibatch(toy: Any):
     algorithm = make()
     assert isinstance(algorithm.policy, JointPolicy) and len(policies_in(algorithm.policy)) == 3
-    assert len(list(algorithm.update(played(), torch.Generator().manual_seed(0)))) == 3 * 2 * 2
+    assert len(list(algorithm.update(toy.rollout(), torch.Generator().manual_seed(0)))) == 3 * 2 * 2
 
 
-def test_columns_share_the_rollouts_memory():
-    rollout = played()
+def test_columns_share_the_rollouts_memory(toy: Any):
+    rollout = toy.rollout()
     part = rollout.columns(2, 4)
-    assert part.num_envs == 2 and rollout.num_envs == N and torch.equal(part.obs, rollout.obs[:, 2:4])
+    assert part.num_envs == 2 and rollout.num_envs == 6 and torch.equal(part.obs, rollout.obs[:, 2:4])
     part.advantage.fill_(9)
     assert (rollout.advantage[:, 2:4] == 9).all() and not (rollout.advantage[:, :2] == 9).any()
 

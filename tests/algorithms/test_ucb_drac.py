@@ -2,6 +2,7 @@
 
 import dataclasses
 from math import log
+from typing import Any
 
 import pytest
 import torch
@@ -115,22 +116,11 @@ def test_one_augmentation_may_be_named():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_restored_it_goes_on_the_same(memory: str):
+def test_restored_it_goes_on_the_same(memory: str, goes_on_exactly: Any):
     network = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
     config = dataclasses.replace(UcbDracConfig(), epochs=1, minibatches=2, minibatch_order="columns")
 
-    def build() -> UcbDrac:
-        return UcbDrac(make_policy(SPEC, network, torch.Generator().manual_seed(0), CPU), config)
+    def build(seed: int) -> UcbDrac:
+        return UcbDrac(make_policy(SPEC, network, torch.Generator().manual_seed(seed), CPU), config)
 
-    one, other = build(), build()
-    rollout = Rollout(SPEC, T, N, one.policy.state_size, CPU)
-    generator = torch.Generator().manual_seed(1)
-    list(one.update(rollout, generator))
-    other.load_state({name: tensor.clone() for name, tensor in one.state().items()})
-    state = generator.get_state()
-    list(one.update(rollout, generator))
-    generator.set_state(state)
-    list(other.update(rollout, generator))
-    a, b = one.state(), other.state()
-    assert a.keys() == b.keys()
-    assert all(torch.equal(a[name], b[name]) for name in a)
+    goes_on_exactly(build, [Rollout(SPEC, T, N, build(0).policy.state_size, CPU)] * 3)

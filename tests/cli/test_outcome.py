@@ -9,9 +9,7 @@ from expgen.experiments.run_folder import RunFolder
 
 
 def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_path: Path) -> None:
-    explorer = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
-    settings = {"algo": "expgen", "members": 2, "explorer_steps": small.update_steps, "eval_every": 10**9, **explorer}
-    small.train(tmp_path, 1, **settings)
+    small.train(tmp_path, 1, algo="expgen", members=2, eval_every=10**9, **small.explorer)
     header, *lines, covered = outcome(RunFolder(tmp_path))
     assert header.startswith("agent") and covered.startswith("explorer covers ") and covered.endswith("on unseen ones")
     agents = ["member0", "member1", "explorer", "expgen", "expgen fallback=random"]

@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 
 from expgen.cluster.task import Watcher
-from expgen.reproduce.job import Job
 from expgen.reproduce.work import run_job, score_files
+from tests.conftest import SmallRun
 
-SETTINGS = {
-    "levels": "20", "envs": 8, "rollout_steps": 16, "minibatches": 2, "epochs": 1, "features": 16, "eval_every": 512,
-    "eval_episodes": 4, "checkpoint_seconds": 0.0, "steps": 8 * 128,
-}  # fmt: skip
-JOB = Job("small", "minimaze", "ppo", "smoke", SETTINGS, episodes=4)
+JOB = SmallRun().job("small")
 
 
 @pytest.fixture
@@ -53,7 +49,7 @@ def test_a_full_disk_is_told_and_the_job_goes_on_when_there_is_room(disk: Path, 
     relieve: list[Callable[[], None]] = []
 
     def at_half(learner: str, row: dict[str, float]) -> None:
-        if row["env_steps"] == SETTINGS["steps"] // 2:
+        if row["env_steps"] == JOB.settings["steps"] // 2:
             relieve.append(fill(disk))
 
     full = run_job(JOB, disk, "", "cpu", Watcher(on_row=at_half))

@@ -22,9 +22,8 @@ def parts(small: Any, tmp_path: Path) -> Path:
 
 
 def population(small: Any, parts: Path, **changes: Any) -> Any:
-    settings = {"algo": "expgen", "members": 3, "explorer_features": 16, "explorer_minibatches": 2}
-    settings |= {"explorer_epochs": 1, "explorer_rollout_steps": 16, "explorer_steps": 2 * small.update_steps}
-    settings |= {"resume": True}
+    settings = {"algo": "expgen", "members": 3, "resume": True}
+    settings |= {**small.explorer, "explorer_steps": 2 * small.update_steps}
     runs = [parts / "members", parts / "explorer"]
     return small.train(parts / "whole", 2, **{**settings, "adopt": runs, **changes})
 

@@ -1,6 +1,7 @@
 """Bundles: a run's policies and no more, playable under their names, and refused when they clash."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,12 @@ from expgen.experiments.load import load_policy, load_run
 from expgen.experiments.pretrained import bundled_agents, find_run
 from expgen.experiments.run_folder import RunFolder
 
-SETTINGS = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
-
 
 @pytest.fixture(scope="module")
 def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A population, and a bundle of it under `shipped`."""
     where = tmp_path_factory.mktemp("runs")
-    settings = {"algo": "expgen", "members": 2, "leader": 1, "explorer_steps": small.update_steps, **SETTINGS}
+    settings = {"algo": "expgen", "members": 2, "leader": 1, **small.explorer}
     small.train(where / "population", 1, **settings)
     bundle(RunFolder(where / "population"), "expgen train …", "a laptop", episodes=6, where=where / "shipped")
     return where
@@ -81,7 +80,7 @@ def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
 def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
     """From where they stand, with a fresh optimiser."""
     shipped = find_run("minimaze/expgen", runs / "shipped").folder
-    settings = {"algo": "expgen", "members": 2, "explorer_steps": 2 * small.update_steps, **SETTINGS}
+    settings = {"algo": "expgen", "members": 2, **small.explorer, "explorer_steps": 2 * small.update_steps}
     small.train(tmp_path / "on", 2, adopt=[shipped.path], **settings)
     for learner in shipped.learners():
         before, steps = load_policy(shipped, learner)
@@ -90,3 +89,38 @@ def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Pat
         distance = sum((a - b).abs().sum() for a, b in zip(after.parameters(), before.parameters(), strict=True))
         size = sum(parameter.abs().sum() for parameter in before.parameters())
         assert 0 < distance < 0.2 * size
+
+
+@pytest.fixture(scope="module")
+def alone(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A bundle of one policy of the algorithm named, trained for one update."""
+    where = tmp_path_factory.mktemp("alone")
+
+    def make(algo: str, **changes: Any) -> Path:
+        small.train(where / algo, 1, algo=algo, **changes)
+        return bundle(RunFolder(where / algo), "expgen train", "a laptop", 1, where=where / "shipped").path
+
+    return make
+
+
+@pytest.mark.parametrize("algo", ["daac", "idaac", "ppg"])
+def test_weights_alone_are_refused_where_learning_needs_a_critic(
+    algo: str, alone: Callable[..., Path], small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    shipped = alone(algo)
+    missing = f"has member0's policy without the value network that {algo} learns with; accepted: a run folder whose"
+    line = refused(*small.flags(tmp_path / "on", 2, algo=algo, adopt=shipped))
+    assert f"--adopt {shipped} {missing}" in line and not (tmp_path / "on").exists()
+    before = (shipped / "config.json").read_bytes()
+    more = str(2 * small.update_steps)
+    line = refused("train", "--resume", "--run", shipped, "--steps", more, "--device", "cpu")
+    assert f"--run {shipped} {missing}" in line and (shipped / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])
+def test_others_are_trained_on_from_weights_alone(
+    algo: str, alone: Callable[..., Path], small: Any, tmp_path: Path
+) -> None:
+    changes = {"subsets": 4} if algo == "leep" else {}
+    assert small.train(tmp_path / "on", 2, algo=algo, adopt=[alone(algo, **changes)], **changes).is_complete
+    assert small.facts(tmp_path / "on")["env_steps"] == 2 * small.update_steps

@@ -88,8 +88,8 @@ def test_the_config_of_a_population_survives_json() -> None:
 
 
 def test_a_population_trains_resumes_and_is_scored_as_a_whole(small: Any, equal: Any, tmp_path: Path) -> None:
-    changes = {"algo": "expgen", "members": 2, "eval_every": 2 * small.update_steps, "explorer_features": 16}
-    changes |= {"explorer_steps": 3 * small.update_steps, "explorer_rollout_steps": 16, "explorer_minibatches": 2}
+    changes = {"algo": "expgen", "members": 2, "eval_every": 2 * small.update_steps}
+    changes |= {**small.explorer, "explorer_steps": 3 * small.update_steps}
     small.train(tmp_path / "whole", 2, **changes)
     stop = iter([False, False, False, *[True] * 20])
     small.train(tmp_path / "cut", 2, should_stop=stop.__next__, resume=True, **changes)

@@ -22,8 +22,7 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def population(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     run = tmp_path_factory.mktemp("runs") / "population"
-    short = {"explorer_rollout_steps": 16, "explorer_minibatches": 2, "explorer_steps": small.update_steps}
-    small.train(run, updates=1, algo="expgen", members=2, explorer_features=16, **short)
+    small.train(run, updates=1, algo="expgen", members=2, **small.explorer)
     return RunFolder(run)
 
 

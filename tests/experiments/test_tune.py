@@ -17,12 +17,10 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tune import TuneRequest, best, left_out, tune
 from expgen.experiments.tuned import COLUMNS, Trial, read_tuned, write_tuned
 
-EXPLORER = {"explorer_features": 16, "explorer_minibatches": 2, "explorer_epochs": 1, "explorer_rollout_steps": 16}
-
 
 def population(small: Any, run: Path, **changes: Any) -> Path:
-    settings = {"algo": "expgen", "members": 4, "member_levels": "bootstrap", "explorer_steps": small.update_steps}
-    small.train(run, 1, **{**settings, **EXPLORER, **changes})
+    settings = {"algo": "expgen", "members": 4, "member_levels": "bootstrap"}
+    small.train(run, 1, **{**settings, **small.explorer, **changes})
     return run
 
 

@@ -71,7 +71,7 @@ def test_a_loaded_optimizer_keeps_the_layout_and_continues_bit_for_bit():
     weight = resumed.policy.encoder.stages[1].conv.weight
     assert weight.is_contiguous(memory_format=torch.channels_last) and not weight.is_contiguous()
     for parameter in resumed.policy.parameters():
-        entry = resumed.optimizer.state[parameter]
+        entry = resumed.descent.adam.state[parameter]
         assert entry["step"].item() == 2
         assert entry["exp_avg"].stride() == entry["exp_avg_sq"].stride() == parameter.stride()
     for seed in range(2, 4):

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import json
 
 import pytest
 
@@ -12,11 +13,8 @@ from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import run_job, score_files
-
-TINY = dataclasses.replace(
-    SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
-)
+from expgen.reproduce.work import SPENT, made_file, run_job, score_files
+from tests.cluster.tiny import TINY
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +71,18 @@ def test_a_stopped_job_goes_on(tmp_path):
     watcher = Watcher(on_start=lambda total, done: seen.append(sum(done.values())))
     assert run_job(job, tmp_path, "", "cpu", watcher).status == "done"
     assert seen[0] > 0
+
+
+def test_minutes_are_those_of_all_sittings(tmp_path):
+    job = Planner(TINY).train("maze", "ppo")
+    assert run_job(job, tmp_path, "", "cpu", Watcher(should_stop=lambda: True)).status == "stopped"
+    spent = made_file(job, tmp_path).with_name(SPENT)
+    assert 0 < json.loads(spent.read_text())["seconds"] < 600
+    spent.write_text('{"seconds": 3600}')  # a longer sitting than a test may last
+    for scorings in (job.scorings, (*job.scorings, Scoring("member0"))):  # what is scored later is added
+        assert run_job(dataclasses.replace(job, scorings=scorings), tmp_path, "", "cpu").status == "done"
+        assert 60 <= float(json.loads(made_file(job, tmp_path).read_text())["minutes"]) < 70
+    assert json.loads(spent.read_text())["seconds"] > 3600
 
 
 def test_bad_input_is_told_in_one_line(tmp_path):

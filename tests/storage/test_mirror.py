@@ -206,6 +206,20 @@ def test_a_sketch_has_names_of_checkpoints_and_no_weights(tmp_path: Path) -> Non
         assert contents(reader.folder) == {name: "" if "/" in name else text for name, text in expected.items()}
 
 
+def test_so_has_a_sketch_of_a_milestone(tmp_path: Path) -> None:
+    writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
+    writer.claim()
+    fill(writer.folder, "1")
+    writer.push()
+    assert not writer.has_new_weights()
+    expected = fill(writer.folder / "milestones" / "25", "2")
+    assert writer.has_new_weights()
+    writer.push()
+    reader.pull(is_sketch=True)
+    kept = contents(reader.folder / "milestones" / "25")
+    assert kept == {name: "" if "/" in name else text for name, text in expected.items()}
+
+
 def test_one_file_is_amended_and_a_busy_place_is_left_alone(tmp_path: Path) -> None:
     writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()

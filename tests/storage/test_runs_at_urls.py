@@ -10,7 +10,6 @@ import pytest
 
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
-from expgen.reproduce.job import Job
 from expgen.reproduce.work import run_job, score_files
 from expgen.storage.mirror import Listing, Mirror
 from expgen.storage.scratch import KEPT, scratch_folder
@@ -192,14 +191,8 @@ def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small,
     assert_same(bucket)
 
 
-SETTINGS = {
-    "levels": "20", "envs": 8, "rollout_steps": 16, "minibatches": 2, "epochs": 1, "features": 16, "eval_every": 512,
-    "eval_episodes": 4, "checkpoint_seconds": 0.0, "steps": 8 * 128,
-}  # fmt: skip
-
-
-def test_a_job_stops_goes_on_and_is_done_once(bucket: str, tmp_path: Path) -> None:
-    job = Job("ppo", "minimaze", "ppo", "smoke", SETTINGS, episodes=4)
+def test_a_job_stops_goes_on_and_is_done_once(bucket: str, small, tmp_path: Path) -> None:
+    job = small.job("ppo")
     stop = Watcher(should_stop=lambda: True)
     for out in (bucket, tmp_path / "here"):
         states = [run_job(job, out, "", "cpu", watcher).status for watcher in (stop, None, None)]

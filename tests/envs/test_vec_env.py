@@ -1,0 +1,72 @@
+"""What every environment behind the protocol promises, whatever plays below."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from expgen.envs.library import is_installed
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import LevelControl, Pictured, Snapshots, VecEnv, fresh_observation
+
+NUM_ENVS = 3
+NAMES = [
+    "minimaze",
+    "gymnasium:CartPole-v1",
+    "envpool:CartPole-v1",
+    pytest.param(
+        "procgen:maze",
+        marks=[pytest.mark.procgen, pytest.mark.skipif(not is_installed(), reason="no ProcGen library")],
+    ),
+]
+CAN = {  # beyond VecEnv
+    "minimaze": (LevelControl, Snapshots),
+    "gymnasium:CartPole-v1": (LevelControl, Pictured),
+    "envpool:CartPole-v1": (),
+    "procgen:maze": (LevelControl, Snapshots, Pictured),
+}
+
+
+@pytest.fixture(params=NAMES)
+def env(request: pytest.FixtureRequest) -> Iterator[VecEnv]:
+    kind = request.param.partition(":")[0]
+    if kind in ("gymnasium", "envpool"):
+        pytest.importorskip(kind)
+    made = make_env(request.param, "all" if kind == "envpool" else 20, NUM_ENVS)
+    yield made
+    made.close()
+    made.close()  # safe to call twice
+
+
+def test_observations_are_of_the_shapes_and_types_that_the_spec_says(env: VecEnv) -> None:
+    seen = env.observe()
+    assert seen.obs.shape == (NUM_ENVS, *env.spec.obs_shape) and seen.obs.dtype == env.spec.obs_dtype
+    for part, dtype in ((seen.reward, np.float32), (seen.first, bool), (seen.level, np.int32), (seen.solved, bool)):
+        assert part.shape == (NUM_ENVS,) and part.dtype == dtype
+    assert env.num_envs == NUM_ENVS and env.spec.num_actions > 1
+
+
+def test_every_game_opens_with_first_and_nothing_paid(env: VecEnv) -> None:
+    seen = env.observe()
+    assert seen.first.all() and not seen.reward.any() and not seen.solved.any()
+
+
+def test_observing_again_changes_nothing(env: VecEnv) -> None:
+    env.observe()
+    for _ in range(5):
+        env.act(np.ones(NUM_ENVS, dtype=np.int32))
+        once = [np.array(part) for part in env.observe()]
+        assert all(np.array_equal(one, other) for one, other in zip(once, env.observe(), strict=True))
+
+
+def test_what_it_can_do_beyond_stepping(env: VecEnv) -> None:
+    kinds = (LevelControl, Snapshots, Pictured)
+    assert tuple(kind for kind in kinds if isinstance(env, kind)) == CAN[env.spec.name]
+
+
+def test_fresh_buffers_share_the_picture_and_nothing_else() -> None:
+    obs = np.zeros((4, 2, 2, 3), dtype=np.uint8)
+    seen = fresh_observation(obs)
+    assert seen.obs is obs and seen.full is obs and seen.first.all()
+    seen.first[0], seen.solved[1], seen.reward[2] = False, True, 1
+    assert seen.solved.tolist() == [False, True, False, False] and seen.reward.tolist() == [0, 0, 1, 0]
