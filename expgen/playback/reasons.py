@@ -60,7 +60,7 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
         votes=tuple(votes.tolist()) if was_asked else (),
         agrees=_agrees(agent, votes) if was_asked else (),
         lasts=int(decision.explore_steps[0]),
-        probability=tuple(_softmax(agent.logits[:, 0]).mean(0).tolist()) if was_asked else (),
+        probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
     )
 
