@@ -21,6 +21,7 @@ class RememberedFrames:
 
     def __init__(self, encoder: nn.Module, capacity: int = CAPACITY) -> None:
         self.encoder, self.capacity = encoder, capacity
+        self._weights = list(encoder.parameters())
         self._features: dict[int, Tensor] = {}  # of [F]; the frame seen last stands last
         self._version = self._weights_version()
 
@@ -45,4 +46,4 @@ class RememberedFrames:
 
     def _weights_version(self) -> int:
         """Grows with every change in place."""
-        return sum(weight._version for weight in self.encoder.parameters())
+        return sum(weight._version for weight in self._weights)
