@@ -17,7 +17,8 @@ class Agent(Protocol):
         """`obs` `[N, …]`, `first` `[N]` → actions `[N]` int32.
 
         `episode` `[N]` names the episode each environment plays: the agent's randomness depends on it and on the
-        step within it, not on the batch. Without it the agent numbers episodes itself.
+        step within it, not on the batch. Without it the agent numbers episodes itself. Below 0 it is one that counts
+        for nothing, over which no policy is asked: any action will do.
         """
 
 
@@ -42,13 +43,19 @@ class PolicyAgent:
         self.clock.tick(first, episode)
         if len(self.state) != len(first):
             self.state = torch.zeros(len(first), self.policy.state_size, device=self.device)
-        pixels = torch.from_numpy(obs).to(self.device).unsqueeze(0)  # [1, N, …]
-        begins = torch.from_numpy(np.asarray(first, dtype=bool)).to(self.device).unsqueeze(0)  # [1, N]
-        self.output = output = self.policy(pixels, begins, self.state)
-        self.state = output.state
-        logits = output.logits[0].cpu().numpy()  # [N, A]
-        noise = gumbel_noise(self.seed, self.clock.episode, self.clock.step, logits.shape[1])
-        return (logits + noise).argmax(1).astype(np.int32)
+        action = np.zeros(len(first), dtype=np.int32)
+        asked = np.flatnonzero(self.clock.episode >= 0)  # [n]
+        if len(asked) == 0:
+            return action
+        rows = slice(None) if len(asked) == len(first) else asked
+        pixels = torch.from_numpy(obs[rows]).to(self.device).unsqueeze(0)  # [1, n, …]
+        begins = torch.from_numpy(np.asarray(first, dtype=bool)[rows]).to(self.device).unsqueeze(0)  # [1, n]
+        self.output = output = self.policy(pixels, begins, self.state[rows])
+        self.state[rows] = output.state
+        logits = output.logits[0].cpu().numpy()  # [n, A]
+        noise = gumbel_noise(self.seed, self.clock.episode[rows], self.clock.step[rows], logits.shape[1])
+        action[rows] = (logits + noise).argmax(1)
+        return action
 
 
 class UniformAgent:

@@ -3,7 +3,8 @@
 Each step, in every environment by itself:
 
 1. The explorer π_H sees the frame, whoever acts, so its memory is h_t. Every member samples a_j ~ π_r^j(·|o_t), unless
-   a stretch of exploration lasts: then no vote could change anything and nobody is asked.
+   a stretch of exploration lasts: then no vote could change anything and nobody is asked. Nor are members that could
+   no longer change it, where that saves time (agents.poll).
 2. The leader's a_i is in consensus if at least `min_agree` members, itself included, agree with it (agents.agreement).
 3. In consensus a_i is carried out. Otherwise n_{π_H} is drawn and the explorer acts exactly n_{π_H} times in a row.
 
@@ -23,7 +24,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy import ndarray
 
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
@@ -36,11 +36,11 @@ from expgen.agents.noise import (
     STRETCH,
     WITH_MEMORY,
     EpisodeClock,
-    gumbel_noise,
     stream_seed,
     uniform_noise,
 )
 from expgen.agents.panel import Panels, WholeEnsemble
+from expgen.agents.poll import Poll
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
@@ -117,10 +117,10 @@ class ConsensusAgent:
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         self.fallback_actor = Actor.RANDOM if config.fallback == "random" else Actor.EXPLORER
         streams = [MEMORYLESS if j == config.leader else MEMBERS + j for j in range(len(members))]
-        self.vote_seeds = [stream_seed(seed, stream) for stream in streams]
+        seeds = [stream_seed(seed, stream) for stream in streams]
+        self.poll = Poll(self.ensemble, self.agreement, seeds, spec.num_actions)
         self.clock = EpisodeClock()
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
-        self.logits = np.zeros((len(members), 0, spec.num_actions), dtype=np.float32)  # [M, n, A] of the last vote
         self.decision: Decision | None = None
         self.tally = Tally()
 
@@ -131,14 +131,14 @@ class ConsensusAgent:
             self.explore_steps = np.zeros(num_envs, dtype=np.int64)
         left = np.where(first, 0, self.explore_steps)  # [N]
 
-        asked = np.flatnonzero(left == 0)
-        votes = np.full((len(self.vote_seeds), num_envs), -1, dtype=np.int32)  # [M, N]
+        asked = np.flatnonzero((left == 0) & (episode >= 0))
+        votes = np.full((len(self.ensemble.members), num_envs), -1, dtype=np.int32)  # [M, N]
         agreed = np.zeros(num_envs, dtype=bool)
-        action = np.full(num_envs, -1, dtype=np.int32)
+        action = np.zeros(num_envs, dtype=np.int32)
         if len(asked):
             panel = self.panels(asked)
-            vote = self._vote(obs if len(asked) == num_envs else obs[asked], episode[asked], step[asked])
-            votes[:, asked] = np.where(panel.sits, vote, -1)
+            seen = obs if len(asked) == num_envs else obs[asked]
+            votes[:, asked] = self.poll(seen, episode[asked], step[asked], panel)
             agreed[asked] = self.agreement.count(votes[:, asked], panel.leader) >= panel.quorum
             action[asked] = votes[panel.leader, asked]
 
@@ -153,11 +153,9 @@ class ConsensusAgent:
         self.tally.record(self.decision, first, episode)
         return action
 
-    def _vote(self, obs: ndarray, episode: ndarray, step: ndarray) -> ndarray:
-        """Every member's sampled action, `[M, n]`."""
-        self.logits = logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()
-        noise = [gumbel_noise(seed, episode, step, logits.shape[2]) for seed in self.vote_seeds]
-        return (logits + np.stack(noise)).argmax(2)
+    def ask_everyone(self) -> None:
+        """From now on ask every member of a panel, for whoever shows the votes."""
+        self.poll.is_complete = True
 
 
 def _fallback_agent(config: ConsensusConfig, explorer: Policy | None, spec: EnvSpec, seed: int) -> Agent | None:

@@ -55,7 +55,12 @@ class Ensemble:
         """`obs` `[N, …]` → every member's logits `[M, N, A]`."""
         if self.method == "vmap":
             return self._together(self._weights, obs)
-        return torch.stack([member(*_arguments(obs)).logits[0] for member in self.members])
+        return torch.stack([self.logits_of(index, obs) for index in range(len(self.members))])
+
+    @torch.no_grad()
+    def logits_of(self, member: int, obs: Tensor) -> Tensor:
+        """`obs` `[N, …]` → one member's logits `[N, A]`."""
+        return self.members[member](*_arguments(obs)).logits[0]
 
     def _logits_with(self, weights: dict[str, Tensor], obs: Tensor) -> Tensor:
         output: Any = functional_call(self.members[0], weights, _arguments(obs))

@@ -42,7 +42,7 @@ def cast_of(agent: Agent) -> Cast:
 
 
 def reason_of(agent: Agent) -> Reason:
-    """Of the last action `agent` chose, in its first environment."""
+    """Of the last action `agent` chose, in its first environment; an ensemble's agent must have asked everyone."""
     if isinstance(agent, ConsensusAgent):
         return _consensus_reason(agent)
     if isinstance(agent, PolicyAgent) and agent.output is not None:
@@ -52,7 +52,7 @@ def reason_of(agent: Agent) -> Reason:
 
 def _consensus_reason(agent: ConsensusAgent) -> Reason:
     decision = agent.decision
-    assert decision is not None
+    assert decision is not None and agent.poll.is_complete
     votes = decision.votes[:, 0]  # [M]
     was_asked = bool(votes[agent.config.leader] >= 0)
     return Reason(
@@ -60,7 +60,7 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
         votes=tuple(votes.tolist()) if was_asked else (),
         agrees=_agrees(agent, votes) if was_asked else (),
         lasts=int(decision.explore_steps[0]),
-        probability=tuple(_softmax(agent.logits[:, 0]).mean(0).tolist()) if was_asked else (),
+        probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
     )
 

@@ -22,6 +22,8 @@ def record_episode(
     can; else the stage's next one is played. The environment is left at the start of another episode.
     """
     env, camera = stage.env, stage.camera
+    if isinstance(agent, ConsensusAgent):
+        agent.ask_everyone()
     observation = env.observe()
     if level is not None and isinstance(env, LevelControl):
         env.play(0, level)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from expgen.networks.actor_critic import Policy
 from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
+from expgen.networks.remembered import RememberedFrames
 from expgen.training.graphs import Recording, capture_on_gpu
 from expgen.training.replayed_policy import ReplayedPolicy
 
@@ -25,11 +26,22 @@ def for_play(policy: Policy) -> Policy:
 
     Policies without convolutions stay what they are: an ensemble of them has a faster way (agents.ensemble).
     """
-    if next(policy.parameters()).device.type != "cuda" or not has_convolution(policy):
+    if not has_convolution(policy):
+        return policy
+    if next(policy.parameters()).device.type == "cpu":
+        remember_frames(policy)
         return policy
     accelerate_networks(policy, may_compile=False)
     replayed: Any = ReplayedPolicy(policy)  # is called like one
     return replayed if is_capturable(policy) else policy
+
+
+def remember_frames(network: nn.Module) -> None:
+    """Let every encoder of `network` keep what it said of the frames it saw last."""
+    parts: list[Any] = list(network.modules())
+    for part in parts:
+        if has_seam(part):
+            part.encode = RememberedFrames(part.encoder)
 
 
 def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:

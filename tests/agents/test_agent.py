@@ -96,3 +96,18 @@ def test_seeds_differ():
     obs, first = observations(1, 200)[0], np.ones(200, dtype=bool)
     actions = [PolicyAgent(make_policy_of(), seed).act(obs, first).tolist() for seed in (0, 0, 1)]
     assert actions[0] == actions[1] != actions[2]
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_nobody_thinks_about_episodes_that_do_not_count(memory: str):
+    obs, agent, alone = observations(8, 3), PolicyAgent(make_policy_of(memory)), PolicyAgent(make_policy_of(memory))
+    for t in range(8):
+        counts = np.array([True, t < 3 or t > 5, True])
+        first = np.array([t == 0, t in (0, 6), t == 0])
+        names = np.where(counts, [10, 11 + (t > 5), 12], -1)
+        action = agent.act(obs[t], first, names)
+        assert agent.output is not None and agent.output.logits.shape[1] == counts.sum()
+        single = alone.act(obs[t], first, np.array([10, 11 + (t > 5), 12]))
+        assert np.array_equal(action[counts], single[counts])
+    agent.output = None
+    assert agent.act(obs[0], np.zeros(3, dtype=bool), np.full(3, -1)).tolist() == [0, 0, 0] and agent.output is None

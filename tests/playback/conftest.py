@@ -1,7 +1,7 @@
 """Untrained policies and short episodes to record."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -18,9 +18,9 @@ SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
 SHORT = {"time_limit": 40}
 
 
-def make_network(seed: int, memory: bool = False) -> Policy:
+def make_network(seed: int, memory: bool = False, encoder: Literal["small", "conv"] = "small") -> Policy:
     """A policy with clear preferences."""
-    config = NetworkConfig(encoder="small", features=16, memory="gru" if memory else "none")
+    config = NetworkConfig(encoder=encoder, features=16, memory="gru" if memory else "none")
     policy = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
     with torch.no_grad():
         policy.policy_head.weight *= 300

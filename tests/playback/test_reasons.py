@@ -9,10 +9,13 @@ import pytest
 
 from expgen.agents.agent import PolicyAgent, UniformAgent
 from expgen.agents.agreement import MINIMAZE, Agreement
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.wall_follower import minimaze_follower
 from expgen.networks.actor_critic import Policy
 from expgen.playback.reasons import Cast, cast_of, reason_of
 from expgen.playback.recording import Recording
+from expgen.training.fast_networks import for_play
+from tests.playback.conftest import SPEC, make_network
 
 
 def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording) -> None:
@@ -31,6 +34,18 @@ def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording)
             assert step.action == why.votes[0]
         assert sum(why.explorer) == pytest.approx(1)  # it sees every frame
         lasts = why.lasts
+
+
+def test_everyone_is_asked_where_the_votes_are_shown(record: Callable[..., Recording]) -> None:
+    """Convolutional members would else be spared the votes that cannot matter."""
+    members = [for_play(make_network(index, encoder="conv")) for index in range(5)]
+    agent = ConsensusAgent(members, None, SPEC, ConsensusConfig(fallback="random"))
+    obs, first = np.zeros((16, *SPEC.obs_shape), dtype=np.uint8), np.ones(16, dtype=bool)
+    agent.act(obs, first)
+    assert agent.decision is not None and (agent.decision.votes == -1).any()
+    reasons = [step.reason for step in record(agent).steps]
+    assert {len(why.votes) for why in reasons} == {0, 5} and min(min(why.votes, default=0) for why in reasons) == 0
+    assert all(sum(why.probability) == pytest.approx(1) for why in reasons if why.votes)
 
 
 def test_members_mean_probability_explains_their_votes(

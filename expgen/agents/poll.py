@@ -1,0 +1,60 @@
+"""Asking the members, no further than the decision needs.
+
+The leader is asked first. Its action is in consensus once as many as the quorum agree, and out of it once too few are
+left who could; nobody else is asked about that observation then. With 6 of 10 that is after the sixth vote at the
+earliest, or after the first where the leader's action agrees with nothing. What is decided is what all votes would
+decide: they are sampled from streams of their own (agents.noise), asked or not. Only the batches become smaller, so
+that on a convolution's last digits a vote may depend, as it does on how many environments play side by side.
+
+This is for members that run one after another on the CPU. Where one call asks all of them (vmap), and on a GPU, where
+waiting for a vote costs more than the next ones, everyone is asked.
+"""
+
+import numpy as np
+import torch
+from numpy import ndarray
+
+from expgen.agents.agreement import Agreement
+from expgen.agents.ensemble import Ensemble
+from expgen.agents.noise import gumbel_noise
+from expgen.agents.panel import Panel
+
+
+class Poll:
+    """Samples the members' actions; `is_complete` where all who sit are asked, whatever the first ones say."""
+
+    def __init__(self, ensemble: Ensemble, agreement: Agreement, seeds: list[int], num_actions: int) -> None:
+        self.ensemble, self.agreement, self.seeds = ensemble, agreement, seeds
+        self.is_complete = ensemble.method == "vmap" or ensemble.device.type != "cpu"
+        self.logits = np.zeros((len(seeds), 0, num_actions), dtype=np.float32)  # [M, n, A], NaN for who was not asked
+
+    def __call__(self, obs: ndarray, episode: ndarray, step: ndarray, panel: Panel) -> ndarray:
+        """`obs` `[n, …]`, the episode each belongs to and the step in it → actions `[M, n]`, −1 for none."""
+        pixels = torch.from_numpy(obs).to(self.ensemble.device)
+        if self.is_complete:
+            self.logits = self.ensemble.logits(pixels).cpu().numpy()
+            noise = [gumbel_noise(seed, episode, step, self.logits.shape[2]) for seed in self.seeds]
+            return np.where(panel.sits, (self.logits + np.stack(noise)).argmax(2), -1)
+        votes = np.full(panel.sits.shape, -1)  # [M, n]
+        self.logits = np.full((*votes.shape, self.logits.shape[2]), np.nan, dtype=np.float32)
+
+        def ask(member: int, about: ndarray) -> None:
+            row = np.flatnonzero(about)
+            if len(row) == 0:
+                return
+            logits = self.ensemble.logits_of(member, pixels if len(row) == len(obs) else pixels[row]).numpy()
+            noise = gumbel_noise(self.seeds[member], episode[row], step[row], logits.shape[1])
+            self.logits[member, row], votes[member, row] = logits, (logits + noise).argmax(1)
+
+        for member in np.unique(panel.leader).tolist():
+            ask(member, panel.leader == member)
+        for member in range(len(votes)):
+            ask(member, panel.sits[member] & (votes[member] < 0) & ~self._is_decided(votes, panel))
+        return votes
+
+    def _is_decided(self, votes: ndarray, panel: Panel) -> ndarray:
+        """Whether the votes still to come cannot matter, `[n]`."""
+        agree = self.agreement.count(votes, panel.leader)
+        own = votes[panel.leader, np.arange(votes.shape[1])]
+        may_agree = np.where(self.agreement.counts_for[own].any(1), (panel.sits & (votes < 0)).sum(0), 0)
+        return (agree >= panel.quorum) | (agree + may_agree < panel.quorum)

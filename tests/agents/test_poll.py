@@ -1,0 +1,169 @@
+"""Votes that are not asked for: nothing that is decided may depend on them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from expgen.agents.agreement import Agreement, classes_of
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.ensemble import Ensemble
+from expgen.agents.panel import Panel, Panels, WholeEnsemble
+from expgen.agents.poll import Poll
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import EnvSpec
+from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
+from expgen.training.fast_networks import for_play
+
+MAZES = {"max_cells": 3, "time_limit": 25}
+SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
+NUM_MEMBERS = 6
+
+
+class TablePolicy(nn.Module):
+    """Looks its logits up, so that they are the same to the last bit however many are asked about at once."""
+
+    state_size = 0
+
+    def __init__(self, table: Tensor) -> None:
+        super().__init__()
+        self.table = nn.Parameter(table)  # [K, A]
+
+    def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
+        weight = torch.arange(1, obs[0, 0].numel() + 1)
+        row = (obs.flatten(2).long() * weight).sum(2) % len(self.table)  # [T, N]
+        return PolicyOutput(self.table[row], self.table[row, 0], state)
+
+
+def tables(num: int = NUM_MEMBERS) -> list[Any]:
+    common = torch.randn(50, 5, generator=torch.Generator().manual_seed(0)) * 2
+    return [
+        TablePolicy(common + torch.randn(50, 5, generator=torch.Generator().manual_seed(j))) for j in range(1, num)
+    ] + [TablePolicy(common)]
+
+
+class AnyPanels:
+    """Members that sit, leader and quorum are others in every environment, as out of bag, and in every step."""
+
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(3)
+
+    def __call__(self, env: np.ndarray) -> Panel:
+        sits = self.random.random((NUM_MEMBERS, len(env))) < 0.6
+        leader = self.random.integers(NUM_MEMBERS, size=len(env))
+        sits[leader, np.arange(len(env))] = True
+        return Panel(sits, leader, self.random.integers(1, NUM_MEMBERS + 1, size=len(env)))
+
+
+def explorer() -> Policy:
+    network = NetworkConfig(features=16, memory="gru")
+    policy = make_policy(SPEC, network, torch.Generator().manual_seed(9), torch.device("cpu"))
+    policy.policy_head.weight.data *= 60
+    return policy
+
+
+def play(agent: ConsensusAgent, steps: int = 60, num_envs: int = 6) -> list[tuple[np.ndarray, ...]]:
+    """Action, agreed, actor and steps to come, then the votes, of every step."""
+    env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
+    rows = []
+    for _ in range(steps):
+        seen = env.observe()
+        action = agent.act(seen.obs, seen.first)
+        assert agent.decision is not None
+        decision = agent.decision
+        rows.append((action, decision.agreed, decision.actor, decision.explore_steps, decision.votes))
+        env.act(action)
+    return rows
+
+
+def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list[list[tuple[np.ndarray, ...]]]:
+    """As few votes as will do, and all."""
+    played = []
+    for is_complete in (False, True):
+        own: Panels | None = panels() if panels else None
+        agent = ConsensusAgent(tables(), explorer(), SPEC, config, 4, own)
+        agent.poll.ensemble = agent.ensemble = Ensemble(agent.ensemble.members, "loop")
+        agent.poll.is_complete = is_complete
+        played.append(play(agent))
+    return played
+
+
+@pytest.mark.parametrize(("agreement", "no_op_is_up"), [("direction", False), ("direction", True), ("action", False)])
+@pytest.mark.parametrize("leader", [0, 3])
+@pytest.mark.parametrize("quorum", range(1, NUM_MEMBERS + 2))
+def test_few_votes_decide_as_all_do(quorum: int, leader: int, no_op_is_up: bool, agreement: Any) -> None:
+    config = ConsensusConfig(leader=leader, min_agree=quorum, agreement=agreement, no_op_is_up=no_op_is_up)
+    few, every = both(config)
+    for one, other in zip(few, every, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
+        asked = one[4] >= 0
+        assert np.array_equal(one[4][asked], other[4][asked])
+    num_few, num_every = (sum(int((row[4] >= 0).sum()) for row in rows) for rows in (few, every))
+    assert num_few < num_every
+
+
+@pytest.mark.parametrize("fallback", ["explorer", "random", "none"])
+def test_few_votes_decide_as_all_do_in_panels_of_any_kind(fallback: Any) -> None:
+    few, every = both(ConsensusConfig(fallback=fallback), AnyPanels)
+    for one, other in zip(few, every, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
+    assert {bool(value) for row in every for value in row[1]} == {True, False}
+
+
+UP, LEFT, STAY = 3, 1, 0  # of minimaze
+
+
+@pytest.mark.parametrize(
+    ("actions", "quorum", "asked"),
+    [
+        ([UP] * 10, 6, 6),
+        ([UP, *[LEFT] * 9], 6, 6),  # five who do not agree leave at most five
+        ([UP, UP, UP, UP, UP, LEFT, LEFT, LEFT, LEFT, UP], 6, 10),
+        ([UP, UP, LEFT, UP, LEFT, UP, UP, UP, UP, UP], 6, 8),
+        ([STAY] * 10, 6, 1),  # agrees with nothing
+        ([UP] * 10, 1, 1),
+        ([UP] * 10, 11, 1),
+        ([UP, LEFT, *[UP] * 8], 10, 2),
+    ],
+)
+def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
+    """Members that are sure of one action each, led by the first."""
+    members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
+    poll = Poll(Ensemble(members, "loop"), Agreement(5, classes_of(SPEC)), list(range(10)), 5)
+    obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
+    votes = poll(obs, number, number, WholeEnsemble(10, 0, quorum)(number))
+    wanted = np.where(np.arange(10) < asked, actions, -1)
+    assert votes.T.tolist() == [wanted.tolist()] * 2
+    assert np.array_equal(np.isnan(poll.logits), np.broadcast_to(votes[..., None] < 0, poll.logits.shape))
+
+
+def test_convolutions_say_the_same_but_for_rounding() -> None:
+    """The real networks: batches that shrink move the last digits, by far less than what decides."""
+    network = NetworkConfig(encoder="conv", features=16)
+    members = [make_policy(SPEC, network, torch.Generator().manual_seed(j), torch.device("cpu")) for j in range(10)]
+    for member in members:
+        member.policy_head.weight.data *= 60
+    played = [for_play(member.eval()) for member in members]
+    agents = [ConsensusAgent(own, None, SPEC, ConsensusConfig(fallback="random")) for own in (played, members)]
+    agents[1].ask_everyone()
+    assert [agent.poll.is_complete for agent in agents] == [False, True]
+    env = make_env("minimaze", levels="50", num_envs=8, seed=1, **MAZES)
+    asked = total = 0
+    for _ in range(40):
+        seen = env.observe()
+        few, every = (agent.act(seen.obs, seen.first) for agent in agents)
+        is_known = ~np.isnan(agents[0].poll.logits)
+        np.testing.assert_allclose(agents[0].poll.logits[is_known], agents[1].poll.logits[is_known], atol=1e-4)
+        assert np.array_equal(few, every)
+        asked, total = asked + is_known.sum(), total + is_known.size
+        env.act(every)
+    assert 0.3 * total < asked < 0.9 * total
+
+
+def test_members_that_one_call_asks_are_all_asked() -> None:
+    members = [make_policy(SPEC, NetworkConfig(features=16), torch.Generator(), torch.device("cpu")) for _ in range(3)]
+    agent = ConsensusAgent(members, None, SPEC, ConsensusConfig(fallback="random"))
+    assert agent.ensemble.method == "vmap" and agent.poll.is_complete
