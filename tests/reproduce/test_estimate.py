@@ -7,7 +7,7 @@ from expgen.paper.exhibits import EXHIBITS
 from expgen.reproduce.estimate import Estimator
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.rates import LIKE, STEPS_PER_S, ppg_rate, rate_beside_ppo
+from expgen.reproduce.rates import BESIDE_PPO, LIKE, rate_beside_ppo
 from expgen.reproduce.scale import SCALES
 
 PPO, EXPLORER = 1000.0, 500.0  # steps/s
@@ -57,16 +57,9 @@ def test_hours_are_unknown_where_a_rate_is_and_bad_jobs_are_told(estimator: Esti
     assert len(effort.refused) == 1 and "chess" in effort.refused[0]
 
 
-def test_ppg_s_auxiliary_phases_cost_more_than_all_the_rest_of_it() -> None:
-    """12⅓ passes at the price of IDAAC's nine additional ones."""
-    a_pass = (1 / 24715 - 1 / 57729) / 9
-    assert 1 / ppg_rate() == pytest.approx(1 / 57729 + (12 + 1 / 3) * a_pass)
-    assert rate_beside_ppo("ppg") == ppg_rate() / 41039 < 0.5
-
-
 def test_every_rival_in_the_paper_s_tables_has_a_rate_of_its_own() -> None:
     used = {job.algo for job in jobs_of(EXHIBITS, SCALES["paper"])}
     members = {RECIPES[algo].member or algo for algo in used}
     own_update = {algo for algo in members if RECIPES[algo].network.memory == "none"}
-    assert own_update <= STEPS_PER_S.keys() | LIKE.keys()
+    assert own_update <= BESIDE_PPO.keys() | LIKE.keys()
     assert rate_beside_ppo("ppo") == rate_beside_ppo("maxent") == 1
