@@ -18,7 +18,7 @@ from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.rates import rate_beside_ppo
 from expgen.reproduce.scale import SCALES
 
-ONE, ELEVEN, FIVE = 41_000, 107_000, 94_000  # PPO on an H200 with 16 cores; five are to check the model by
+ONE, ELEVEN, FIVE = 49_500, 92_600, 93_900  # PPO on an H200 with 16 cores; five are to check the model by
 EXPLORER = 31_800
 HALF = 11 * (ELEVEN - ONE) / (11 * ONE - ELEVEN)  # h
 LIMIT = ONE * (1 + HALF)  # R
