@@ -150,7 +150,7 @@ class ConsensusAgent:
         actor = np.where(left > 0, self.fallback_actor, Actor.LEADER).astype(np.int8)
         self.explore_steps = np.maximum(left - 1, 0)
         self.decision = Decision(votes, agreed, actor, self.explore_steps)
-        self.tally.record(self.decision, first, episode)
+        self.tally.record(self.decision, episode)
         return action
 
     def ask_everyone(self) -> None:

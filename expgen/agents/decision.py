@@ -34,11 +34,6 @@ class Counts(NamedTuple):
     stretches: int  # stretches of exploration begun
 
     @property
-    def agreed_share(self) -> float:
-        """Steps with agreement, of all steps."""
-        return self.agreed / max(1, self.steps)
-
-    @property
     def agreement_rate(self) -> float:
         """Votes that reached the quorum, of all votes."""
         return self.agreed / max(1, self.votes)
@@ -55,34 +50,18 @@ class Counts(NamedTuple):
 
 
 class Tally:
-    """Counts per environment for the episode it plays, and in total.
-
-    An episode's counts stand until its environment is acted in again, so they may be read when it has ended. Steps of
-    environments that play no episode that counts (numbered below 0) are left out of the total.
-    """
+    """Counts of all steps so far; those of environments that play no episode that counts (below 0) are left out."""
 
     def __init__(self) -> None:
-        self._present = np.zeros((len(Counts._fields), 0), dtype=np.int64)  # [fields, N]
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin the total anew."""
         self._total = np.zeros(len(Counts._fields), dtype=np.int64)
 
-    def record(self, decision: Decision, first: ndarray, episode: ndarray) -> None:
-        """Add one step."""
+    def record(self, decision: Decision, episode: ndarray) -> None:
+        """Add one step; `episode` `[N]` as agents are told it."""
         has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.LEADER  # [N]
         every = np.ones_like(has_voted)
         step = np.stack([every, has_voted, decision.agreed, has_explored, has_voted & has_explored])  # [fields, N]
-        if self._present.shape != step.shape:
-            self._present = np.zeros(step.shape, dtype=np.int64)
-        self._present = self._present * ~np.asarray(first, dtype=bool) + step
         self._total += step[:, episode >= 0].sum(1)
 
     def total(self) -> Counts:
-        """Since the last `reset`."""
+        """How many steps were what so far."""
         return Counts(*self._total.tolist())
-
-    def of_episode(self, env: int) -> Counts:
-        """The episode that environment `env` was last acted in."""
-        return Counts(*self._present[:, env].tolist())

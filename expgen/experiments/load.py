@@ -84,7 +84,7 @@ def _tuned_word(tuned: Mapping[str, Any]) -> list[str]:
 
 
 def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[Policy, int]:
-    """One learner's policy and the steps it was trained for."""
+    """One learner's policy, frozen, and the steps it was trained for."""
     config, spec = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}
     if learner not in plans:
@@ -94,7 +94,7 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     recipe, generator = recipe_of(plan.algo), torch.Generator()
     policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, use_device(device))
     load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
-    return for_play(policy.eval()), int(facts["env_steps"])
+    return for_play(policy), int(facts["env_steps"])
 
 
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any]) -> ConsensusConfig:

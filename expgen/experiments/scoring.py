@@ -18,7 +18,7 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
-from expgen.training.fast_networks import for_play, plain_copy
+from expgen.training.fast_networks import for_play
 from expgen.training.learner import Scores
 from expgen.training.resources import Resources
 
@@ -58,7 +58,7 @@ class Scorer:
 
     def score(self, plan: LearnerPlan, env_steps: int, policy: Policy) -> Generator[None, None, Scores]:
         """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv."""
-        frozen = for_play(plain_copy(policy))
+        frozen = for_play(policy)
         who = Scored(plan.algo, plan.seed, plan.name, env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
         played = yield from self._play(lambda: PolicyAgent(frozen, self.config.seed), plan.levels, knn)

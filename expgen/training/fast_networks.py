@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
 from expgen.networks.remembered import RememberedFrames
@@ -22,26 +22,21 @@ SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatc
 
 
 def for_play(policy: Policy) -> Policy:
-    """A frozen policy as fast as its device plays it; on a GPU it computes as it acted in training.
+    """A frozen copy, as fast as its device plays it; on a GPU it computes as it acted in training.
 
-    Policies without convolutions stay what they are: an ensemble of them has a faster way (agents.ensemble).
+    Nothing of `policy` is touched. The copy must not be trained: what makes it fast relies on weights that stay.
+    Without convolutions it is a plain one: an ensemble of such has a faster way (agents.ensemble).
     """
-    if not has_convolution(policy):
-        return policy
-    if next(policy.parameters()).device.type == "cpu":
-        remember_frames(policy)
-        return policy
-    accelerate_networks(policy, may_compile=False)
-    replayed: Any = ReplayedPolicy(policy)  # is called like one
-    return replayed if is_capturable(policy) else policy
-
-
-def remember_frames(network: nn.Module) -> None:
-    """Let every encoder of `network` keep what it said of the frames it saw last."""
-    parts: list[Any] = list(network.modules())
-    for part in parts:
-        if has_seam(part):
+    frozen = plain_copy(policy).requires_grad_(False)
+    if not has_convolution(frozen):
+        return frozen
+    if next(frozen.parameters()).device.type == "cpu":
+        for part in policies_in(frozen):
             part.encode = RememberedFrames(part.encoder)
+        return frozen
+    accelerate_networks(frozen, may_compile=False)
+    replayed: Any = ReplayedPolicy(frozen)  # is called like one
+    return replayed if is_capturable(frozen) else frozen
 
 
 def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
@@ -93,7 +88,7 @@ def has_seam(part: nn.Module) -> bool:
 
 
 def plain_copy(policy: Policy) -> Policy:
-    """The policy as it is now, computed by its modules in float32, as `load_policy` builds it."""
+    """The policy as it is now, for evaluation, computed by its modules in float32 as a new one is."""
     plain = copy.deepcopy(policy).eval()
     parts: list[Any] = list(plain.modules())
     for part in parts:

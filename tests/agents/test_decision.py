@@ -13,36 +13,28 @@ def decide(votes: list[list[int]], agreed: list[bool], actor: list[int]) -> Deci
     return Decision(np.array(votes), np.array(agreed), np.array(actor, dtype=np.int8), np.zeros(num_envs, np.int64))
 
 
-def test_tally_counts_episodes_and_totals_by_hand():
+def test_tally_counts_by_hand():
     tally = Tally()
-    first = [[True, True], [False, False], [True, False]]
     votes = [[1, 1], [1, -1], [2, 1]]  # of member 0
     agreed = [[True, False], [False, False], [True, True]]
     actor = [[0, 1], [1, 1], [0, 0]]
     for t in range(3):
-        decision = Decision(np.array([votes[t]]), np.array(agreed[t]), np.array(actor[t]), np.zeros(2))
-        tally.record(decision, np.array(first[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
-    assert tally.of_episode(0) == Counts(steps=1, votes=1, agreed=1, explored=0, stretches=0)
-    assert tally.of_episode(1) == Counts(steps=3, votes=2, agreed=1, explored=2, stretches=1)
+        tally.record(decide([votes[t]], agreed[t], actor[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
     total = tally.total()  # the last step of environment 1 belongs to no episode that counts
     assert total == Counts(steps=5, votes=4, agreed=2, explored=3, stretches=2)
-    assert (total.agreed_share, total.agreement_rate) == (0.4, 0.5)
-    assert (total.explored_share, total.mean_stretch) == (0.6, 1.5)
-    tally.reset()
-    assert tally.total() == Counts(0, 0, 0, 0, 0) and tally.total().mean_stretch == 0
-    assert tally.of_episode(1).steps == 3
+    assert (total.agreement_rate, total.explored_share, total.mean_stretch) == (0.5, 0.6, 1.5)
 
 
-@pytest.mark.parametrize("share", ["agreed_share", "agreement_rate", "explored_share", "mean_stretch"])
+@pytest.mark.parametrize("share", ["agreement_rate", "explored_share", "mean_stretch"])
 def test_of_nothing_every_share_is_zero(share: str):
-    assert getattr(Counts(0, 0, 0, 0, 0), share) == 0
+    assert getattr(Tally().total(), share) == 0
 
 
 def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
     """Three steps of one stretch, of which only the first had a vote."""
-    tally, first = Tally(), np.array([False])
+    tally = Tally()
     for vote in (2, NOBODY, NOBODY):
-        tally.record(decide([[vote], [vote]], [False], [Actor.EXPLORER]), first, np.array([0]))
+        tally.record(decide([[vote], [vote]], [False], [Actor.EXPLORER]), np.array([0]))
     counts = tally.total()
     assert counts == Counts(steps=3, votes=1, agreed=0, explored=3, stretches=1)
     assert (counts.mean_stretch, counts.explored_share, counts.agreement_rate) == (3, 1, 0)
@@ -50,21 +42,12 @@ def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
 
 def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration():
     tally = Tally()
-    tally.record(decide([[NOBODY], [1]], [False], [Actor.RANDOM]), np.array([True]), np.array([0]))
+    tally.record(decide([[NOBODY], [1]], [False], [Actor.RANDOM]), np.array([0]))
     assert tally.total() == Counts(steps=1, votes=1, agreed=0, explored=1, stretches=1)
 
 
-def test_another_number_of_environments_begins_its_episodes_anew_and_keeps_the_total():
+def test_the_number_of_environments_may_change():
     tally = Tally()
     for num_envs in (2, 3):
-        step = decide([[1] * num_envs], [True] * num_envs, [Actor.LEADER] * num_envs)
-        tally.record(step, np.zeros(num_envs, bool), np.arange(num_envs))
-    assert [tally.of_episode(env).steps for env in range(3)] == [1, 1, 1]
+        tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.LEADER] * num_envs), np.arange(num_envs))
     assert tally.total().steps == 5
-
-
-def test_the_last_counts_of_an_episode_stand_until_the_next_begins():
-    tally, step = Tally(), decide([[1, 1]], [True, True], [0, 0])
-    tally.record(step, np.array([True, True]), np.array([0, 1]))
-    tally.record(step, np.array([False, True]), np.array([0, 2]))
-    assert (tally.of_episode(0).steps, tally.of_episode(1).steps) == (2, 1)

@@ -8,6 +8,7 @@ from expgen.agents.ensemble import Ensemble
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.training.fast_networks import for_play
 
 PICTURES = EnvSpec("toy", (32, 32, 3), "uint8", 15)
 MINIMAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
@@ -55,6 +56,15 @@ def test_batched_forward_is_the_loop_on_a_gpu(method: str, spec: EnvSpec):
     obs = observations(spec, 5).cuda()
     logits = Ensemble(members, method).logits(obs)  # type: ignore[arg-type]
     torch.testing.assert_close(logits, plain(members, obs), rtol=1e-2, atol=1e-2)  # TF32 convolutions
+
+
+@pytest.mark.parametrize("method", ["loop", "vmap", "auto"])
+def test_members_made_for_play_may_be_asked_either_way(method: str):
+    members = [make(PICTURES, seed) for seed in range(3)]
+    ensemble = Ensemble([for_play(member) for member in members], method)  # type: ignore[arg-type]
+    for num_envs in (5, 7):  # five of them are remembered
+        obs = observations(PICTURES, num_envs)
+        torch.testing.assert_close(ensemble.logits(obs), plain(members, obs), rtol=1e-4, atol=1e-5)
 
 
 def test_dense_members_are_stacked_and_others_take_the_loop():

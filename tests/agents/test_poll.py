@@ -16,6 +16,7 @@ from expgen.agents.poll import Poll
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
+from expgen.networks.remembered import RememberedFrames
 from expgen.training.fast_networks import for_play
 
 MAZES = {"max_cells": 3, "time_limit": 25}
@@ -146,7 +147,9 @@ def test_convolutions_say_the_same_but_for_rounding() -> None:
     members = [make_policy(SPEC, network, torch.Generator().manual_seed(j), torch.device("cpu")) for j in range(10)]
     for member in members:
         member.policy_head.weight.data *= 60
-    played = [for_play(member.eval()) for member in members]
+    played = [for_play(member) for member in members]
+    assert all(type(own.encode) is RememberedFrames for own in played)
+    assert all(own.encode == own.encoder.forward for own in members)
     agents = [ConsensusAgent(own, None, SPEC, ConsensusConfig(fallback="random")) for own in (played, members)]
     agents[1].ask_everyone()
     assert [agent.poll.is_complete for agent in agents] == [False, True]

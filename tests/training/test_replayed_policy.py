@@ -78,9 +78,16 @@ def test_agents_and_ensembles_take_it_for_a_policy() -> None:
     assert np.array_equal(*actions) and len(set(actions[0].tolist())) > 1
 
 
-def test_on_the_cpu_a_policy_plays_as_it_is() -> None:
-    policy = make("gru")
-    assert for_play(policy) is policy
+@pytest.mark.parametrize("encoder", ["small", "conv"])
+def test_a_policy_made_for_play_is_a_frozen_copy(encoder: str) -> None:
+    policy = make("gru", encoder=encoder).train()
+    frozen, asked = for_play(policy), question(5, policy.state_size, 0)
+    for one, other in zip(frozen(*asked), policy(*asked), strict=True):
+        torch.testing.assert_close(one, other)
+    assert not frozen.training and policy.training and policy.encode == policy.encoder.forward
+    assert not any(weight.requires_grad for weight in frozen.parameters())
+    assert all(weight.requires_grad for weight in policy.parameters())
+    assert not {weight.data_ptr() for weight in frozen.parameters()} & {own.data_ptr() for own in policy.parameters()}
 
 
 @pytest.mark.gpu
