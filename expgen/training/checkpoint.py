@@ -93,7 +93,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise DamagedCheckpoint(f"{path} is not a whole expgen checkpoint; accepted: a file expgen wrote") from None
 
 
-def latest_checkpoint(folder: Path) -> Checkpoint | None:
+def latest_checkpoint(folder: Path, is_quiet: bool = False) -> Checkpoint | None:
     """The newest good checkpoint in `folder`; None if there is none at all, an error if all are damaged."""
     paths = sorted(folder.glob("*.safetensors"))
     while paths:
@@ -102,13 +102,20 @@ def latest_checkpoint(folder: Path) -> Checkpoint | None:
         except DamagedCheckpoint as error:
             if not paths:
                 raise
-            print(f"expgen: {error}; trying the one before", file=sys.stderr)
+            if not is_quiet:
+                print(f"expgen: {error}; trying the one before", file=sys.stderr)
     return None
 
 
 def checkpoint_file(folder: Path, env_steps: int) -> Path:
     """Where `folder` has the checkpoint of `env_steps`: names sort as steps do."""
     return folder / f"{env_steps:012d}.safetensors"
+
+
+def has_checkpoint_from(folder: Path, env_steps: int) -> bool:
+    """Whether `folder` has a checkpoint of `env_steps` or more."""
+    least = checkpoint_file(folder, env_steps).name
+    return any(file.name >= least for file in folder.glob("*.safetensors"))
 
 
 def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:

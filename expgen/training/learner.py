@@ -51,7 +51,7 @@ class Schedule:
 
 
 class Milestone(NamedTuple):
-    """A checkpoint that no later one replaces: at which steps, and into which folder."""
+    """A checkpoint that no later one replaces: the first from which steps on, and into which folder."""
 
     env_steps: int
     folder: Path
@@ -90,7 +90,7 @@ class Learner:
         milestones: Sequence[Milestone] = (),
     ) -> Iterator[Phase]:
         """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
-        self._keep(milestones)
+        milestones = self._keep(milestones)
         began = saved = time.monotonic()
         before = self.seconds
         while self.env_steps < self.schedule.env_steps and not should_stop():
@@ -99,16 +99,18 @@ class Learner:
                 row |= yield from _giving_way(score(self.algorithm.policy))
             self.seconds = before + time.monotonic() - began
             report(self.name, {"env_steps": self.env_steps, "seconds": self.seconds, **row})
-            self._keep(milestones)  # before any checkpoint that a resumed run would go on from
+            milestones = self._keep(milestones)  # before any checkpoint that a resumed run would go on from
             if time.monotonic() - saved >= self.schedule.checkpoint_seconds:
                 self.save(folder)
                 saved = time.monotonic()
         self.save(folder)
 
-    def _keep(self, milestones: Sequence[Milestone]) -> None:
+    def _keep(self, milestones: Sequence[Milestone]) -> list[Milestone]:
+        """Save at those reached; those still ahead. Rollouts of an adopted policy may end past one, not at it."""
         for milestone in milestones:
-            if milestone.env_steps == self.env_steps:
+            if milestone.env_steps <= self.env_steps:
                 self.save(milestone.folder)
+        return [milestone for milestone in milestones if milestone.env_steps > self.env_steps]
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""

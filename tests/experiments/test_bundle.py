@@ -111,10 +111,11 @@ def test_weights_alone_are_refused_where_learning_needs_a_critic(
     missing = f"has member0's policy without the value network that {algo} learns with; accepted: a run folder whose"
     line = refused(*small.flags(tmp_path / "on", 2, algo=algo, adopt=shipped))
     assert f"--adopt {shipped} {missing}" in line and not (tmp_path / "on").exists()
-    before = (shipped / "config.json").read_bytes()
+    before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
     more = str(2 * small.update_steps)
     line = refused("train", "--resume", "--run", shipped, "--steps", more, "--device", "cpu")
-    assert f"--run {shipped} {missing}" in line and (shipped / "config.json").read_bytes() == before
+    assert f"--run {shipped} {missing}" in line
+    assert {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])
