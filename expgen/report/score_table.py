@@ -79,7 +79,7 @@ class ScoreTable:
         return known + sorted(found - set(known))
 
     def final(self, method: Method, game: str, split: Split, measure: str = RETURN) -> list[Entry]:
-        """One row per run: of its most steps, the last that was written.
+        """One row per run: of its most steps, that of the most episodes; of equals the last that was written.
 
         Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
         curve, which have no interval.
@@ -166,8 +166,8 @@ class ScoreTable:
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
 
 
-def _weight(row: Score) -> tuple[bool, int]:
-    return not math.isnan(row.ci_low), row.env_steps
+def _weight(row: Score) -> tuple[bool, int, int]:
+    return not math.isnan(row.ci_low), row.env_steps, row.episodes
 
 
 _SPLITS: tuple[Split, Split] = ("train", "test")

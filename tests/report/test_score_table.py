@@ -43,6 +43,13 @@ def test_a_run_counts_once_with_its_most_steps_and_last_evaluation():
     assert cell.estimate.value == 5.5 and cell.over == "runs"
 
 
+def test_more_episodes_count_before_later_ones():
+    rows = [make_row(mean=mean, episodes=episodes) for mean, episodes in ((1, 500), (2, 2000), (3, 2000), (4, 500))]
+    assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 3
+    more_steps = make_row(mean=5, episodes=500, steps=26_000_000)
+    assert make_table([*rows, more_steps]).cell(Method("ppo"), "maze", "test").estimate.value == 5
+
+
 def test_an_evaluation_comes_before_a_curve_s_last_point():
     nan = float("nan")
     rows = [make_row(mean=5), make_row(mean=9, ci_low=nan, ci_high=nan, steps=26_000_000)]
