@@ -1,8 +1,8 @@
 """Milestones: what a run had become at the steps that `--keep-at` names, kept for good as run folders of their own.
 
 A learner is kept at the step where a run of that many would have ended, so the folder is what such a run leaves behind,
-and whatever takes a run (evaluate, play, adopt, bundle) takes a milestone. A policy adopted from a run of other rollouts
-may never stand at that step: it is kept at the first one after it.
+and whatever takes a run (evaluate, play, adopt, bundle) takes a milestone. A policy adopted from a run of other
+rollouts may never stand at that step: it is kept at the first one after it.
 """
 
 import contextlib

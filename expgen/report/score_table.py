@@ -50,8 +50,11 @@ class Cell:
 
     @property
     def over(self) -> str:
-        """What the interval is taken over."""
-        return "runs" if len(self.entries) > 1 else "levels"
+        """What the interval is taken over; leaders of one population share all members and the explorer."""
+        seeds = {entry.run[0] for entry in self.entries}
+        if len(self.entries) == 1:
+            return "levels"
+        return "runs" if len(seeds) == len(self.entries) else "leaders"
 
 
 class ScoreTable:
@@ -115,6 +118,12 @@ class ScoreTable:
         if cell is None or not self.is_normalizable(game):
             return None
         return Cell(Estimate(*(self.normalized(value, game) for value in cell.estimate)), cell.entries)
+
+    def over_leaders(self, methods: Iterable[Method], games: Iterable[str], split: Split = "test") -> list[Method]:
+        """Those of `methods` that were scored by several leaders of one population on some of `games`."""
+        among = list(games)
+        cells = {method: [self.cell(method, game, split) for game in among] for method in methods}
+        return [method for method, found in cells.items() if any(cell and cell.over == "leaders" for cell in found)]
 
     def is_normalizable(self, game: str) -> bool:
         return STANDS_FOR.get(game, game) in CONSTANTS[self.constants]
