@@ -18,8 +18,8 @@ COLUMNS = (
 )  # fmt: skip
 NOTE = (
     "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
-    "leaders it is over leaders that share their members and the explorer: how far another training would differ is not "
-    "in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
+    "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
+    "not in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
 )
 
 
