@@ -70,8 +70,8 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None
             source = str(below(whole(found.place), "checkpoints", name))
             if source in (known.source for known in adopted.values()):
                 continue
-            place = _free_place(folder, config, plans[name], f"--adopt {run} {name}")
             tensors, facts = checkpoint = other.checkpoint(name)
+            place = _free_place(folder, config, plans[name], checkpoint, f"--adopt {run} {name}")
             check_can_go_on(plans[name], checkpoint, f"--adopt {run}")
             adopted[place] = Adopted(source, plans[name].seed, str(plans[name].levels), their_config.digest())
             record = {taken: known._asdict() for taken, known in adopted.items()}
@@ -87,7 +87,7 @@ def check_can_go_on(plan: LearnerPlan, checkpoint: Checkpoint, what: str) -> Non
         raise InputError(f"{what} has {plan.name}'s policy without {missing}; accepted: {accepted}")
 
 
-def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, what: str) -> str:
+def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, checkpoint: Checkpoint, what: str) -> str:
     kind = [plan for plan in plans_of(config) if plan.algo == theirs.algo]
     if not kind:
         accepted = ", ".join(sorted({plan.algo for plan in plans_of(config)}))
@@ -98,6 +98,10 @@ def _free_place(folder: RunFolder, config: TrainConfig, theirs: LearnerPlan, wha
         raise InputError(f"{what} learnt from {theirs.reward}; accepted: {kind[0].reward}")
     if kind[0].envs != theirs.envs:  # its games come along
         raise InputError(f"{what} has --envs {theirs.envs}; accepted: {kind[0].envs}, as here")
+    has_history = any(name.startswith("history.") for name in checkpoint.tensors)
+    if has_history and kind[0].rollout_steps != theirs.rollout_steps:  # its next auxiliary phase learns from both
+        theirs_is = f"keeps rollouts of --rollout-steps {theirs.rollout_steps}"
+        raise InputError(f"{what} {theirs_is}; accepted: {kind[0].rollout_steps}, as here")
     taken = set(folder.learners())
     for plan in kind:
         if plan.name not in taken:

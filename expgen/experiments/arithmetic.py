@@ -7,13 +7,14 @@ IMPALA encoder's, is left out where the library has it as one operation.
 
 import dataclasses
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import build_learner, plans_of
+from expgen.training.learner import Phase
 from expgen.training.resources import Resources
 
 _ENVS, _STEPS = 8, 8  # of the rollout that is counted; minibatches shrink with it
@@ -21,22 +22,36 @@ _ON_CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates
 _SIDES = {"cuda": 8192, "cpu": 1024}  # of the square matrices whose product is timed
 
 
-def flops_per_step(config: TrainConfig) -> float:
-    """Of one step of one environment, acting and learning; the mean over the algorithm's whole cycle of updates."""
+class Flops(NamedTuple):
+    """Multiplications and additions of one step of one environment."""
+
+    acting: float
+    learning: float
+
+    @property
+    def total(self) -> float:
+        return self.acting + self.learning
+
+
+def flops_per_step(config: TrainConfig) -> Flops:
+    """The mean over the algorithm's whole cycle of updates."""
     algorithm: Any = config.algorithm
     if hasattr(algorithm, "policy_phases"):  # an auxiliary phase goes over all data since the last: as much a step
         algorithm = dataclasses.replace(algorithm, policy_phases=1)
     small = dataclasses.replace(config, envs=_ENVS, rollout_steps=_STEPS, members=1, algorithm=algorithm)
     learner = build_learner(small, plans_of(small)[0], _ON_CPU)
-    rollouts = int(getattr(algorithm, "value_every", 1))
+    rollouts, acting = int(getattr(algorithm, "value_every", 1)), 0
     try:
         with FlopCounterMode(display=False) as counter:
             for _ in range(rollouts):
-                for _ in learner.iterate():
-                    pass
+                before = counter.get_total_flops()
+                for phase in learner.iterate():
+                    if phase is Phase.READY:
+                        acting += counter.get_total_flops() - before
     finally:
         learner.close()
-    return counter.get_total_flops() / (rollouts * _ENVS * _STEPS)
+    steps = rollouts * _ENVS * _STEPS
+    return Flops(acting / steps, (counter.get_total_flops() - acting) / steps)
 
 
 def peak_flops(device: torch.device, seconds: float) -> float:

@@ -22,7 +22,8 @@ from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import Resources, plan_resources
 
-FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product
+FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product,
+UPDATE_FLOOR = "update's arithmetic alone"  # and if updating were
 FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
 COLUMNS = ("what", "game", "learners", "steps_per_s", "hardware", "commit", "date")
 
@@ -54,7 +55,9 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
         yield row("training", count, training_rate(config, count, plan_resources(device, count), seconds))
-    yield row(FLOOR, 1, peak_flops(resources.device, seconds / 4) / flops_per_step(config))
+    peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
+    yield row(FLOOR, 1, peak / flops.total)
+    yield row(UPDATE_FLOOR, 1, peak / flops.learning)
     for batch in FORWARD_BATCHES:
         yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
 
@@ -189,8 +192,8 @@ def _named(name: str, life: Iterator[Phase]) -> Iterator[Phase]:
 def shares(rows: list[Speed]) -> Iterator[str]:
     """What part of the fastest conceivable each figure of learning reaches, in words."""
     known = {row.what: row.steps_per_s for row in rows if row.learners == 1}
-    floor, games = known[FLOOR], known["environment"]
-    yield f"update: {known['update'] / floor:.1%} of {FLOOR} ({floor:,} steps/s)"
+    floor, games, updating = known[FLOOR], known["environment"], known[UPDATE_FLOOR]
+    yield f"update: {known['update'] / updating:.1%} of its arithmetic alone ({updating:,} steps/s)"
     for row in rows:
         if row.what == "training":
             what, limit = min((FLOOR, floor), ("the environment alone", games), key=lambda pair: pair[1])

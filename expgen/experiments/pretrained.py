@@ -3,7 +3,6 @@
 A bundle is a run folder like any other, so whatever plays a run plays it; `experiments.bundle` makes them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import Any, NamedTuple
 import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
-from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.run_folder import CARD, RunFolder
 from expgen.storage.place import Place, whole
 from expgen.storage.view import local_copy
 
 PRETRAINED = Path(expgen.__file__).parent / "pretrained"
-CARD = "card.json"
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class BundledAgent:
     learner: str | None  # None: all of them together
     method: str
     trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware
-    sha256: str  # of its weights: a file's digest, or that of the digests of several
+    sha256: str  # of its weights' contents, or of the digests of several policies
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -51,9 +49,13 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     """Every agent that ships, by name."""
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
-        data = json.loads(card.read_text())
-        for name, facts in data["agents"].items():
-            agents[name] = BundledAgent(name, RunFolder(card.parent), trained=data["trained"], **facts)
+        folder = RunFolder(card.parent)
+        data = folder.read_card()
+        try:
+            for name, facts in data["agents"].items():
+                agents[name] = BundledAgent(name, folder, trained=data["trained"], **facts)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{card} lacks {error}; accepted: a card that scripts/bundle wrote") from None
     return agents
 
 

@@ -14,7 +14,7 @@ from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
-from expgen.experiments.milestones import open_milestones
+from expgen.experiments.milestones import open_milestones, refuse_passed
 from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
 from expgen.experiments.run_folder import RunFolder
@@ -155,6 +155,16 @@ def default_folder(config: TrainConfig) -> Path:
     return Path("runs") / f"{config.game.replace('/', '-')}-{config.algo}-seed{config.seed}"
 
 
+def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> None:
+    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it."""
+    env_steps = dict.fromkeys((plan.name for plan in plans), 0)
+    for plan in plans:
+        if checkpoint := latest_checkpoint(folder.checkpoints_of(plan.name)):
+            check_can_go_on(plan, checkpoint, f"--run {folder.path}")
+            env_steps[plan.name] = checkpoint.facts["env_steps"]
+    refuse_passed(folder, config, env_steps)
+
+
 def _run(
     folder: RunFolder,
     config: TrainConfig,
@@ -164,6 +174,7 @@ def _run(
     should_stop: Callable[[], bool],
 ) -> RunResult:
     plans = plans_in(folder, config)
+    _check_can_go_on(folder, config, plans)
     resources = plan_resources(device, len(plans))
     events = TensorBoardEvents(folder.events_folder)
 
@@ -184,9 +195,8 @@ def _run(
             learners.append(learner)
         seat = cleanup.enter_context(sitting(folder))  # before the checkpoints that it goes on from are read
         scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
-        for plan, learner in zip(plans, learners, strict=True):
-            if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name)):
-                check_can_go_on(plan, checkpoint, f"--run {folder.path}")
+        for learner in learners:
+            if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 learner.resume(checkpoint)
         milestones = open_milestones(folder, config, learners[0].env.spec, learners)
         folder.write_config(config, learners[0].env.spec)

@@ -8,7 +8,9 @@ from typing import Any
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
-from expgen.training.checkpoint import Checkpoint, latest_checkpoint, write_whole
+from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, write_whole
+
+CARD = "card.json"
 
 
 class RunFolder:
@@ -21,6 +23,7 @@ class RunFolder:
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
         self.sitting_file = self.path / "sitting.json"
+        self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
 
@@ -62,7 +65,25 @@ class RunFolder:
         if found is None:
             trained = ", ".join(self.learners()) or "none yet"
             raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
+        if found.is_weights_alone and self.card_file.exists():
+            self._check_shipped(learner, found)
         return found
+
+    def read_card(self) -> dict[str, Any]:
+        """What a bundle says of itself."""
+        try:
+            card = json.loads(self.card_file.read_text())
+        except (OSError, ValueError):
+            card = None
+        if not isinstance(card, dict):
+            raise InputError(f"{self.card_file} is damaged; accepted: a card that scripts/bundle wrote")
+        return card
+
+    def _check_shipped(self, learner: str, checkpoint: Checkpoint) -> None:
+        digest = digest_of(checkpoint.tensors)
+        if self.read_card().get("weights", {}).get(learner, digest) != digest:
+            where = self.checkpoints_of(learner)
+            raise InputError(f"{where} holds other weights than {self.card_file} says; accepted: those that shipped")
 
     def _json(self) -> Any:
         try:

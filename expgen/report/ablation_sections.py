@@ -102,7 +102,7 @@ def every_setting(table: ScoreTable) -> Section | None:
                 mean if test else "–", interval if test else "–", runs, percent_cell(gap.value) if gap else "–",
                 percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
             )  # fmt: skip
-    note = "Means over runs; the interval is that of the test score. Gap: (R_train − R_test) / R_train."
+    note = "Means over runs or leaders; the interval is that of the test score. Gap: (R_train − R_test) / R_train."
     return Section("everything", note, (result,), heading="Every method and setting") if result.rows else None
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from expgen.paper import numbers
 from expgen.report.bars import aggregate_metrics, distributions
 from expgen.report.methods import Method
+from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section, sentence
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
@@ -94,5 +95,6 @@ def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {len(games)} "
         f"game{'s' if len(games) > 1 else ''} ({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
+        + leaders_note(table.over_leaders(methods, games))
         + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
     )

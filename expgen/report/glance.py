@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from expgen.report.methods import Method
+from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import Cell, ScoreTable
 from expgen.report.section import Section
 from expgen.report.style import SPLIT_COLORS, add_legend, error_bars, figure_style
@@ -28,7 +29,7 @@ def glance_section(table: ScoreTable) -> Section | None:
     note = (
         "Mean return on the levels trained on and on unseen ones, with the 95 % interval of the latter; best at the "
         "top. A long line is a method that has learnt its levels rather than the game."
-    )
+    ) + leaders_note(table.over_leaders({method: None for pairs in shown.values() for method in pairs}, shown))
     figure = dumbbells(shown)
     return Section("glance", note, figures=((f"Train and test scores on {', '.join(shown)}", figure),),
                    heading="At a glance")  # fmt: skip

@@ -8,7 +8,7 @@ from expgen.report.bars import grouped_bars
 from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import Section, sentence
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, number_cell
 
@@ -17,8 +17,9 @@ COLUMNS = (
     "game", "method", "mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap",
 )  # fmt: skip
 NOTE = (
-    "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. The paper's "
-    "interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
+    "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
+    "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
+    "not in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
 )
 
 
@@ -72,7 +73,7 @@ def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     ours = [
         number_cell(value, 2, cell.entries),
         interval_cell(cell.estimate),
-        number_cell(len(cell.entries), 0),
+        runs_cell(cell),
         TableCell(" and ".join(steps), max(entry.row.env_steps for entry in cell.entries)),
     ]
     if paper is None:
@@ -80,6 +81,18 @@ def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     quoted = TableCell(f"{paper.mean:g} ± {paper.std:g}", paper.mean)
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
     return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
+
+
+def runs_cell(cell: Cell) -> TableCell:
+    """`3`, or `10 leaders` where runs share what was trained."""
+    count = len(cell.entries)
+    return TableCell(f"{count} leaders", count) if cell.over == "leaders" else number_cell(count, 0)
+
+
+def leaders_note(methods: Sequence[Method]) -> str:
+    """What intervals of these methods, all of whose runs are leaders of few populations, leave out."""
+    who = sentence([method.label for method in methods])
+    return f" Intervals of {who} are over leaders that share their members and the explorer." if methods else ""
 
 
 def interval_cell(estimate: Estimate) -> TableCell:
@@ -110,4 +123,5 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     }
     figure = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
+    note += leaders_note(table.over_leaders(methods, bars))
     return Section(name, note, figures=((f"Bars of normalised test scores for {', '.join(bars)}", figure),))

@@ -50,8 +50,11 @@ class Cell:
 
     @property
     def over(self) -> str:
-        """What the interval is taken over."""
-        return "runs" if len(self.entries) > 1 else "levels"
+        """What the interval is taken over; leaders of one population share all members and the explorer."""
+        seeds = {entry.run[0] for entry in self.entries}
+        if len(self.entries) == 1:
+            return "levels"
+        return "runs" if len(seeds) == len(self.entries) else "leaders"
 
 
 class ScoreTable:
@@ -79,7 +82,7 @@ class ScoreTable:
         return known + sorted(found - set(known))
 
     def final(self, method: Method, game: str, split: Split, measure: str = RETURN) -> list[Entry]:
-        """One row per run: of its most steps, the last that was written.
+        """One row per run: of its most steps, that of the most episodes; of equals the last that was written.
 
         Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
         curve, which have no interval.
@@ -115,6 +118,12 @@ class ScoreTable:
         if cell is None or not self.is_normalizable(game):
             return None
         return Cell(Estimate(*(self.normalized(value, game) for value in cell.estimate)), cell.entries)
+
+    def over_leaders(self, methods: Iterable[Method], games: Iterable[str], split: Split = "test") -> list[Method]:
+        """Those of `methods` that were scored by several leaders of one population on some of `games`."""
+        among = list(games)
+        cells = {method: [self.cell(method, game, split) for game in among] for method in methods}
+        return [method for method, found in cells.items() if any(cell and cell.over == "leaders" for cell in found)]
 
     def is_normalizable(self, game: str) -> bool:
         return STANDS_FOR.get(game, game) in CONSTANTS[self.constants]
@@ -166,8 +175,8 @@ class ScoreTable:
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
 
 
-def _weight(row: Score) -> tuple[bool, int]:
-    return not math.isnan(row.ci_low), row.env_steps
+def _weight(row: Score) -> tuple[bool, int, int]:
+    return not math.isnan(row.ci_low), row.env_steps, row.episodes
 
 
 _SPLITS: tuple[Split, Split] = ("train", "test")

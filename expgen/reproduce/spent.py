@@ -1,10 +1,11 @@
 """Spent: how long a job has been worked on, over all sittings, kept beside its rows; a kill costs little of it."""
 
 import json
+import math
+import sys
 import time
 from pathlib import Path
 
-from expgen.errors import InputError
 from expgen.training.checkpoint import write_whole
 
 NOTE_SECONDS = 60.0  # of work that a kill may leave uncounted
@@ -38,6 +39,10 @@ def _read(file: Path) -> float:
     if not file.exists():
         return 0.0
     try:
-        return float(json.loads(file.read_text())["seconds"])
+        seconds = float(json.loads(file.read_text())["seconds"])
+        if not math.isfinite(seconds):
+            raise ValueError(seconds)
+        return seconds
     except (OSError, KeyError, TypeError, ValueError):
-        raise InputError(f"{file} is damaged; accepted: a file that expgen reproduce wrote") from None
+        print(f"expgen: {file} is damaged; time is counted from 0 again", file=sys.stderr)
+        return 0.0

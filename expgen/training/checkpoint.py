@@ -48,7 +48,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[s
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(dict(facts), sort_keys=True)
-    metadata = {"format": FORMAT, "facts": text, "sha256": _digest(contiguous, text)}
+    metadata = {"format": FORMAT, "facts": text, "sha256": digest_of(contiguous, text)}
     write_whole(path, save_bytes(contiguous, metadata))
 
 
@@ -82,7 +82,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         (size,) = struct.unpack("<Q", content[:8])
         metadata = json.loads(content[8 : 8 + size])["__metadata__"]
         tensors = load_bytes(content)
-        if metadata["format"] != FORMAT or metadata["sha256"] != _digest(tensors, metadata["facts"]):
+        if metadata["format"] != FORMAT or metadata["sha256"] != digest_of(tensors, metadata["facts"]):
             raise DamagedCheckpoint(f"{path} is damaged: its checksum does not match; accepted: a file expgen wrote")
         return Checkpoint(tensors, json.loads(metadata["facts"]))
     except OSError as error:
@@ -93,7 +93,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise DamagedCheckpoint(f"{path} is not a whole expgen checkpoint; accepted: a file expgen wrote") from None
 
 
-def latest_checkpoint(folder: Path) -> Checkpoint | None:
+def latest_checkpoint(folder: Path, is_quiet: bool = False) -> Checkpoint | None:
     """The newest good checkpoint in `folder`; None if there is none at all, an error if all are damaged."""
     paths = sorted(folder.glob("*.safetensors"))
     while paths:
@@ -102,13 +102,20 @@ def latest_checkpoint(folder: Path) -> Checkpoint | None:
         except DamagedCheckpoint as error:
             if not paths:
                 raise
-            print(f"expgen: {error}; trying the one before", file=sys.stderr)
+            if not is_quiet:
+                print(f"expgen: {error}; trying the one before", file=sys.stderr)
     return None
 
 
 def checkpoint_file(folder: Path, env_steps: int) -> Path:
     """Where `folder` has the checkpoint of `env_steps`: names sort as steps do."""
     return folder / f"{env_steps:012d}.safetensors"
+
+
+def has_checkpoint_from(folder: Path, env_steps: int) -> bool:
+    """Whether `folder` has a checkpoint of `env_steps` or more."""
+    least = checkpoint_file(folder, env_steps).name
+    return any(file.name >= least for file in folder.glob("*.safetensors"))
 
 
 def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
@@ -120,7 +127,8 @@ def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor],
     return path
 
 
-def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:
+    """Of what tensors are and hold, in the order of their names, and of `text`; not of a file's bytes."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         tensor = tensors[name]

@@ -15,6 +15,7 @@ from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import Snapshots, VecEnv
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import under_prefix, with_prefix
+from expgen.provenance import commit
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
@@ -23,6 +24,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.episodes import EpisodeLog
+from expgen.training.stints import Stint
 
 Scores = dict[str, float]
 ScorePolicy = Callable[[Policy], Generator[None, None, Scores]]  # plays train and test levels, giving way as it goes
@@ -51,7 +53,7 @@ class Schedule:
 
 
 class Milestone(NamedTuple):
-    """A checkpoint that no later one replaces: at which steps, and into which folder."""
+    """A checkpoint that no later one replaces: the first from which steps on, and into which folder."""
 
     env_steps: int
     folder: Path
@@ -80,6 +82,7 @@ class Learner:
         self.algorithm = make_learning(algorithm, self.lane)
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # spent in earlier sittings and this one
+        self.stints: list[Stint] = []
 
     def run(
         self,
@@ -90,25 +93,28 @@ class Learner:
         milestones: Sequence[Milestone] = (),
     ) -> Iterator[Phase]:
         """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
-        self._keep(milestones)
+        milestones = self._keep(milestones)
         began = saved = time.monotonic()
-        before = self.seconds
+        before, stints, now = self.seconds, self.stints, time.time()
         while self.env_steps < self.schedule.env_steps and not should_stop():
             row = yield from self.iterate()
             if self._eval_is_due():
                 row |= yield from _giving_way(score(self.algorithm.policy))
             self.seconds = before + time.monotonic() - began
+            self.stints = [*stints, Stint(now, self.seconds - before, commit())]
             report(self.name, {"env_steps": self.env_steps, "seconds": self.seconds, **row})
-            self._keep(milestones)  # before any checkpoint that a resumed run would go on from
+            milestones = self._keep(milestones)  # before any checkpoint that a resumed run would go on from
             if time.monotonic() - saved >= self.schedule.checkpoint_seconds:
                 self.save(folder)
                 saved = time.monotonic()
         self.save(folder)
 
-    def _keep(self, milestones: Sequence[Milestone]) -> None:
+    def _keep(self, milestones: Sequence[Milestone]) -> list[Milestone]:
+        """Save at those reached; those still ahead. Rollouts of an adopted policy may end past one, not at it."""
         for milestone in milestones:
-            if milestone.env_steps == self.env_steps:
+            if milestone.env_steps <= self.env_steps:
                 self.save(milestone.folder)
+        return [milestone for milestone in milestones if milestone.env_steps > self.env_steps]
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""
@@ -190,7 +196,10 @@ class Learner:
             tensors |= with_prefix("levels", _as_tensors(self.director.state()))
         if isinstance(self.env, Snapshots):
             tensors |= with_prefix("env", _as_tensors(self.env.save()))
-        facts = {"learner": self.name, "env_steps": self.env_steps, "updates": self.updates, "seconds": self.seconds}
+        facts = {
+            "learner": self.name, "env_steps": self.env_steps, "updates": self.updates, "seconds": self.seconds,
+            "stints": self.stints,
+        }  # fmt: skip
         keep_checkpoint(folder, self.env_steps, tensors, facts)
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -201,6 +210,7 @@ class Learner:
         tensors, facts = checkpoint
         self.env_steps, self.updates = facts["env_steps"], facts.get("updates", 0)
         self.seconds = facts.get("seconds", 0.0)
+        self.stints = [Stint(*stint) for stint in facts.get("stints", ())]
         with self.lane.updating():
             self.algorithm.load_state(tensors)
         if checkpoint.is_weights_alone:

@@ -14,14 +14,14 @@ def test_lines_for_speed_csv(command: Callable[..., Any]) -> None:
     outcome = command(*WORDS)
     header, *lines = outcome.out.splitlines()
     assert outcome.status == 0 and header == "what,game,learners,steps_per_s,hardware,commit,date"
-    parts = ["environment", "rollout", "update", "training", "arithmetic alone"]
+    parts = ["environment", "rollout", "update", "training", "arithmetic alone", "update's arithmetic alone"]
     assert [line.split(",")[0] for line in lines] == [*parts, *(f"forward of {batch}" for batch in (32, 320, 4096))]
     assert [line.split(":")[0] for line in outcome.err.splitlines()] == ["update", "training, learners 1"]
 
 
 def test_json(command: Callable[..., Any]) -> None:
     rows = json.loads(command(*WORDS, "--json").out)
-    assert len(rows) == 8 and all(row["steps_per_s"] > 0 for row in rows)
+    assert len(rows) == 9 and all(row["steps_per_s"] > 0 for row in rows)
 
 
 def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp_path: Path) -> None:

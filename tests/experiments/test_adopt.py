@@ -95,3 +95,11 @@ def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str, sma
 def test_another_algorithm_is_refused(small: Any, parts: Path) -> None:
     with pytest.raises(InputError, match="member0 is ppo; accepted: ppo-gru"):
         small.train(parts / "other", 2, algo="ppo-gru", adopt=[parts / "members"])
+
+
+def test_rollouts_of_other_lengths_join_unless_a_history_keeps_some(small: Any, tmp_path: Path) -> None:
+    for algo in ("ppo", "ppg"):
+        small.train(tmp_path / algo, steps=64, rollout_steps=8, algo=algo)
+    assert small.train(tmp_path / "on", 1, adopt=[tmp_path / "ppo"]).is_complete
+    with pytest.raises(InputError, match="member0 keeps rollouts of --rollout-steps 8; accepted: 16, as here"):
+        small.train(tmp_path / "not", 1, algo="ppg", adopt=[tmp_path / "ppg"])

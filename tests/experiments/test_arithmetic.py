@@ -17,13 +17,16 @@ def test_ppo_is_acting_and_three_times_forward_in_every_epoch() -> None:
     config = make_config("minimaze", "ppo", "smoke", features=FEATURES, epochs=3, minibatches=2)
     first, rest = 2 * CELLS * FEATURES, 2 * (FEATURES * FEATURES + FEATURES * (ACTIONS + 1))
     forward, update = first + rest, 2 * first + 3 * rest
-    expected = forward * (STEPS + 1) / STEPS + 3 * update
-    assert flops_per_step(config) == pytest.approx(expected, rel=0.02)
+    flops = flops_per_step(config)
+    assert flops.acting == pytest.approx(forward * (STEPS + 1) / STEPS, rel=0.02)
+    assert flops.learning == pytest.approx(3 * update, rel=0.02)
+    assert flops.total == flops.acting + flops.learning
 
 
 def test_ppg_counts_its_auxiliary_phase_whenever_it_comes() -> None:
     config = make_config("minimaze", "ppg", "smoke", features=FEATURES)
-    assert flops_per_step(config) > 1.5 * flops_per_step(make_config("minimaze", "ppo", "smoke", features=FEATURES))
+    ppo = flops_per_step(make_config("minimaze", "ppo", "smoke", features=FEATURES))
+    assert flops_per_step(config).total > 1.5 * ppo.total
     rarer = dataclasses.replace(config, algorithm=dataclasses.replace(config.algorithm, policy_phases=7))  # type: ignore[call-arg]
     assert flops_per_step(rarer) == flops_per_step(config)
 

@@ -21,20 +21,25 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
         ("training", 1),
         ("training", 2),
         ("arithmetic alone", 1),
+        ("update's arithmetic alone", 1),
         ("forward of 32", 1),
         ("forward of 320", 1),
         ("forward of 4096", 1),
     ]
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
     assert tuple(vars(rows[0])) == COLUMNS
+    known = {row.what: row.steps_per_s for row in rows}
+    assert known["update's arithmetic alone"] > known["arithmetic alone"]  # it leaves out acting
 
 
 def test_shares_are_of_the_lower_limit() -> None:
-    rates = {("environment", 1): 200, ("arithmetic alone", 1): 400, ("update", 1): 100, ("training", 1): 50}
-    rows = [Speed(what, "maze", learners, rate, "", "", "") for (what, learners), rate in rates.items()]
+    rates = {
+        "environment": 200, "arithmetic alone": 400, "update's arithmetic alone": 500, "update": 100, "training": 50,
+    }  # fmt: skip
+    rows = [Speed(what, "maze", 1, rate, "", "", "") for what, rate in rates.items()]
     rows.append(Speed("training", "maze", 11, 150, "", "", ""))
     assert list(shares(rows)) == [
-        "update: 25.0% of arithmetic alone (400 steps/s)",
+        "update: 20.0% of its arithmetic alone (500 steps/s)",
         "training, learners 1: 25.0% of the environment alone (200 steps/s)",
         "training, learners 11: 75.0% of the environment alone (200 steps/s)",
     ]

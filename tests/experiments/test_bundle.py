@@ -1,6 +1,6 @@
 """Bundles: a run's policies and no more, playable under their names, and refused when they clash."""
 
-import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from expgen.experiments.bundle import bundle
 from expgen.experiments.load import load_policy, load_run
 from expgen.experiments.pretrained import bundled_agents, find_run
 from expgen.experiments.run_folder import RunFolder
+from expgen.provenance import commit
+from expgen.training.checkpoint import digest_of, keep_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +54,81 @@ def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: 
     assert load_run(found.folder).name == "expgen"
 
 
-def test_a_checksum_is_that_of_the_file(runs: Path) -> None:
-    agent = bundled_agents(runs / "shipped")["minimaze/ppo"]
-    file = max(agent.folder.checkpoints_of("member1").glob("*.safetensors"))
-    assert agent.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path, tmp_path: Path) -> None:
+    for where in (tmp_path / "one", tmp_path / "other"):
+        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", episodes=1, where=where)
+    one, other = (bundled_agents(tmp_path / where) for where in ("one", "other"))
+    assert {name: agent.sha256 for name, agent in one.items()} == {name: agent.sha256 for name, agent in other.items()}
+    agent = one["minimaze/ppo"]
+    assert agent.sha256 == digest_of(agent.folder.checkpoint("member1").tensors)
+    assert len({agent.sha256 for agent in one.values()}) == 3
+
+
+def test_what_is_not_as_it_shipped_is_refused(runs: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+    shipped = RunFolder(shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "shipped"))
+    words = ("evaluate", shipped.path, "--episodes", "1", "--scores", tmp_path / "scores.csv")
+    mine, theirs = shipped.checkpoints_of("member0"), shipped.checkpoints_of("member1")
+    shutil.copytree(theirs, mine, dirs_exist_ok=True)  # whole, but another's
+    line = refused(*words)
+    assert line == f"expgen: {mine} holds other weights than {shipped.card_file} says; accepted: those that shipped"
+    file = max(mine.glob("*.safetensors"))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert f"{file} is damaged: its checksum does not match" in refused(*words)
+    for text in ("", "[]"):
+        shutil.copytree(runs / "shipped" / "minimaze-expgen", shipped.path, dirs_exist_ok=True)
+        shipped.card_file.write_text(text)
+        assert f"{shipped.card_file} is damaged; accepted: a card that scripts/bundle wrote" in refused(*words)
+
+
+def test_a_shipped_agent_that_was_trained_on_is_no_damaged_one(runs: Path, small: Any, tmp_path: Path) -> None:
+    here = shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "on")
+    small.train(here, 2, algo="expgen", members=2, leader=1, **small.explorer, resume=True)
+    assert load_policy(RunFolder(here), "member0")[1] == 2 * small.update_steps
+
+
+def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = tmp_path / "shipped"
+    shutil.copytree(runs / "shipped", where)
+    before = {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("expgen.experiments.bundle.score_run", killed)
+        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+    assert {path: path.read_bytes() for path in before} == before
+    assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 6
+    bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+    assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 2
+    assert [path.name for path in where.iterdir()] == ["minimaze-expgen"]
+
+
+def test_the_card_has_the_code_and_the_time_of_every_sitting(small: Any, tmp_path: Path) -> None:
+    run, where = RunFolder(tmp_path / "run"), tmp_path / "shipped"
+
+    def trained(**given: Any) -> dict[str, Any]:
+        return bundle(run, "expgen train", "a laptop", 1, where=where, **given).read_card()["trained"]
+
+    small.train(run.path, 1)
+    assert not run.scores_file.exists() and trained()["commit"] == commit()  # the checkpoints know
+    tensors, facts = run.checkpoint("member0")
+    ((_, _, mine),) = facts["stints"]
+    stints = [(0, 60, "a"), (1000, 120, "b")]  # as if it had been trained for three minutes in two sittings
+    keep_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "stints": stints})
+    assert {name: trained()[name] for name in ("commit", "minutes")} == {"commit": "a, b", "minutes": 3.0}
+    small.train(run.path, 2, resume=True)
+    assert trained()["commit"] == f"a, b, {mine}" and small.facts(run.path)["stints"][:2] == [list(s) for s in stints]
+    assert {name: trained(commit="c", minutes=7)[name] for name in ("commit", "minutes")} == {
+        "commit": "c",
+        "minutes": 7,
+    }
+    keep_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256, "seconds": 90.0})  # an older one
+    assert trained(commit="c")["minutes"] == 1.5
+    with pytest.raises(InputError, match="run does not tell the code that trained it; accepted: --commit with it"):
+        trained()
 
 
 def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
@@ -111,10 +184,11 @@ def test_weights_alone_are_refused_where_learning_needs_a_critic(
     missing = f"has member0's policy without the value network that {algo} learns with; accepted: a run folder whose"
     line = refused(*small.flags(tmp_path / "on", 2, algo=algo, adopt=shipped))
     assert f"--adopt {shipped} {missing}" in line and not (tmp_path / "on").exists()
-    before = (shipped / "config.json").read_bytes()
+    before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
     more = str(2 * small.update_steps)
     line = refused("train", "--resume", "--run", shipped, "--steps", more, "--device", "cpu")
-    assert f"--run {shipped} {missing}" in line and (shipped / "config.json").read_bytes() == before
+    assert f"--run {shipped} {missing}" in line
+    assert {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])

@@ -1,5 +1,6 @@
 """Milestones: kept while training goes on, through stops and resumes, and usable as the runs they would have been."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from expgen.experiments.bundle import bundle
 from expgen.experiments.milestones import config_at
 from expgen.experiments.run import make_config
 from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.sitting import read_sitting
 
 
 def kept(run: Path, steps: int) -> Path:
@@ -54,6 +56,7 @@ def test_it_may_be_asked_of_a_run_that_is_not_past_it(small: Any, equal: Callabl
     ):
         small.train(tmp_path, 4, keep_at=small.update_steps, resume=True)
     assert not (tmp_path / "milestones").exists() and equal(small.state(tmp_path), before)
+    assert read_sitting(RunFolder(tmp_path))["state"] == "done"  # the run is none the worse for what was asked of it
     small.train(tmp_path, 4, keep_at=two, resume=True)
     assert equal(small.state(kept(tmp_path, two)), before)
 
@@ -88,6 +91,47 @@ def test_it_can_be_adopted(small: Any, equal: Callable[..., bool], tmp_path: Pat
     small.train(tmp_path / "whole", 1, adopt=[kept(tmp_path / "explorer", at)], **settings)
     mine, theirs = small.state(tmp_path / "whole", "explorer"), small.state(kept(tmp_path / "explorer", at))
     assert equal(mine, theirs)
+
+
+def test_a_policy_of_other_rollouts_is_kept_at_the_first_step_after(small: Any, tmp_path: Path):
+    small.train(tmp_path / "short", steps=192, rollout_steps=8)
+    small.train(tmp_path / "long", 4, adopt=[tmp_path / "short"], keep_at=256)  # it stands at 192, 320, 448, 576
+    assert small.facts(kept(tmp_path / "long", 256))["env_steps"] == 320
+    assert small.train(tmp_path / "long", 5, resume=True).is_complete
+
+
+def test_a_lost_milestone_keeps_no_run_from_being_resumed(
+    small: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    at = small.update_steps
+    small.train(tmp_path, 2, keep_at=f"{at},{4 * at}")
+    shutil.rmtree(tmp_path / "milestones")
+    lost = f"expgen: --keep-at {at} can no longer be kept: {kept(tmp_path, at)} is incomplete, and member0 is past it"
+    for again in ({}, {"keep_at": f"{at},{4 * at}"}):  # by itself, or by the same command once more
+        assert small.train(tmp_path, 3, resume=True, **again).is_complete
+        assert capsys.readouterr().err.splitlines() == [lost]
+    assert small.train(tmp_path, 5, resume=True).is_complete
+    assert small.facts(kept(tmp_path, 4 * at))["env_steps"] == 4 * at and not kept(tmp_path, at).exists()
+
+
+def test_a_milestone_that_was_trained_on_is_still_one(small: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    at = small.update_steps
+    small.train(tmp_path, 2, keep_at=at)
+    rows: list[Any] = []
+    watch = {"on_row": lambda *row: rows.append(row), "should_stop": lambda: len(rows) == 3}
+    assert not small.train(kept(tmp_path, at), 5, members=3, resume=True, **watch).is_complete
+    config = RunFolder(kept(tmp_path, at)).read_config()
+    assert small.train(tmp_path, 3, resume=True).is_complete and not capsys.readouterr().err
+    assert RunFolder(kept(tmp_path, at)).read_config() == config
+
+
+def test_a_complete_milestone_stays_as_it_is_though_the_run_grows(small: Any, tmp_path: Path):
+    at = small.update_steps
+    small.train(tmp_path, 2, members=2, keep_at=at)
+    before = {path: path.read_bytes() for path in kept(tmp_path, at).rglob("*") if path.is_file()}
+    small.train(tmp_path, 2, members=3, resume=True)
+    assert {path: path.read_bytes() for path in kept(tmp_path, at).rglob("*") if path.is_file()} == before
+    assert RunFolder(kept(tmp_path, at)).learners() == ["member0", "member1"]
 
 
 def test_what_is_kept_decides_nothing_of_a_run():

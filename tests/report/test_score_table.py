@@ -43,6 +43,13 @@ def test_a_run_counts_once_with_its_most_steps_and_last_evaluation():
     assert cell.estimate.value == 5.5 and cell.over == "runs"
 
 
+def test_more_episodes_count_before_later_ones():
+    rows = [make_row(mean=mean, episodes=episodes) for mean, episodes in ((1, 500), (2, 2000), (3, 2000), (4, 500))]
+    assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 3
+    more_steps = make_row(mean=5, episodes=500, steps=26_000_000)
+    assert make_table([*rows, more_steps]).cell(Method("ppo"), "maze", "test").estimate.value == 5
+
+
 def test_an_evaluation_comes_before_a_curve_s_last_point():
     nan = float("nan")
     rows = [make_row(mean=5), make_row(mean=9, ci_low=nan, ci_high=nan, steps=26_000_000)]
@@ -52,7 +59,16 @@ def test_an_evaluation_comes_before_a_curve_s_last_point():
 
 def test_each_leader_is_a_run():
     rows = [make_row("expgen", agent="expgen", mean=8), make_row("expgen", agent="expgen leader=1", mean=6)]
-    assert make_table(rows).cell(Method("expgen"), "maze", "test").estimate.value == 7
+    cell = make_table(rows).cell(Method("expgen"), "maze", "test")
+    assert cell.estimate.value == 7 and cell.over == "leaders"
+
+
+def test_leaders_are_told_from_runs():
+    one = [make_row("expgen", agent=f"expgen leader={leader}") for leader in range(3)]
+    table = make_table([*one, make_row(seed=0), make_row(seed=1)])
+    assert table.over_leaders(table.methods(), ["maze", "heist"]) == [Method("expgen")]
+    other_seeds = [make_row("expgen", agent="expgen", seed=seed) for seed in range(3)]
+    assert make_table(other_seeds).cell(Method("expgen"), "maze", "test").over == "runs"
 
 
 def test_one_run_keeps_its_interval_over_levels():

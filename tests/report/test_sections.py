@@ -66,6 +66,18 @@ def test_table_7_recomputes_the_gap(sections):
     assert fifth[table.columns.index("paper's gap")].text == "18.1 %"  # printed as 15.5
 
 
+def test_intervals_over_leaders_say_so():
+    rows = [make_row(seed=seed) for seed in range(3)]
+    rows += [make_row("expgen", agent=f"expgen leader={leader}", mean=8 + leader / 10) for leader in range(3)]
+    found = {section.name: section for section in build_sections(make_table(rows, resamples=20))}
+    runs = {row[1].text: row[4].text for row in found["table-1"].tables[1].rows}
+    assert runs == {"PPO": "3", "ExpGen-PPO": "3 leaders"}
+    for name in ("glance", "figure-2", "figure-6", "figure-7"):
+        assert "Intervals of ExpGen-PPO are over leaders that share their members" in found[name].note
+    plain = build_sections(make_table(rows[:3] + [make_row("expgen", agent="expgen")], resamples=20))
+    assert not any("Intervals of" in section.note for section in plain)
+
+
 def test_one_row_is_enough_for_a_report():
     names = [section.name for section in build_sections(make_table([make_row(game="my-game", mean=3)]))]
     assert names == ["table-1", "everything"]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from expgen.errors import InputError
 from expgen.reproduce.spent import Spent
 
 
@@ -27,9 +26,11 @@ def test_it_is_noted_now_and_then_so_that_a_kill_costs_little(tmp_path: Path) ->
     assert not seldom.file.exists() and often.file.exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"seconds": "long"}'])
-def test_what_is_no_such_file_is_refused(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"seconds": "long"}', '{"seconds": NaN}', "\udcff"])
+def test_a_damaged_note_costs_the_time_and_not_the_job(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "spent.json"
-    file.write_text(text)
-    with pytest.raises(InputError, match=r"spent.json is damaged; accepted: a file that expgen reproduce wrote"):
-        Spent(file)
+    file.write_text(text, errors="surrogateescape")
+    assert 0 <= Spent(file).seconds < 60
+    assert capsys.readouterr().err == f"expgen: {file} is damaged; time is counted from 0 again\n"
