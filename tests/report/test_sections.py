@@ -74,7 +74,7 @@ def test_intervals_over_leaders_say_so():
     assert runs == {"PPO": "3", "ExpGen-PPO": "3 leaders"}
     for name in ("glance", "figure-2", "figure-6", "figure-7"):
         assert "Intervals of ExpGen-PPO are over leaders that share their members" in found[name].note
-    plain = build_sections(make_table(rows[:3] + [make_row("expgen", agent="expgen")], resamples=20))
+    plain = build_sections(make_table([*rows[:3], make_row("expgen", agent="expgen")], resamples=20))
     assert not any("Intervals of" in section.note for section in plain)
 
 
