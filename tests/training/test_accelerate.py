@@ -150,10 +150,12 @@ def test_a_cuda_lane_follows_weights_changed_by_an_update():
 @needs_cuda
 def test_two_cuda_lanes_may_watch_one_environment():
     """The second lane finds the buffer page-locked already; that must not poison later launches."""
-    observation = next(observations(PICTURES, 1, 16))
+    observation, lanes = next(observations(PICTURES, 1, 16)), []
     for _ in range(2):
         policy, rollout = make(PICTURES, "none", 1, 16, torch.device("cuda"))
-        lane = make_lane(policy, rollout)
-        lane.start(0, observation)
-        assert lane.wait().shape == (16,)
+        lanes.append(make_lane(policy, rollout))
+        lanes[-1].start(0, observation)
+        assert lanes[-1].wait().shape == (16,)
         assert torch.ones(3, device="cuda").sum().item() == 3
+    for lane in lanes:  # memory that is freed while page-locked spoils copies of whatever lies there next
+        lane.close()
