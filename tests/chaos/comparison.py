@@ -1,0 +1,34 @@
+"""Whether a reproduction that was broken on its way left the same rows and weights as one that was not."""
+
+from pathlib import Path
+from typing import Any
+
+from expgen.experiments.run_folder import RunFolder
+from tests.chaos.scene import JOBS
+
+
+def compare(local: Path, out: Path) -> dict[str, Any]:
+    rows = [(place / "scores.csv").read_text().splitlines()[1:] for place in (local, out)]
+    return {
+        "score_rows": len(rows[0]),
+        "rows_lost_or_changed": len(set(rows[0]) - set(rows[1])),
+        "rows_doubled": len(rows[1]) - len(set(rows[1])),
+        "same_order": rows[0] == rows[1],
+        "final_checkpoints_bit_equal": tensors_in(local) == tensors_in(out),
+        "half_written_files": len(list(out.rglob("*.part"))),
+    }
+
+
+def tensors_in(out: Path) -> dict[str, bytes]:
+    found = {}
+    for name in JOBS:
+        folder = RunFolder(out / "runs" / name)
+        for learner in folder.learners():
+            tensors = folder.checkpoint(learner).tensors
+            found |= {f"{name} {learner} {key}": tensor.numpy().tobytes() for key, tensor in tensors.items()}
+    return found
+
+
+def is_good(report: dict[str, Any]) -> bool:
+    faults = ("rows_lost_or_changed", "rows_doubled", "processes_left", "half_written_files")
+    return report["final_checkpoints_bit_equal"] and not any(report[fault] for fault in faults)

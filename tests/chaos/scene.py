@@ -1,0 +1,74 @@
+"""Scene: a two-node cluster, a driver that reproduces Table 1 on it, and what has been done to them."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.scale import SCALES
+from expgen.storage.place import Place, below, is_url
+from expgen.storage.store import Store
+from expgen.storage.view import View
+from tests.cluster.conftest import LocalCluster, until, worker_of
+from tests.storage.s3_server import Faults
+
+WORDS = ["reproduce", "test_25m", "--scale", "smoke", "--device", "cpu"]
+JOBS = [job.name for job in jobs_of(["table-1"], SCALES["smoke"])]
+
+
+class AllDone(Exception):
+    """Nothing is at work any more that a fault could meet."""
+
+
+class Scene:
+    """The cluster, the driver on it, and what has been done to them."""
+
+    def __init__(self, out: Place, server: Faults | None = None) -> None:
+        self.out, self.server = out, server
+        self.log: list[dict[str, Any]] = []  # each fault, and what the driver said to it
+        self.views = {name: View(below(out, "runs", name)) for name in JOBS}
+        self.cluster = LocalCluster(2)
+        self.sessions = [self.cluster]
+        self.seen: set[int] = set()
+        self.starts = 0
+        self.driver = self.start()
+
+    def start(self) -> subprocess.Popen[str]:
+        self.starts += 1
+        place = ["--engine", "ray", "--address", self.cluster.address, "--cpus-per-job", "1", "--out", str(self.out)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "expgen.cli.main", *WORDS, *place],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def worker(self) -> int:
+        """A process that is at work on some run."""
+
+        def find() -> int | None:
+            if self.driver.poll() == 0:
+                raise AllDone
+            if self.driver.returncode is not None:
+                self.end_driver()
+                self.driver = self.start()
+            return next((pid for view in self.views.values() if (pid := worker_of(view.refresh()))), None)
+
+        found = until(find, "a worker")
+        self.seen.add(found)
+        return found
+
+    def end_driver(self) -> int:
+        """Wait for the driver; its exit status."""
+        _, err = self.driver.communicate()
+        last = (err.strip().splitlines() or [""])[-1]
+        self.log[-1].setdefault("driver_said", last.replace(str(self.out), "OUT")[:160])
+        return self.driver.returncode
+
+    def done(self) -> int:
+        if is_url(self.out):
+            return sum("/made." in name for name in Store(str(self.out)).names("scores"))
+        return len(list(Path(self.out).glob("scores/*/made.json")))
+
+
+Fault = Callable[[Scene], None]
