@@ -4,7 +4,8 @@ import time
 from functools import cache
 from pathlib import Path
 
-from expgen.storage.mirror import FILES, LISTS, Mirror
+from expgen.storage.listing import FILES, LISTS
+from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store

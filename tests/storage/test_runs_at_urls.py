@@ -11,7 +11,8 @@ import pytest
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.reproduce.work import run_job, score_files
-from expgen.storage.mirror import Listing, Mirror
+from expgen.storage.listing import Listing
+from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import KEPT, scratch_folder
 from expgen.storage.store import PATIENCE_VARIABLE, Store
 from expgen.storage.view import fetch
