@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from expgen.storage.place import Place
-from expgen.training.learner import Report
+from expgen.training.life import Report
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import plans_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.checkpoint import has_checkpoint_from, write_whole
-from expgen.training.learner import Learner, Milestone
+from expgen.training.learner import Learner
+from expgen.training.life import Milestone
 
 
 def refuse_passed(run: RunFolder, config: TrainConfig, env_steps: Mapping[str, int]) -> None:

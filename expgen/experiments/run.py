@@ -26,7 +26,9 @@ from expgen.storage.place import Place, is_url
 from expgen.storage.view import View
 from expgen.storage.workspace import speaking_of, workspace
 from expgen.training.checkpoint import latest_checkpoint
-from expgen.training.learner import Learner, Report, Scores
+from expgen.training.learner import Learner
+from expgen.training.learner_state import resume_learner
+from expgen.training.life import Report, Scores, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import plan_resources
@@ -197,7 +199,7 @@ def _run(
         scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
-                learner.resume(checkpoint)
+                resume_learner(learner, checkpoint)
         milestones = open_milestones(folder, config, learners[0].env.spec, learners)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:
@@ -214,7 +216,7 @@ def _run(
                 return scorer.score(plan, learner.env_steps, policy)
 
             checkpoints = folder.checkpoints_of(learner.name)
-            life = learner.run(score, report, checkpoints, should_stop, milestones[learner.name])
+            life = life_of(learner, score, report, checkpoints, should_stop, milestones[learner.name])
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):

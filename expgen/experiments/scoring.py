@@ -19,7 +19,7 @@ from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
 from expgen.training.fast_networks import for_play
-from expgen.training.learner import Scores
+from expgen.training.life import Scores
 from expgen.training.resources import Resources
 
 NUM_ENVS = 64  # environments an evaluation plays side by side

@@ -21,6 +21,7 @@ from expgen.training.dense_lane import DenseLane
 from expgen.training.dense_ppo import DensePPO
 from expgen.training.lane import Lane, PlainLane
 from expgen.training.learner import Learner, Schedule
+from expgen.training.learner_state import resume_learner, save_learner
 
 CPU = torch.device("cpu")
 T, N = 12, 16
@@ -122,11 +123,11 @@ def test_a_run_goes_on_in_the_other_path(from_dense: bool, tmp_path: Path, monke
         return made
 
     whole = trained(built(from_dense), 2)
-    trained(built(from_dense), 1).save(tmp_path)
+    save_learner(trained(built(from_dense), 1), tmp_path)
     rest = built(not from_dense)
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint is not None
-    rest.resume(checkpoint)
+    resume_learner(rest, checkpoint)
     trained(rest, 1)
     assert torch.equal(rest.rollout.action[:-1], whole.rollout.action[:-1])
     one, other = rest.algorithm.state(), whole.algorithm.state()

@@ -1,4 +1,4 @@
-"""One learner: what an iteration prepares, when it scores, and exact resuming."""
+"""One learner: what an iteration prepares, in which phases, how it resumes and how it ends."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +16,8 @@ from expgen.reward.source import GameReward, GameRewardConfig
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase, Schedule
+from expgen.training.learner_state import resume_learner
+from expgen.training.life import life_of
 
 T, N = 32, 4
 CPU = torch.device("cpu")
@@ -37,7 +39,7 @@ def no_score(policy: Policy) -> Generator[None, None, dict[str, float]]:
 
 def live(learner: Learner, folder: Path, sittings: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
     rows: list[dict[str, float]] = []
-    life = learner.run(no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= sittings)
+    life = life_of(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= sittings)
     return rows, list(life)
 
 
@@ -76,7 +78,7 @@ def test_a_resumed_learner_ends_with_the_same_bits(tmp_path: Path):
     assert half.env_steps == T * N
     checkpoint = latest_checkpoint(tmp_path / "cut")
     assert checkpoint is not None
-    rest.resume(checkpoint)
+    resume_learner(rest, checkpoint)
     live(rest, tmp_path / "cut")
     one, other = (latest_checkpoint(tmp_path / name) for name in ("whole", "cut"))
     assert one is not None and other is not None

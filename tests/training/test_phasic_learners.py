@@ -20,6 +20,7 @@ from expgen.experiments.run import make_config
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
+from expgen.training.learner_state import resume_learner, save_learner
 from expgen.training.resources import Resources
 
 # Phases that come often enough for a few updates to hold several of each, at odds with where the runs are cut.
@@ -102,10 +103,10 @@ def test_a_resumed_ppg_run_sees_its_history_again(small: Any, tmp_path: Path):
     learners = [small_learner(small, algo="ppg", policy_phases=9) for _ in range(2)]
     for _ in range(2):
         list(learners[0].iterate())
-    learners[0].save(tmp_path)
+    save_learner(learners[0], tmp_path)
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint is not None
-    learners[1].resume(checkpoint)
+    resume_learner(learners[1], checkpoint)
     for learner in learners:
         list(learner.iterate())
     one, other = (learner.algorithm.history for learner in learners)  # type: ignore[attr-defined]

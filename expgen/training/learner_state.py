@@ -1,0 +1,75 @@
+"""What a learner's checkpoint holds, so that it goes on from it as if it had never stopped."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from expgen.envs.vec_env import Snapshots
+from expgen.networks.state import under_prefix, with_prefix
+from expgen.training.checkpoint import Checkpoint, keep_checkpoint
+from expgen.training.learner import Learner
+from expgen.training.stints import Stint
+
+
+def save_learner(learner: Learner, folder: Path) -> None:
+    """Checkpoint between two rollouts."""
+    tensors: dict[str, Tensor] = {
+        **learner.algorithm.state(),
+        "generator": learner.generator.get_state(),
+        "memory": learner.rollout.state[0],
+        **with_prefix("reward", _as_tensors(learner.reward.state())),
+        **with_prefix("episodes", _as_tensors(learner.episodes.state())),
+    }
+    if learner.reward.intrinsic is not None:
+        tensors |= with_prefix("explored", _as_tensors(learner.explored.state()))
+    if learner.director is not None:
+        tensors |= with_prefix("levels", _as_tensors(learner.director.state()))
+    if isinstance(learner.env, Snapshots):
+        tensors |= with_prefix("env", _as_tensors(learner.env.save()))
+    facts = {
+        "learner": learner.name, "env_steps": learner.env_steps, "updates": learner.updates, "seconds": learner.seconds,
+        "stints": learner.stints,
+    }  # fmt: skip
+    keep_checkpoint(folder, learner.env_steps, tensors, facts)
+
+
+def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
+    """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
+
+    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
+    """
+    tensors, facts = checkpoint
+    learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
+    learner.seconds = facts.get("seconds", 0.0)
+    learner.stints = [Stint(*stint) for stint in facts.get("stints", ())]
+    with learner.lane.updating():
+        learner.algorithm.load_state(tensors)
+    if checkpoint.is_weights_alone:
+        learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
+        return
+    with learner.lane.updating():
+        if isinstance(learner.env, Snapshots):
+            learner.env.restore(_as_arrays(under_prefix("env", tensors)))
+            learner.rollout.state[0].copy_(tensors["memory"])
+    if tensors["generator"].shape == learner.generator.get_state().shape:
+        learner.generator.set_state(tensors["generator"])
+    else:  # of another kind of device, whose numbers cannot go on here: others than those drawn so far
+        learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
+    learner.reward.load_state(_as_arrays(under_prefix("reward", tensors)))
+    learner.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
+    if learner.reward.intrinsic is not None:
+        learner.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
+    if learner.director is not None:
+        learner.director.load_state(_as_arrays(under_prefix("levels", tensors)))
+
+
+def _as_tensors(arrays: Mapping[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+
+def _as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in tensors.items()}

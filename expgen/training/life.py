@@ -1,0 +1,72 @@
+"""One policy's whole life, as a generator: rollouts and updates, scored, reported and saved as its schedule says."""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from expgen.networks.actor_critic import Policy
+from expgen.provenance import commit
+from expgen.training.learner import Learner, Phase
+from expgen.training.learner_state import save_learner
+from expgen.training.stints import Stint
+
+Scores = dict[str, float]
+ScorePolicy = Callable[[Policy], Generator[None, None, Scores]]  # plays train and test levels, giving way as it goes
+Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
+
+
+class Milestone(NamedTuple):
+    """A checkpoint that no later one replaces: the first from which steps on, and into which folder."""
+
+    env_steps: int
+    folder: Path
+
+
+def life_of(
+    learner: Learner,
+    score: ScorePolicy,
+    report: Report,
+    folder: Path,
+    should_stop: Callable[[], bool],
+    milestones: Sequence[Milestone] = (),
+) -> Iterator[Phase]:
+    """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
+    milestones = _keep(learner, milestones)
+    began = saved = time.monotonic()
+    before, stints, now = learner.seconds, learner.stints, time.time()
+    while learner.env_steps < learner.schedule.env_steps and not should_stop():
+        row = yield from learner.iterate()
+        if _eval_is_due(learner):
+            row |= yield from _giving_way(score(learner.algorithm.policy))
+        learner.seconds = before + time.monotonic() - began
+        learner.stints = [*stints, Stint(now, learner.seconds - before, commit())]
+        report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})
+        milestones = _keep(learner, milestones)  # before any checkpoint that a resumed run would go on from
+        if time.monotonic() - saved >= learner.schedule.checkpoint_seconds:
+            save_learner(learner, folder)
+            saved = time.monotonic()
+    save_learner(learner, folder)
+
+
+def _keep(learner: Learner, milestones: Sequence[Milestone]) -> list[Milestone]:
+    """Save at those reached; those still ahead. Rollouts of an adopted policy may end past one, not at it."""
+    for milestone in milestones:
+        if milestone.env_steps <= learner.env_steps:
+            save_learner(learner, milestone.folder)
+    return [milestone for milestone in milestones if milestone.env_steps > learner.env_steps]
+
+
+def _eval_is_due(learner: Learner) -> bool:
+    every, step = learner.schedule.eval_every, learner.rollout.num_steps * learner.rollout.num_envs
+    is_last = learner.env_steps >= learner.schedule.env_steps
+    return every > 0 and (is_last or learner.env_steps // every > (learner.env_steps - step) // every)
+
+
+def _giving_way(work: Generator[None, None, Scores]) -> Generator[Phase, None, Scores]:
+    while True:
+        try:
+            next(work)
+        except StopIteration as finished:
+            return finished.value
+        yield Phase.COLLECT
