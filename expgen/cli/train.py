@@ -15,7 +15,8 @@ from expgen.cli.outcome import outcome
 from expgen.cli.progress import Progress
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
-from expgen.experiments.config import EXPLORER, default_config, parts_of
+from expgen.experiments.config import EXPLORER, default_config
+from expgen.experiments.config_tree import parts_of
 from expgen.experiments.presets import PRESETS
 from expgen.experiments.run import RunResult, open_run, train
 from expgen.experiments.run_folder import RunFolder

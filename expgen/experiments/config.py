@@ -5,20 +5,19 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.algorithm import recipe_of
 from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
+from expgen.experiments.config_tree import filled, with_changes
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.settings import LAST_SEED, check_config, flag_of, is_of_type, setting
+from expgen.settings import LAST_SEED, flag_of, setting
 
-# Options of ProcGen under which a level set means nothing: one fixed level, or levels that follow from the last.
-UNSPLITTABLE = (("distribution_mode", "exploration"), ("use_sequential_levels", True))
 EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
 
 
@@ -101,46 +100,6 @@ class TrainConfig:
         """Whether anything is left to be tested on; not where an environment knows no levels and plays `all`."""
         return self.train_set.seeds is not None
 
-    def checked(self) -> "TrainConfig":
-        """This config, or an InputError that says what is wrong with it."""
-        recipe_of(self.algo)
-        check_config(self)
-        if not self.has_unseen_levels and not self.env.startswith("envpool:"):
-            raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
-        if self.has_unseen_levels and self.test_set.overlaps(self.train_set):
-            raise InputError(f"--test-levels {self.test_levels} overlap --levels {self.levels}; accepted: disjoint")
-        for option, value in UNSPLITTABLE:
-            if self.options.get(option) == value:
-                raise InputError(f"--option {option}={value} leaves the level set; accepted: a value that keeps to it")
-        for prefix, part in (("", self), (f"{EXPLORER}_", self.explorer)):
-            if part is None:
-                continue
-            least = self.envs_of(part) * part.rollout_steps
-            for flag, steps in (
-                (flag_of(prefix + "steps"), part.steps),
-                *(("--keep-at", at) for at in self.milestones),
-            ):
-                if steps < least:
-                    raise InputError(f"{flag} is {steps}; accepted: {least} (one rollout) or more")
-            ppo, envs = part.algorithm, self.envs_of(part)
-            if envs < ppo.minibatches and ppo.minibatch_order == "columns":
-                flag = flag_of(prefix + "minibatches")
-                raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most --envs ({envs})")
-        if self.seed + self.members > 2**31:
-            raise InputError(f"--seed is {self.seed}; accepted for {self.members} members: 0 to {2**31 - self.members}")
-        if self.consensus is not None:
-            self._check_ensemble(self.consensus)
-        return self
-
-    def _check_ensemble(self, consensus: ConsensusConfig) -> None:
-        """What else would show only when all members are trained."""
-        if consensus.leader >= self.members:
-            raise InputError(f"--leader is {consensus.leader}; accepted: 0 to {self.members - 1}")
-        if consensus.ensemble_size > self.members:
-            raise InputError(f"--ensemble-size is {consensus.ensemble_size}; accepted: 0 to {self.members}")
-        if self.network.memory != "none":
-            raise InputError(f"--memory is {self.network.memory} but members of an ensemble have none; accepted: none")
-
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return dataclasses.asdict(self)
@@ -150,7 +109,7 @@ class TrainConfig:
         """The inverse of `to_json`; an InputError names what does not fit."""
         if not isinstance(data, Mapping):
             raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
-        return _filled(default_config(str(data.get("algo"))), data, "config")
+        return filled(default_config(str(data.get("algo"))), data, "config")
 
     def digest(self) -> str:
         """Twelve hex digits that name this config in results/; what is kept on the way decides nothing of it."""
@@ -176,31 +135,10 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
     Those of the explorer beside an ensemble begin with `explorer_`.
     """
-    changed, left = _changed(config, {name: _as_text(name, value) for name, value in values.items()})
+    changed, left = with_changes(config, {name: _as_text(name, value) for name, value in values.items()})
     if left:
         raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
     return changed
-
-
-def parts_of(config: Any) -> dict[str, Any]:
-    """The configs inside a config."""
-    inside = {name: getattr(config, name) for name in _names(config)}
-    return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
-
-
-def _changed(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """`config` with the values that belong in it or below, and the values that do not."""
-    changes = {name: value for name, value in values.items() if name in _names(config)}
-    left = {name: value for name, value in values.items() if name not in changes}
-    for name, part in parts_of(config).items():
-        prefix = f"{EXPLORER}_" if name == EXPLORER else ""
-        meant = {key.removeprefix(prefix): value for key, value in left.items() if key.startswith(prefix)}
-        changed, unknown = _changed(changes.get(name, part), meant)
-        for key in meant.keys() - unknown.keys():
-            del left[prefix + key]
-        if changed != part:
-            changes[name] = changed
-    return dataclasses.replace(config, **changes), left
 
 
 def _as_text(name: str, value: Any) -> Any:
@@ -210,23 +148,3 @@ def _as_text(name: str, value: Any) -> Any:
     if name not in ("levels", "test_levels") or isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))
-
-
-def _names(config: Any) -> list[str]:
-    return [entry.name for entry in dataclasses.fields(config)]
-
-
-def _filled(base: Any, values: Any, where: str) -> Any:
-    """`base` with `values`, of the types its fields ask for."""
-    hints = get_type_hints(type(base))
-    names = _names(base)
-    if not isinstance(values, Mapping):
-        raise InputError(f"{where} is {values!r}; accepted: an object with {', '.join(names)}")
-    parts = parts_of(base)
-    values = {name: _filled(parts[name], value, name) if name in parts else value for name, value in values.items()}
-    for name, value in values.items():
-        if name not in names:
-            raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
-        if not is_of_type(value, hints[name]):
-            raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
-    return dataclasses.replace(base, **values)

@@ -14,6 +14,7 @@ from expgen.evaluation.evaluate import result_of
 from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig, default_config, with_values
+from expgen.experiments.config_checks import checked
 from expgen.experiments.milestones import open_milestones, refuse_passed
 from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.presets import default_preset, game_values, paper_quorum, preset_values
@@ -54,7 +55,7 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    return with_quorum(config, with_values(config, settings), settings).checked()
+    return checked(with_quorum(config, with_values(config, settings), settings))
 
 
 def with_quorum(before: TrainConfig, after: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
@@ -140,7 +141,7 @@ def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settin
     changed = [name for name in before if name not in (*RESUMABLE, *FREE) and before[name] != after[name]]
     if changed:
         raise InputError(f"--resume: {changed[0]} differs from {folder.config_file}; accepted: more steps or members")
-    return with_quorum(frozen, asked, settings).checked()
+    return checked(with_quorum(frozen, asked, settings))
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

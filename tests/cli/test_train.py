@@ -15,7 +15,8 @@ import torch
 from expgen.algorithms.algorithm import RECIPES
 from expgen.cluster.stop import StopSignals
 from expgen.envs.library import is_installed
-from expgen.experiments.config import default_config, parts_of
+from expgen.experiments.config import default_config
+from expgen.experiments.config_tree import parts_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.settings import flag_of
 

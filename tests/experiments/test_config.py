@@ -1,19 +1,16 @@
-"""TrainConfig: one tree for flags, JSON and Python, checked at the door."""
+"""TrainConfig: one tree for flags, JSON and Python."""
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from expgen.algorithms.algorithm import RECIPES
 from expgen.envs.levels import LevelSet
-from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig, default_config, with_values
-from expgen.experiments.run import make_config, open_run
-from expgen.experiments.run_folder import RunFolder
+from expgen.experiments.config_checks import checked
 
 
 @pytest.mark.parametrize("algo", RECIPES)
@@ -68,7 +65,7 @@ def test_names_are_unique_across_the_tree() -> None:
     [(50, "50"), (range(10, 60), "10:50"), ([3, 7], "3,7"), (LevelSet(range(5)), "0:5"), ("9:3", "9:3")],
 )
 def test_levels_from_python_become_the_text_that_json_keeps(levels: Any, text: str) -> None:
-    config = with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}).checked()
+    config = checked(with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}))
     assert config.levels == text and config.train_set == LevelSet.parse(levels)
     assert TrainConfig.from_json(config.to_json()) == config
 
@@ -83,77 +80,3 @@ def test_updates_are_whole_rollouts() -> None:
     config = with_values(default_config("ppo"), {"envs": 4, "rollout_steps": 8, "steps": 95})
     assert config.whole_rollouts(config) == 2 * config.envs * config.rollout_steps
     assert config.game == "minimaze" and dataclasses.replace(config, env="procgen:maze").game == "maze"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"levels": "all"}, "--levels is 'all'; accepted: a finite set"),
-        ({"levels": "x"}, "--levels is 'x'; accepted: COUNT, START:COUNT"),
-        ({"levels": "0"}, "--levels names 0 levels"),
-        ({"test_levels": "199:2"}, "--test-levels 199:2 overlap --levels 200; accepted: disjoint"),
-        ({"test_levels": "5,900"}, "--test-levels 5,900 overlap"),
-        ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
-        ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
-        ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
-        ({"members": 0}, "--members is 0; accepted: 1 or more"),
-        ({"seed": -1}, "--seed is -1; accepted: 0 to"),
-        ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
-        ({"gamma": 1.5}, "--gamma is 1.5; accepted: 0 to 1"),
-        ({"gamma": float("nan")}, "--gamma is nan"),
-        ({"entropy_coef": float("nan")}, "--entropy-coef is nan; accepted: a finite number"),
-        ({"learning_rate": float("inf")}, "--learning-rate is inf; accepted: a finite number"),
-        ({"checkpoint_seconds": -1.0}, "--checkpoint-seconds is -1.0; accepted: 0 or more"),
-        ({"minibatch_order": "sorted"}, "--minibatch-order is 'sorted'; accepted: columns, shuffled"),
-        ({"encoder": "resnet"}, "--encoder is 'resnet'; accepted: auto, impala, impoola, conv, small"),
-        ({"algo": "a2c"}, "--algo is 'a2c'; accepted: ppo"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        with_values(default_config("ppo"), changes).checked()
-
-
-def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
-    config = with_values(default_config("ppo"), {"minibatches": 64, "minibatch_order": "shuffled"})
-    assert config.checked() is config
-
-
-@pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
-def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="leaves the level set; accepted: a value that keeps to it"):
-        make_config("procgen:coinrun", options=option)
-    assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
-
-
-@pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
-def test_the_laptops_quorum_of_all_stays_one_of_all(members: int, quorum: int) -> None:
-    config = make_config("minimaze", "expgen", "laptop", members=members)
-    assert config.consensus is not None and config.consensus.min_agree == quorum
-    asked = make_config("minimaze", "expgen", "laptop", members=members, min_agree=1)
-    assert asked.consensus is not None and asked.consensus.min_agree == 1
-
-
-@pytest.mark.parametrize(("before", "asked", "after", "quorum"), [(4, {}, 10, 6), (4, {"min_agree": 4}, 10, 10)])
-def test_a_population_that_grows_gets_the_quorum_of_its_size(
-    before: int, asked: dict, after: int, quorum: int, tmp_path: Path
-) -> None:
-    frozen = make_config("procgen:maze", "expgen", members=before, **asked)
-    RunFolder(tmp_path).write_config(frozen, EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15))
-    _, grown = open_run(run=tmp_path, resume=True, members=after)
-    assert grown.consensus is not None and (grown.members, grown.consensus.min_agree) == (after, quorum)
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
-        ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
-        ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),
-        ({"explorer_gamma": 2.0}, "--explorer-gamma is 2.0; accepted: 0 to 1"),
-        ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
-    ],
-)
-def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
-    with pytest.raises(InputError, match=line):
-        make_config("procgen:maze", "expgen", **settings)
