@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from expgen.envs.make import make_env
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import build_learner, plans_of
-from expgen.experiments.run import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.pooling import pooled
 from expgen.rollout.rollout import Rollout

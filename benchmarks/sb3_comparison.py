@@ -27,8 +27,8 @@ from torch import Tensor, nn
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, VecEnv
 from expgen.experiments.config import TrainConfig
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import build_learner, plans_of
-from expgen.experiments.run import make_config
 from expgen.networks.actor_critic import make_encoder
 from expgen.training.resources import Resources
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import plans_of
-from expgen.experiments.run import make_config
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.rates import rate_beside_ppo

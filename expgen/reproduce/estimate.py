@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from expgen.errors import InputError
 from expgen.experiments.bench import training_rate
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import plans_of
-from expgen.experiments.run import make_config
 from expgen.reproduce.job import Job
 from expgen.reproduce.rates import rate_beside_ppo
 from expgen.training.resources import plan_resources

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from expgen.evaluation.normalize import CONSTANTS
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.paper import numbers
 from expgen.report.section import Section
 from expgen.report.tables import Table, number_cell

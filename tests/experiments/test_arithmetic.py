@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.experiments.arithmetic import flops_per_step, peak_flops
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 
 CELLS, FEATURES, ACTIONS, STEPS = 11 * 11 * 3, 16, 5, 8
 

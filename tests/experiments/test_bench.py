@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.experiments.bench import COLUMNS, Speed, bench, hardware, shares
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 
 
 @pytest.mark.parametrize("algo", ["ppo", "expgen"])

@@ -7,7 +7,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.experiments.config import default_config, with_values
 from expgen.experiments.config_checks import checked
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ changelog.
 import pytest
 
 from expgen.algorithms.algorithm import RECIPES
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 
 WHERE = (("procgen:plunder", "paper"), ("minimaze", "laptop"), ("minimaze", "smoke"))
 DIGESTS = {

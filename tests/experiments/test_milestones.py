@@ -10,8 +10,8 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.experiments.bundle import bundle
+from expgen.experiments.make_config import make_config
 from expgen.experiments.milestones import config_at
-from expgen.experiments.run import make_config
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.sitting import read_sitting
 

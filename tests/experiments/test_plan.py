@@ -7,8 +7,8 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import plans_of
-from expgen.experiments.run import make_config
 
 EXPLORER_OF_THE_PAPER = {"maze": 0.9, "heist": 0.5, "jumper": 0.99}
 

@@ -5,8 +5,8 @@ import pytest
 from expgen.algorithms.algorithm import RECIPES
 from expgen.errors import InputError
 from expgen.experiments.config import default_config, with_values
+from expgen.experiments.make_config import make_config
 from expgen.experiments.presets import PRESETS, default_preset, game_values, preset_values
-from expgen.experiments.run import make_config
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -1,4 +1,4 @@
-"""Where a run is kept, and what it is trained and scored on."""
+"""What a run is trained and scored on."""
 
 from pathlib import Path
 from typing import Any
@@ -9,26 +9,13 @@ import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.experiments.request import EvaluationRequest, score_run
-from expgen.experiments.run import default_folder, make_config
 from expgen.experiments.run_folder import RunFolder
-
-
-def test_the_default_folder_names_game_algorithm_and_seed() -> None:
-    assert default_folder(make_config("procgen:maze", "ppo-gru", seed=3)) == Path("runs/maze-ppo-gru-seed3")
-    assert default_folder(make_config("gymnasium:ALE/Pong-v5")) == Path("runs/ALE-Pong-v5-ppo-seed0")
 
 
 def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1, levels=range(10, 20), test_levels=[3])
     assert small.train(tmp_path, 2, levels=range(10, 20), test_levels=[3], resume=True).config.levels == "10:10"
     expgen.load_agent(tmp_path)
-
-
-def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tmp_path: Path) -> None:
-    small.train(tmp_path, 1)
-    (tmp_path / "config.json").unlink()
-    with pytest.raises(InputError, match=r"holds checkpoints but no config\.json; accepted: a folder without them"):
-        small.train(tmp_path, 2)
 
 
 def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from expgen.agents.decision import Counts
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, Evaluation
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tuned import Trial, read_tuned, write_tuned
 

@@ -3,7 +3,7 @@
 import pytest
 
 from expgen.algorithms.algorithm import RECIPES
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.reproduce.job import Job, Scoring, merged

@@ -9,7 +9,7 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.experiments.run_folder import RunFolder
 from expgen.reproduce.measure import NEXT_LEVELS, figures_of, measure, measured_steps
 

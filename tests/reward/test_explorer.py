@@ -10,7 +10,7 @@ import pytest
 
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.rollout.rollout import Rollout
 from tests.reward.walks import CPU

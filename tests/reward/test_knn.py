@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from expgen.errors import InputError
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.reward.knn import LOG_FLOOR, KnnConfig
 from tests.reward.walks import film, oracle, reward_of
 

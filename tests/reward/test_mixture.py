@@ -10,7 +10,7 @@ import torch
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.experiments.run import make_config
+from expgen.experiments.make_config import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.rollout.rollout import Rollout

@@ -16,8 +16,8 @@ from torch import Tensor
 from expgen.algorithms.algorithm import HasCritic, build_algorithm, recipe_of
 from expgen.algorithms.runner import AsWritten, HasRunner
 from expgen.envs.vec_env import EnvSpec
+from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import build_learner, plans_of
-from expgen.experiments.run import make_config
 from expgen.rollout.minibatch import everything
 from expgen.rollout.rollout import Rollout
 from expgen.training.accelerate import make_learning
