@@ -11,9 +11,11 @@ import torch
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, parse_options, whole_number
 from expgen.errors import InputError
-from expgen.experiments.bench import COLUMNS, bench, shares, trace
+from expgen.experiments.bench import bench
 from expgen.experiments.make_config import make_config
 from expgen.experiments.presets import PRESETS
+from expgen.experiments.speed import COLUMNS, shares
+from expgen.experiments.trace import trace
 from expgen.training.resources import plan_resources
 
 

@@ -1,12 +1,8 @@
 """How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
 
-import dataclasses
-import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,30 +11,15 @@ from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.envs.make import make_env
 from expgen.experiments.arithmetic import flops_per_step, peak_flops
 from expgen.experiments.config import TrainConfig
-from expgen.experiments.plan import LearnerPlan, build_learner, plans_of
+from expgen.experiments.plan import build_learner, first_plans, plans_of
+from expgen.experiments.speed import FLOOR, UPDATE_FLOOR, Speed
 from expgen.provenance import commit
 from expgen.training.fast_networks import recorded_forward
 from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
-from expgen.training.resources import Resources, plan_resources
+from expgen.training.resources import Resources, hardware, plan_resources
 
-FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product,
-UPDATE_FLOOR = "update's arithmetic alone"  # and if updating were
 FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
-COLUMNS = ("what", "game", "learners", "steps_per_s", "hardware", "commit", "date")
-
-
-@dataclass(frozen=True)
-class Speed:
-    """A row of results/speed.csv."""
-
-    what: str
-    game: str
-    learners: int
-    steps_per_s: int
-    hardware: str
-    commit: str
-    date: str
 
 
 def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device: str) -> Iterator[Speed]:
@@ -128,7 +109,7 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
 
 def training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
     """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer."""
-    plans = _plans(config, count)
+    plans = first_plans(config, count)
     learners = [build_learner(config, plan, resources) for plan in plans]
     began, done = 0.0, 0
 
@@ -151,55 +132,6 @@ def training_rate(config: TrainConfig, count: int, resources: Resources, seconds
             learner.close()
 
 
-def _plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
-    """`count` learners of a run; one alone is a member."""
-    members = count - 1 if config.explorer is not None and count > 1 else count
-    return plans_of(dataclasses.replace(config, members=members))[:count]
-
-
-def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
-    """A timeline of `count` learners, one rollout and update each, as Chrome's tracing page and Perfetto read it.
-
-    On the host each stretch is named by the learner and what it went on to do; on a GPU every kernel is beside it.
-    """
-    resources = plan_resources(device, count)
-    learners = [build_learner(config, plan, resources) for plan in _plans(config, count)]
-
-    def side_by_side() -> None:
-        turns = [Turn(learner.name, _named(learner.name, learner.iterate())) for learner in learners]
-        run_side_by_side(turns, resources.updates_at_once)
-
-    try:
-        side_by_side()  # warms up
-        with torch.profiler.profile() as profile:  # of the CPU, and of a GPU where there is one
-            side_by_side()
-    finally:
-        for learner in learners:
-            learner.close()
-    profile.export_chrome_trace(str(path))
-
-
-def _named(name: str, life: Iterator[Phase]) -> Iterator[Phase]:
-    """The same life, each turn of it a named stretch of the profiler's timeline."""
-    phase: Phase | None = Phase.COLLECT
-    while phase is not None:
-        with torch.profiler.record_function(f"{name}: {phase.value}"):
-            phase = next(life, None)
-        if phase is not None:
-            yield phase
-
-
-def shares(rows: list[Speed]) -> Iterator[str]:
-    """What part of the fastest conceivable each figure of learning reaches, in words."""
-    known = {row.what: row.steps_per_s for row in rows if row.learners == 1}
-    floor, games, updating = known[FLOOR], known["environment"], known[UPDATE_FLOOR]
-    yield f"update: {known['update'] / updating:.1%} of its arithmetic alone ({updating:,} steps/s)"
-    for row in rows:
-        if row.what == "training":
-            what, limit = min((FLOOR, floor), ("the environment alone", games), key=lambda pair: pair[1])
-            yield f"training, learners {row.learners}: {row.steps_per_s / limit:.1%} of {what} ({limit:,} steps/s)"
-
-
 def _rate(work: Callable[[], int], seconds: float) -> float:
     work()
     began, done = time.perf_counter(), 0
@@ -210,9 +142,3 @@ def _rate(work: Callable[[], int], seconds: float) -> float:
 
 def _rollout_size(config: TrainConfig) -> int:
     return config.envs * config.rollout_steps
-
-
-def hardware(device: torch.device) -> str:
-    """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
-    cores = f"{len(os.sched_getaffinity(0))} cores"
-    return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

@@ -1,6 +1,6 @@
 """A run's learners spelled out: members and, beside an ensemble, the explorer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,12 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
         what = (part.network, part.algorithm, part.reward)
         plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *how_long, *what))
     return plans
+
+
+def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
+    """`count` learners of a run, the last of a population its explorer; one alone is a member."""
+    members = count - 1 if config.explorer is not None and count > 1 else count
+    return plans_of(replace(config, members=members))[:count]
 
 
 def member_levels(config: TrainConfig, seed: int) -> LevelSet:

@@ -13,7 +13,6 @@ from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.exploration import Exploration, Mean
 from expgen.evaluation.scores import Score, Split, write_rows
-from expgen.experiments.bench import hardware
 from expgen.experiments.curves import curve_rows
 from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run import RunResult, train
@@ -25,7 +24,7 @@ from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import sweep_parts, write_whole
-from expgen.training.resources import resolve_device
+from expgen.training.resources import hardware, resolve_device
 
 SPLITS: tuple[Split, Split] = ("train", "test")
 CURVE = "curve"  # the file of scores taken while training

@@ -73,3 +73,9 @@ def resolve_device(device: str) -> torch.device:
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(f"--device is {device!r} but this machine has {torch.cuda.device_count()} GPUs; accepted: cpu")
     return torch.device(device)
+
+
+def hardware(device: torch.device) -> str:
+    """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
+    cores = f"{len(os.sched_getaffinity(0))} cores"
+    return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

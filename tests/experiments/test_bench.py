@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-import torch
 
-from expgen.experiments.bench import COLUMNS, Speed, bench, hardware, shares
+from expgen.experiments.bench import bench
 from expgen.experiments.make_config import make_config
+from expgen.experiments.speed import COLUMNS
 
 
 @pytest.mark.parametrize("algo", ["ppo", "expgen"])
@@ -30,20 +30,3 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     assert tuple(vars(rows[0])) == COLUMNS
     known = {row.what: row.steps_per_s for row in rows}
     assert known["update's arithmetic alone"] > known["arithmetic alone"]  # it leaves out acting
-
-
-def test_shares_are_of_the_lower_limit() -> None:
-    rates = {
-        "environment": 200, "arithmetic alone": 400, "update's arithmetic alone": 500, "update": 100, "training": 50,
-    }  # fmt: skip
-    rows = [Speed(what, "maze", 1, rate, "", "", "") for what, rate in rates.items()]
-    rows.append(Speed("training", "maze", 11, 150, "", "", ""))
-    assert list(shares(rows)) == [
-        "update: 20.0% of its arithmetic alone (500 steps/s)",
-        "training, learners 1: 25.0% of the environment alone (200 steps/s)",
-        "training, learners 11: 75.0% of the environment alone (200 steps/s)",
-    ]
-
-
-def test_the_hardware_is_named() -> None:
-    assert hardware(torch.device("cpu")).endswith("cores")

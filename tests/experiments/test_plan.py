@@ -8,7 +8,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import plans_of
+from expgen.experiments.plan import first_plans, plans_of
 
 EXPLORER_OF_THE_PAPER = {"maze": 0.9, "heist": 0.5, "jumper": 0.99}
 
@@ -43,6 +43,13 @@ def test_expgen_over_idaac_has_idaac_members_and_the_same_explorer() -> None:
         assert (mine.network, mine.algorithm, mine.reward) == (theirs.network, theirs.algorithm, theirs.reward)
     assert (plans[0].envs, plans[0].rollout_steps) == (64, 256)
     assert plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16  # as a member, but for the paper's scale
+
+
+@pytest.mark.parametrize(("algo", "last"), [("ppo", "ppo"), ("expgen", "maxent")])
+def test_of_a_few_learners_the_last_is_the_explorer_and_one_alone_a_member(algo: str, last: str) -> None:
+    config = make_config(algo=algo)
+    assert [plan.algo for plan in first_plans(config, 1)] == ["ppo"]
+    assert [plan.algo for plan in first_plans(config, 3)] == ["ppo", "ppo", last]
 
 
 def test_settings_of_the_explorer_have_names_of_their_own() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.errors import InputError
-from expgen.training.resources import plan_resources, resolve_device, use_device
+from expgen.training.resources import hardware, plan_resources, resolve_device, use_device
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,3 +55,7 @@ def test_the_arithmetic_keeps_to_what_omp_num_threads_says(
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     plan = plan_resources("cpu", 1)
     assert (plan.torch_threads, plan.env_threads) == (threads, 4)
+
+
+def test_the_hardware_is_named() -> None:
+    assert hardware(torch.device("cpu")) == f"CPU with {len(os.sched_getaffinity(0))} cores"
