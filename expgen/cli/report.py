@@ -32,7 +32,8 @@ def main(argv: Sequence[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)
-    from expgen.report.score_table import ScoreTable, as_entries
+    from expgen.report.entry import as_entries
+    from expgen.report.score_table import ScoreTable
     from expgen.report.write import write_report
 
     rows = [row for path in arguments.scores for row in _rows(path)]
@@ -46,7 +47,7 @@ def _rows(path: Path) -> list[tuple[Score, str, int]]:
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
     from expgen.experiments.curves import curve_rows
     from expgen.experiments.run_folder import RunFolder
-    from expgen.report.score_table import rows_of
+    from expgen.report.entry import rows_of
 
     if not path.is_dir():
         return rows_of(path)

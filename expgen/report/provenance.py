@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.report.score_table import Entry
+from expgen.report.entry import Entry
 from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
 

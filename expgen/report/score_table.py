@@ -3,42 +3,18 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy import ndarray
 
-from expgen.errors import InputError
 from expgen.evaluation.normalize import CONSTANTS, ConstantSet, generalization_gap, normalized
-from expgen.evaluation.scores import Score, Split, read_scores
+from expgen.evaluation.scores import Score, Split
 from expgen.paper import numbers
-from expgen.report.methods import RETURN, Method, read_agent
+from expgen.report.entry import Entry
+from expgen.report.methods import RETURN, Method
 from expgen.report.statistics import RESAMPLES, Estimate, mean_of_runs
 
 STANDS_FOR = {"minimaze": "maze"}  # the built-in maze pays what ProcGen's Maze pays, so its constants serve
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A score row and where it was read."""
-
-    row: Score
-    file: str
-    line: int
-    number: int  # in the report's list of rows, from 1
-
-    @property
-    def method(self) -> Method:
-        return Method(self.row.algorithm, read_agent(self.row.agent).settings)
-
-    @property
-    def measure(self) -> str:
-        return read_agent(self.row.agent).measure
-
-    @property
-    def run(self) -> tuple[int, int]:
-        """Seed and leader."""
-        return self.row.seed, read_agent(self.row.agent).leader
 
 
 @dataclass(frozen=True)
@@ -180,16 +156,3 @@ def _weight(row: Score) -> tuple[bool, int, int]:
 
 
 _SPLITS: tuple[Split, Split] = ("train", "test")
-
-
-def rows_of(file: Path) -> list[tuple[Score, str, int]]:
-    """The rows of a score file, each with its file and line."""
-    return [(row, str(file), index + 2) for index, row in enumerate(read_scores(file))]
-
-
-def as_entries(rows: Iterable[tuple[Score, str, int]], asked: Iterable[Path]) -> list[Entry]:
-    """Rows numbered through; an InputError that names what was `asked` where there is none."""
-    entries = [Entry(row, file, line, number) for number, (row, file, line) in enumerate(rows, start=1)]
-    if not entries:
-        raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
-    return entries

@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from expgen.report.score_table import Entry
+from expgen.report.entry import Entry
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from expgen.cluster.task import Ended, Task, Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores, write_rows
 from expgen.paper.exhibits import EXHIBITS
-from expgen.report.score_table import ScoreTable, as_entries, rows_of
+from expgen.report.entry import as_entries, rows_of
+from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
 from expgen.reproduce.job import Job, JobResult

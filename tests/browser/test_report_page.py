@@ -6,7 +6,8 @@ import dataclasses
 import pytest
 
 from expgen.evaluation.scores import Score
-from expgen.report.score_table import ScoreTable, as_entries
+from expgen.report.entry import as_entries
+from expgen.report.score_table import ScoreTable
 from expgen.report.write import write_report
 
 FIRST = Score(

@@ -4,7 +4,8 @@ import numpy as np
 
 from expgen.evaluation.scores import Score
 from expgen.paper import numbers
-from expgen.report.score_table import ScoreTable, as_entries
+from expgen.report.entry import as_entries
+from expgen.report.score_table import ScoreTable
 
 
 def make_row(algorithm="ppo", game="maze", seed=0, split="test", mean=5.0, steps=25_000_000, agent="member0", **fields):

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.errors import InputError
 from expgen.report.methods import Method, read_agent
-from expgen.report.score_table import as_entries
 from tests.report.score_rows import make_row, make_table
 
 
@@ -108,8 +106,3 @@ def test_comparisons_take_the_games_that_most_have():
     table = make_table([make_row(algorithm, game) for algorithm, games in on.items() for game in games])
     methods, games = table.comparable(table.methods())
     assert [method.algorithm for method in methods] == ["ppo", "expgen"] and games == ["heist", "maze"]
-
-
-def test_no_rows_is_said():
-    with pytest.raises(InputError, match=r"no scores in a\.csv"):
-        as_entries([], ["a.csv"])

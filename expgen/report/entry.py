@@ -1,0 +1,45 @@
+"""Entry: a score row, where it was read, and what its agent says of method, measure and run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import Score, read_scores
+from expgen.report.methods import Method, read_agent
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A score row and where it was read."""
+
+    row: Score
+    file: str
+    line: int
+    number: int  # in the report's list of rows, from 1
+
+    @property
+    def method(self) -> Method:
+        return Method(self.row.algorithm, read_agent(self.row.agent).settings)
+
+    @property
+    def measure(self) -> str:
+        return read_agent(self.row.agent).measure
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Seed and leader."""
+        return self.row.seed, read_agent(self.row.agent).leader
+
+
+def rows_of(file: Path) -> list[tuple[Score, str, int]]:
+    """The rows of a score file, each with its file and line."""
+    return [(row, str(file), index + 2) for index, row in enumerate(read_scores(file))]
+
+
+def as_entries(rows: Iterable[tuple[Score, str, int]], asked: Iterable[Path]) -> list[Entry]:
+    """Rows numbered through; an InputError that names what was `asked` where there is none."""
+    entries = [Entry(row, file, line, number) for number, (row, file, line) in enumerate(rows, start=1)]
+    if not entries:
+        raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
+    return entries

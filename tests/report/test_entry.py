@@ -1,0 +1,35 @@
+"""Score rows as a report reads them: numbered through, each with its file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import append_scores
+from expgen.report.entry import as_entries, rows_of
+from expgen.report.methods import Method
+from tests.report.score_rows import make_row
+
+
+def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_path: Path) -> None:
+    for name, means in (("a.csv", (1, 2)), ("b.csv", (3,))):
+        append_scores(tmp_path / name, [make_row(mean=mean) for mean in means])
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    entries = as_entries([row for file in files for row in rows_of(file)], files)
+    assert [(entry.row.mean_return, Path(entry.file).name, entry.line, entry.number) for entry in entries] == [
+        (1, "a.csv", 2, 1),
+        (2, "a.csv", 3, 2),
+        (3, "b.csv", 2, 3),
+    ]
+
+
+def test_the_agent_tells_method_measure_and_run() -> None:
+    row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2 measure=intrinsic")
+    (entry,) = as_entries([(row, "scores.csv", 2)], [])
+    assert entry.method == Method("expgen", (("min_agree", "2"),))
+    assert (entry.measure, entry.run) == ("intrinsic", (4, 3))
+
+
+def test_no_rows_is_said() -> None:
+    with pytest.raises(InputError, match=r"no scores in a\.csv"):
+        as_entries([], [Path("a.csv")])
