@@ -35,10 +35,10 @@ class Method:
         return f"{label} ({inside})" if inside else label
 
     @property
-    def rank(self) -> tuple[int, str, tuple[tuple[float, str], ...]]:
+    def rank(self) -> tuple[int, str, tuple[tuple[float, str, str], ...]]:
         """Sorts methods as the paper lists them, variants by their values."""
         place = ORDER.index(self.algorithm) if self.algorithm in ORDER else len(ORDER)
-        return place, self.algorithm, tuple((_number(value), value) for _, value in self.settings)
+        return place, self.algorithm, tuple((_number(value), value, name) for name, value in self.settings)
 
     def setting(self, name: str, default: str = "") -> str:
         """The value of one setting."""

@@ -30,6 +30,11 @@ def test_variants_sort_by_value_and_methods_as_in_the_paper():
     assert labels == ["PPO (levels 500)", "PPO (levels 1000)", "PPO (levels 5000)", "PLR", "zzz"]
 
 
+def test_variants_of_one_value_sort_by_what_has_it():
+    table = make_table([make_row("expgen", agent=f"expgen {name}=6") for name in "dbeacf"])
+    assert [method.settings[0][0] for method in table.methods()] == list("abcdef")
+
+
 def test_games_come_in_the_paper_s_order():
     table = make_table([make_row(game=game) for game in ("my-game", "maze", "bigfish")])
     assert table.games() == ["bigfish", "maze", "my-game"]
