@@ -40,6 +40,11 @@ class Entry:
         """Seed and leader."""
         return self.row.seed, read_agent(self.row.agent).leader
 
+    @property
+    def members(self) -> int:
+        """Of a whole ensemble; 0 where its row does not say."""
+        return read_agent(self.row.agent).members
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -103,6 +108,13 @@ class ScoreTable:
         if key not in self._known:
             self._known[key] = self._measure(self.final(method, game, split, measure))
         return self._known[key]
+
+    def by_members(self, method: Method, game: str, split: Split) -> dict[int, Cell]:
+        """As `cell`, of whole ensembles apart by how many members they have, where their rows say it."""
+        entries = self.final(method, game, split)
+        sizes = sorted({entry.members for entry in entries if entry.members})
+        found = {size: self._measure([entry for entry in entries if entry.members == size]) for size in sizes}
+        return {size: cell for size, cell in found.items() if cell is not None}
 
     def _measure(self, entries: list[Entry]) -> Cell | None:
         if not entries:
