@@ -15,7 +15,7 @@ class InputError(ValueError):
 
 
 class FailedWrite(InputError):
-    """A disk that was fine when the run began fails it: one line all the same, but exit status 1, a failure."""
+    """Storage that was fine when the run began fails it: one line all the same, but exit status 1, a failure."""
 
 
 def unwritable(path: Path, error: OSError) -> InputError:

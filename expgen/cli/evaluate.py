@@ -118,5 +118,5 @@ def _describe(row: Score) -> str:
 
 
 def _line(*cells: object) -> str:
-    widths = (10, 6, 14, 11, 9, 7, 14, 7)
+    widths = (17, 6, 14, 11, 9, 7, 14, 7)
     return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, widths, strict=True))

@@ -12,10 +12,11 @@ def outcome(folder: RunFolder) -> Iterator[str]:
     last: dict[str, dict[str, Score]] = {}
     for row in rows_so_far(folder.scores_file):
         last.setdefault(row.agent, {})[row.split] = row
+    width = max(map(len, last), default=0)
     if last:
-        yield _line("agent", "return on training levels", "solved", "on unseen levels", "solved")
+        yield _line("agent".ljust(width), "return on training levels", "solved", "on unseen levels", "solved")
     for agent, scores in last.items():
-        yield _line(agent, *_cells(scores.get("train")), *_cells(scores.get("test")))
+        yield _line(agent.ljust(width), *_cells(scores.get("train")), *_cells(scores.get("test")))
     explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
     if explored:
         train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
@@ -29,5 +30,6 @@ def _cells(score: Score | None) -> tuple[str, str]:
     return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"
 
 
-def _line(*cells: str) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, (24, 25, 6, 25, 6), strict=True)).rstrip()
+def _line(agent: str, *cells: str) -> str:
+    widths = (25, 6, 25, 6)
+    return "  ".join((agent, *(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)))).rstrip()

@@ -37,6 +37,12 @@ class Score:
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Score))
+ASIDES = ("members", "tuned")  # settings in `agent` that say more of it and make no variant
+
+
+def without_asides(agent: str) -> str:
+    """`agent` as the variant that it is: `expgen leader=3` for `expgen leader=3 members=10`."""
+    return " ".join(word for word in agent.split() if word.partition("=")[0] not in ASIDES)
 
 
 def append_scores(path: Path, scores: Iterable[Score]) -> None:

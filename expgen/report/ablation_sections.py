@@ -34,13 +34,14 @@ def ablation_section(table: ScoreTable) -> Section | None:
 
 
 def ensemble_size_section(table: ScoreTable) -> Section | None:
-    """Table 5: the quorum shrinks with the ensemble, in proportion."""
+    """Table 5: the quorum shrinks with the ensemble, in proportion. Parts of ensembles, and the wholes beside them."""
     sized = {m: int(m.setting("ensemble_size")) for m in table.methods() if m.setting("ensemble_size")}
     sized = {m: size for m, size in sized.items() if m.has_only("ensemble_size", "min_agree")}
     result = Table("table-5", "ExpGen's test score by ensemble size.", ("game", "members", *BESIDE))
     figures = []
     for game in table.games(sized):
-        cells = {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
+        cells = table.by_members(Method("expgen"), game, "test")
+        cells |= {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
         paper = numbers.ensemble_sizes() if game == "maze" else {}
         for size in sorted(cells):
             result.add(game, number_cell(size, 0), *beside_paper(cells[size], paper.get(size)))

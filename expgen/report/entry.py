@@ -31,6 +31,11 @@ class Entry:
         """Seed and leader."""
         return self.row.seed, read_agent(self.row.agent).leader
 
+    @property
+    def members(self) -> int:
+        """Of a whole ensemble; 0 where its row does not say."""
+        return read_agent(self.row.agent).members
+
 
 def rows_of(file: Path) -> list[tuple[Score, str, int]]:
     """The rows of a score file, each with its file and line."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from expgen.evaluation.scores import without_asides
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -35,10 +36,10 @@ class Method:
         return f"{label} ({inside})" if inside else label
 
     @property
-    def rank(self) -> tuple[int, str, tuple[tuple[float, str], ...]]:
+    def rank(self) -> tuple[int, str, tuple[tuple[float, str, str], ...]]:
         """Sorts methods as the paper lists them, variants by their values."""
         place = ORDER.index(self.algorithm) if self.algorithm in ORDER else len(ORDER)
-        return place, self.algorithm, tuple((_number(value), value) for _, value in self.settings)
+        return place, self.algorithm, tuple((_number(value), value, name) for name, value in self.settings)
 
     def setting(self, name: str, default: str = "") -> str:
         """The value of one setting."""
@@ -56,15 +57,24 @@ class Player:
     settings: tuple[tuple[str, str], ...]
     leader: int  # each leader of an ensemble is a run of its own
     measure: str
+    members: int  # of a whole ensemble; 0 where the row does not say
 
 
 def read_agent(agent: str) -> Player:
-    """Words with `=` are settings; the others name the learner. What `expgen tune` picked makes no other method."""
-    settings = dict(word.split("=", 1) for word in agent.split() if "=" in word)
+    """Words with `=` are settings; the others name the learner. Asides make no other method."""
+    settings = _settings(without_asides(agent))
     leader = settings.pop("leader", "0")
     measure = settings.pop("measure", RETURN)
-    settings.pop("tuned", None)
-    return Player(tuple(sorted(settings.items())), int(leader) if leader.isdigit() else 0, measure)
+    members = _settings(agent).get("members", "0")
+    return Player(tuple(sorted(settings.items())), _count(leader), measure, _count(members))
+
+
+def _settings(agent: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in agent.split() if "=" in word)
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdigit() else 0
 
 
 def _number(text: str) -> float:

@@ -80,6 +80,13 @@ class ScoreTable:
             self._known[key] = self._measure(self.final(method, game, split, measure))
         return self._known[key]
 
+    def by_members(self, method: Method, game: str, split: Split) -> dict[int, Cell]:
+        """As `cell`, of whole ensembles apart by how many members they have, where their rows say it."""
+        entries = self.final(method, game, split)
+        sizes = sorted({entry.members for entry in entries if entry.members})
+        found = {size: self._measure([entry for entry in entries if entry.members == size]) for size in sizes}
+        return {size: cell for size, cell in found.items() if cell is not None}
+
     def _measure(self, entries: list[Entry]) -> Cell | None:
         if not entries:
             return None

@@ -16,7 +16,7 @@ import torch
 
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, append_scores, read_scores
+from expgen.evaluation.scores import Score, append_scores, read_scores, without_asides
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.request import EvaluationRequest
 from expgen.experiments.run_folder import RunFolder
@@ -39,8 +39,7 @@ class Figure:
     def is_in(self, row: Score) -> bool:
         """Whether `row` is this figure."""
         asked, levels = self.request, self.request.levels
-        name = " ".join(word for word in row.agent.split() if not word.startswith("tuned="))
-        who, found = (self.env, self.agent, self.env_steps), (row.env, name, row.env_steps)
+        who, found = (self.env, self.agent, self.env_steps), (row.env, without_asides(row.agent), row.env_steps)
         same = who == found and (asked.split, asked.episodes) == (row.split, row.episodes)
         return same and (levels == row.levels if levels else row.levels != NEXT_LEVELS)
 

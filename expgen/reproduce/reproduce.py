@@ -10,7 +10,7 @@ from pathlib import Path
 
 from expgen.cluster.engine import Engine, LocalEngine
 from expgen.cluster.task import Ended, Task, Watcher
-from expgen.errors import InputError
+from expgen.errors import FailedWrite, InputError
 from expgen.evaluation.scores import read_scores, write_rows
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
@@ -25,6 +25,7 @@ from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
 from expgen.reproduce.work import made_file, run_job, score_files
 from expgen.storage.place import Place, below, is_url, whole
+from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import write_whole
@@ -50,7 +51,11 @@ def reproduce(
         return _reproduce(names, jobs, scale, Path(out), out, engine, device, watcher, on_result)
     with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
         watcher = replace(watcher, should_stop=space.stop_when_lost(watcher.should_stop))
-        return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
+        try:
+            return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
+        except StorageOutage as outage:  # it was there when we began
+            space.give_up()  # of ours it lacks lines of jobs.csv, which the next command begins anew
+            raise FailedWrite(f"{outage}; the same command goes on from there") from None
 
 
 def _reproduce(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from expgen.errors import InputError
+from expgen.storage.notice import Notice
 from expgen.storage.place import open_url
 
 PATIENCE_VARIABLE = "EXPGEN_STORAGE_SECONDS"
@@ -23,6 +24,10 @@ Answer = TypeVar("Answer")
 
 class StorageError(InputError):
     """The storage refuses, or does not answer."""
+
+
+class StorageOutage(StorageError):
+    """It did so for as long as we are patient; another time it may not."""
 
 
 class Store:
@@ -94,21 +99,24 @@ class Store:
         """The answer of `operation`, tried until patience ends."""
         end, wait = time.monotonic() + self.patience, FIRST_WAIT
         reason: Exception | None = None  # that the storage gave
-        while True:
-            try:
-                return _bounded(operation, max(0.0, end - time.monotonic()))
-            except FileNotFoundError:
-                raise
-            except Exception as error:  # every storage has errors of its own
-                reason = reason if reason and isinstance(error, TimeoutError) else error
-                if _is_final(error) or time.monotonic() + wait > end:
-                    raise self._refusal(what, reason) from None
-            time.sleep(wait * random.uniform(0.5, 1.0))  # so that a cluster's jobs do not all ask at once
-            wait = min(2 * wait, LONGEST_WAIT)
+        with Notice(self.url, what, self.patience) as notice:
+            while True:
+                try:
+                    return _bounded(operation, max(0.0, end - time.monotonic()))
+                except FileNotFoundError:
+                    raise
+                except Exception as error:  # every storage has errors of its own
+                    reason = reason if reason and isinstance(error, TimeoutError) else error
+                    if _is_final(error):
+                        raise self._refusal(what, error) from None
+                    if time.monotonic() + wait > end:
+                        raise self._refusal(what, reason, StorageOutage) from None
+                    notice.reason = _words(reason)
+                time.sleep(wait * random.uniform(0.5, 1.0))  # so that a cluster's jobs do not all ask at once
+                wait = min(2 * wait, LONGEST_WAIT)
 
-    def _refusal(self, what: str, error: Exception) -> StorageError:
-        why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return StorageError(f"cannot {what} at {self.url}: {why}; accepted: storage that lets us")
+    def _refusal(self, what: str, error: Exception, kind: type[StorageError] = StorageError) -> StorageError:
+        return kind(f"cannot {what} at {self.url}: {_words(error)}; accepted: storage that lets us")
 
 
 def patience_of_user() -> float:
@@ -121,6 +129,10 @@ def patience_of_user() -> float:
     if not 0 <= seconds < float("inf"):
         raise InputError(f"{PATIENCE_VARIABLE} is {text!r}; accepted: seconds")
     return seconds
+
+
+def _words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def _top(path: str) -> str:

@@ -12,8 +12,9 @@ def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_pa
     small.train(tmp_path, 1, algo="expgen", members=2, eval_every=10**9, **small.explorer)
     header, *lines, covered = outcome(RunFolder(tmp_path))
     assert header.startswith("agent") and covered.startswith("explorer covers ") and covered.endswith("on unseen ones")
-    agents = ["member0", "member1", "explorer", "expgen", "expgen fallback=random"]
+    agents = ["member0", "member1", "explorer", "expgen members=2", "expgen fallback=random members=2"]
     assert sorted(line.split("  ")[0] for line in lines) == sorted(agents)
+    assert len({line.index(" (") for line in lines}) == 1  # columns, however long a name is
     for row in read_scores(tmp_path / "scores.csv"):
         line = next(line for line in lines if line.startswith(f"{row.agent}  "))
         assert f"{row.mean_return:.2f} ({row.ci_low:.2f} to {row.ci_high:.2f})" in line

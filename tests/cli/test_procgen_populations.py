@@ -38,7 +38,7 @@ def test_a_population_is_trained_and_scored(
     rows = read_scores(folder.scores_file)
     assert [(row.agent, row.game, row.split, row.env_steps) for row in rows] == [
         (agent, game, split, steps)
-        for agent, steps in (("expgen", 3 * 64), ("expgen fallback=random", 2 * 64))
+        for agent, steps in (("expgen members=2", 3 * 64), ("expgen fallback=random members=2", 2 * 64))
         for split in ("train", "test")
     ]
     assert rows[0].levels == ("0:128" if words == HIDDEN else "0:200")

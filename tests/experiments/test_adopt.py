@@ -60,8 +60,8 @@ def test_what_joins_complete_is_scored_as_itself(small: Any, parts: Path) -> Non
         population(small, parts, adopt=runs, seed=7, members=2, eval_every=10**9)
         rows = read_scores(parts / "whole" / "scores.csv")
         assert sorted((row.agent, row.seed, row.split) for row in rows) == [
-            *(("expgen", 7, "test"), ("expgen", 7, "train")),
-            *(("expgen fallback=random", 7, "test"), ("expgen fallback=random", 7, "train")),
+            *(("expgen fallback=random members=2", 7, split) for split in ("test", "train")),
+            *(("expgen members=2", 7, split) for split in ("test", "train")),
             *(("explorer", 0, "test"), ("explorer", 0, "train")),
             *(("member0", 40, "test"), ("member0", 40, "train"), ("member1", 8, "test"), ("member1", 8, "train")),
         ]

@@ -51,7 +51,7 @@ def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: 
         assert all(name.startswith("policy.") for name in found.folder.checkpoint(learner).tensors)
     text = "".join(path.read_text() for path in found.folder.path.glob("*.*"))
     assert str(runs) not in text  # no path of the machine that made it
-    assert load_run(found.folder).name == "expgen"
+    assert load_run(found.folder).name == "expgen members=2"
 
 
 def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_population_is_kept_whole_though_members_end_before_the_explorer(
     }  # fmt: skip
     assert command("evaluate", there, "--episodes", "4").status == 0
     (row,) = read_scores(there / "scores.csv")
-    assert (row.agent, row.env_steps) == ("expgen", 2 * small.update_steps + at)
+    assert (row.agent, row.env_steps) == ("expgen members=2", 2 * small.update_steps + at)
     shipped = bundle(RunFolder(there), "expgen train", "a laptop", 1, where=tmp_path / "shipped")
     assert small.facts(shipped.path, "explorer")["env_steps"] == at
 

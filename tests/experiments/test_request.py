@@ -90,7 +90,7 @@ def test_without_an_ensemble_every_member_is_meant(run: Path) -> None:
 def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: RunFolder) -> None:
     (whole,) = score_run(population, EvaluationRequest(episodes=2, consensus={"min_agree": 1}))
     assert isinstance(whole.agent, ConsensusAgent) and whole.exploration is None
-    assert (whole.score.algorithm, whole.score.agent) == ("expgen", "expgen min_agree=1")
+    assert (whole.score.algorithm, whole.score.agent) == ("expgen", "expgen min_agree=1 members=2")
     (explorer,) = score_run(population, EvaluationRequest(episodes=2, learner="explorer"))
     assert isinstance(explorer.agent, PolicyAgent) and explorer.score.algorithm == "maxent"
     assert explorer.exploration is not None and explorer.score.episodes == 2

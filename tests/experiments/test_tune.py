@@ -75,7 +75,7 @@ def test_the_run_s_agent_plays_what_was_picked_and_a_flag_wins(
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
     write_tuned(folder, 4, trials, trials[1])
     tuned = load_run(folder)
-    assert (before.name, tuned.name) == ("expgen", "expgen tuned=min_agree:3+alpha:0.25")
+    assert (before.name, tuned.name) == ("expgen members=4", "expgen members=4 tuned=min_agree:3+alpha:0.25")
     assert isinstance(tuned.agent, ConsensusAgent) and (tuned.agent.quorum, tuned.agent.config.alpha) == (3, 0.25)
     asked = expgen.load_agent(folder.path, min_agree=4)
     assert isinstance(asked, ConsensusAgent) and (asked.quorum, asked.config.alpha) == (4, 0.25)

@@ -14,6 +14,20 @@ def test_agents_say_settings_leader_and_measure():
     assert read_agent("explorer measure=intrinsic").measure == "intrinsic"
 
 
+def test_the_size_of_a_whole_ensemble_and_what_was_tuned_make_no_other_method():
+    plain, whole = read_agent("expgen leader=3"), read_agent("expgen leader=3 members=10 tuned=alpha:0.2")
+    assert (plain.settings, plain.leader, plain.members) == ((), 3, 0)
+    assert (whole.settings, whole.leader, whole.members) == ((), 3, 10)
+
+
+def test_whole_ensembles_are_told_apart_by_their_members():
+    agents = {"expgen leader=0 members=4": 6, "expgen leader=1 members=4": 7, "expgen leader=2 members=6": 9}
+    rows = [make_row("expgen", agent=agent, mean=mean) for agent, mean in agents.items()]
+    rows += [make_row("expgen", agent="expgen leader=3", mean=1), make_row("expgen", agent="expgen alpha=1 members=8")]
+    cells = make_table(rows).by_members(Method("expgen"), "maze", "test")
+    assert {size: cell.estimate.value for size, cell in cells.items()} == {4: 6.5, 6: 9}
+
+
 def test_labels():
     assert Method("expgen").label == "ExpGen-PPO"
     assert Method("expgen", (("fallback", "random"),)).label == "Ensemble + random"
@@ -26,6 +40,11 @@ def test_variants_sort_by_value_and_methods_as_in_the_paper():
     table = make_table([make_row(agent=f"member0 {name}") for name in names] + [make_row("plr"), make_row("zzz")])
     labels = [method.label for method in table.methods()]
     assert labels == ["PPO (levels 500)", "PPO (levels 1000)", "PPO (levels 5000)", "PLR", "zzz"]
+
+
+def test_variants_of_one_value_sort_by_what_has_it():
+    table = make_table([make_row("expgen", agent=f"expgen {name}=6") for name in "dbeacf"])
+    assert [method.settings[0][0] for method in table.methods()] == list("abcdef")
 
 
 def test_games_come_in_the_paper_s_order():

@@ -66,6 +66,20 @@ def test_table_7_recomputes_the_gap(sections):
     assert fifth[table.columns.index("paper's gap")].text == "18.1 %"  # printed as 15.5
 
 
+def test_table_5_has_whole_ensembles_beside_their_parts():
+    agents = {
+        "expgen leader=0 ensemble_size=3": 6.0, "expgen leader=0 members=5": 7.0, "expgen leader=1 members=5": 8.0,
+        "expgen min_agree=2 members=5": 1.0, "expgen leader=0 fallback=random members=5": 2.0,
+    }  # fmt: skip
+    rows = [make_row("expgen", agent=agent, mean=mean) for agent, mean in agents.items()]
+    rows.append(make_row("expgen", "heist", agent="expgen members=5"))  # of which no part was scored
+    (table,) = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == "table-5").tables
+    assert [[cell.text for cell in row[:3]] for row in table.rows] == [["maze", "3", "6.00"], ["maze", "5", "7.50"]]
+    both = make_table([*rows, make_row("expgen", agent="expgen ensemble_size=5", mean=9)], resamples=20)
+    (table,) = next(s for s in build_sections(both) if s.name == "table-5").tables
+    assert [row[2].text for row in table.rows] == ["6.00", "9.00"]  # what was asked for by its size
+
+
 def test_intervals_over_leaders_say_so():
     rows = [make_row(seed=seed) for seed in range(3)]
     rows += [make_row("expgen", agent=f"expgen leader={leader}", mean=8 + leader / 10) for leader in range(3)]

@@ -30,7 +30,8 @@ def test_a_row_of_other_training_is_another_figure():
     config = make_config("procgen:maze", "expgen", members=4)
     figure = next(f for f in figures_of(config, STEPS) if f.agent == "expgen leader=1" and f.request.split == "test")
     row = Score("expgen", "maze", config.env, 0, "test", "all", 125, 500, 8.0, 4.0, 0.8, 7.5, 8.5, figure.agent, "c")
-    assert figure.is_in(row) and figure.is_in(replace(row, agent="expgen leader=1 tuned=min_agree:3+alpha:0.5"))
+    for aside in ("", " members=4", " tuned=min_agree:3+alpha:0.5", " members=4 tuned=min_agree:3+alpha:0.5"):
+        assert figure.is_in(replace(row, agent=f"expgen leader=1{aside}")), aside
     for change in ({"env": "procgen:heist"}, {"env_steps": 124}, {"split": "train"}, {"levels": NEXT_LEVELS},
                    {"episodes": 499}, {"agent": "expgen leader=2"}):  # fmt: skip
         assert not figure.is_in(replace(row, **change)), change
@@ -61,5 +62,7 @@ def test_rows_are_appended_once(small: Any, tmp_path: Path):
     assert set(found.values()) == {1}
     assert {row.agent for row in rows if "measure" in row.agent} >= {"explorer measure=intrinsic"}
     assert {figure.env_steps for figure in wanted} == {row.env_steps for row in rows}
+    ensembles = [row.agent for row in rows if row.algorithm == "expgen"]
+    assert ensembles and all(agent.endswith(" members=2") for agent in ensembles)
     text = scores.read_text()
     assert not list(measure(folder, wanted, scores, 2)) and scores.read_text() == text

@@ -48,7 +48,7 @@ def test_members_explorer_and_agent(trained):
     }
     assert {plain + end for end in ends} == measures
     assert {row.agent for row in rows_of(agent, out)} == {
-        "expgen leader=1 distance=l0", "expgen leader=0 fallback=random distance=l0"}  # fmt: skip
+        "expgen leader=1 members=2 distance=l0", "expgen leader=0 fallback=random members=2 distance=l0"}  # fmt: skip
 
 
 def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):

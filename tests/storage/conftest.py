@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.storage.s3_server import BUCKET, Faults
+from tests.storage.s3_server import BUCKET, UNAVAILABLE, Faults
 
 
 @pytest.fixture
 def bucket(s3: Faults, request: pytest.FixtureRequest) -> Iterator[str]:
     """A place of the test's own on a server that is well when it ends."""
     yield f"s3://{BUCKET}/{request.node.name}"
-    s3.delay = s3.refused = 0.0
+    s3.delay, s3.refused, s3.refusal = 0.0, 0.0, UNAVAILABLE

@@ -11,13 +11,16 @@ from typing import Any
 BUCKET = "expgen"
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
 
+UNAVAILABLE, FORBIDDEN = ("503 Service Unavailable", "ServiceUnavailable"), ("403 Forbidden", "AccessDenied")
+
 
 class Faults:
     """What is wrong with the server now, and what it has been asked."""
 
     def __init__(self) -> None:
         self.delay = 0.0  # seconds before every answer
-        self.refused = 0.0  # share of requests answered with 503
+        self.refused = 0.0  # share of requests answered with `refusal`
+        self.refusal = UNAVAILABLE
         self.requests = self.refusals = 0
         self.random = random.Random(0)
 
@@ -28,8 +31,9 @@ class Faults:
             if self.random.random() < self.refused:
                 self.refusals += 1
                 environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-                start_response("503 Service Unavailable", [("Content-Type", "application/xml")])
-                return [b"<Error><Code>ServiceUnavailable</Code><Message>not now</Message></Error>"]
+                status, code = self.refusal
+                start_response(status, [("Content-Type", "application/xml")])
+                return [f"<Error><Code>{code}</Code><Message>not now</Message></Error>".encode()]
             return app(environ, start_response)
 
         return serve

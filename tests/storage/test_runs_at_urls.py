@@ -86,6 +86,7 @@ def test_the_command_line(bucket: str, command, refused, small, settings, assert
         (["evaluate", "s3://no-such-bucket/run"], "no run folder"),
         (["evaluate", "minimaze/expgen", "--scores", "s3://a/b.csv"], "--scores"),
         (["reproduce", "table-5", "--out", "nowhere://a/b"], "nowhere"),
+        (["reproduce", "table-5", "--out", "s3://no-such-bucket/out"], "bucket does not exist"),
         (["status", "s3://no-such-bucket/run"], "accepted: where expgen keeps runs"),
         (["fetch", "s3://no-such-bucket/run", "here"], "holds nothing"),
         (["report", "s3://a/scores.csv", "--out", "page"], "SCORES"),

@@ -1,0 +1,88 @@
+"""A driver of `expgen reproduce` whose storage goes away while it gathers what its jobs have left there."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from expgen.cli.main import main
+from expgen.reproduce.scale import SCALES
+from expgen.storage import notice
+from expgen.storage.store import PATIENCE_VARIABLE
+from expgen.storage.view import fetch
+from tests.cluster.tiny import NAMES, TINY
+from tests.storage.s3_server import BUCKET, FORBIDDEN, UNAVAILABLE, Faults
+
+OUT = f"s3://{BUCKET}/driver-outage"
+WORDS = ["reproduce", *NAMES, "--scale", "smoke", "--device", "cpu", "--out", OUT]
+LAST_JOB, WAITS = "minimaze-expgen: ", "it is tried for"  # in what a driver says
+
+Cue = tuple[str, Callable[[], None]]
+
+
+class Cues(io.StringIO):
+    """A driver's stderr, at whose words something happens, one after another."""
+
+    def __init__(self, cues: list[Cue]) -> None:
+        super().__init__()
+        self.cues = cues
+
+    def write(self, text: str) -> int:
+        if self.cues and self.cues[0][0] in text:
+            self.cues.pop(0)[1]()
+        return super().write(text)
+
+
+@pytest.fixture
+def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
+    """The command with storage of that much patience: its status and what it said."""
+    monkeypatch.setitem(SCALES, "smoke", TINY)
+    monkeypatch.setattr(notice, "TELL_SECONDS", 0.5)
+
+    def run(patience: int, *cues: Cue) -> tuple[int, list[str]]:
+        monkeypatch.setenv(PATIENCE_VARIABLE, str(patience))
+        said = Cues(list(cues))
+        monkeypatch.setattr(sys, "stderr", said)
+        status = main(WORDS)
+        s3.refused, s3.refusal = 0.0, UNAVAILABLE
+        return status, said.getvalue().splitlines()
+
+    return run
+
+
+def rows(folder: Path) -> str:
+    fetch(OUT, folder)
+    return (folder / "scores.csv").read_text()
+
+
+def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3: Faults, tmp_path: Path) -> None:
+    status, said = drive(60)
+    assert status == 0, said
+    expected = rows(tmp_path / "undisturbed")
+
+    def goes() -> None:
+        s3.refused = 1.0
+
+    def comes_back() -> None:
+        s3.refused = 0.0
+
+    status, said = drive(60, (LAST_JOB, goes), (f"cannot list at {OUT}/scores/", comes_back))
+    assert status == 0, said
+    waits = [line for line in said if line.startswith(f"expgen: cannot list at {OUT}/scores/") and WAITS in line]
+    assert waits and waits[0].endswith("it is tried for 60 s")
+    assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" answers again") for line in said)
+    assert rows(tmp_path / "ridden out") == expected
+
+    status, said = drive(5, (LAST_JOB, goes))
+    assert status == 1  # a failure, no bad input
+    assert said[-1].startswith(f"expgen: cannot list at {OUT}/scores/")
+    assert said[-1].endswith("the same command goes on from there")
+
+
+def test_no_right_is_refused_at_once(drive, s3: Faults) -> None:
+    s3.refused, s3.refusal, s3.refusals = 1.0, FORBIDDEN, 0
+    status, said = drive(60)
+    assert status == 2 and len(said) == 1 and "PermissionError" in said[0]
+    assert s3.refusals == 1
