@@ -62,6 +62,27 @@ def test_an_empty_file_gets_its_header(tmp_path: Path):
     assert len(read_scores(path)) == 1
 
 
+@pytest.mark.parametrize("kept", range(0, 400, 7))
+def test_a_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE, SCORE])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:kept])
+    lines = path.read_bytes().count(b"\n")
+    before = rows_so_far(path)
+    assert max(0, lines - 1) <= len(before) <= 2  # a row that lacks no more than its line end, or letters of it, counts
+    append_scores(path, [SCORE])
+    assert list(read_scores(path)[:-1]) == list(before) and read_scores(path)[-1].commit == SCORE.commit
+
+
+def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE])
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    append_scores(path, [SCORE])
+    assert len(read_scores(path)) == 2
+
+
 def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
