@@ -11,7 +11,7 @@ from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cluster.task import Task, Watcher
 from expgen.evaluation.exploration import Exploration
-from expgen.evaluation.scores import Score, append_scores
+from expgen.evaluation.scores import Score, append_scores, check_can_append
 from expgen.experiments.pretrained import find_run
 from expgen.experiments.request import EvaluationRequest, score_run, single_requests
 from expgen.experiments.run_folder import RunFolder
@@ -51,16 +51,19 @@ def main(argv: Sequence[str]) -> int:
         scores = below(found.place, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
+    if isinstance(scores, Path):
+        check_can_append(scores)  # before hours of play, not after
     arguments["learner"] = arguments["learner"] or found.learner
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
     requests = single_requests(found.folder, request)
+    header = [_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")]
     tasks = [Task(one.learner or "agent", partial(_play, whole(found.place), one)) for one in requests]
     for ended in engine.run(tasks, Watcher()):
         for played in ended.result():
-            print(*played.lines, sep="\n", flush=True)
+            print(*header, *played.lines, sep="\n", flush=True)
+            header = []
             if scores is not None:
                 _append(scores, played.score)
     return 0

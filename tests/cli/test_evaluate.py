@@ -82,6 +82,17 @@ def test_a_score_that_cannot_be_written_is_still_shown(run: Path, command: Calla
     assert outcome.err.startswith("expgen: cannot write ") and len(outcome.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("content", ["notes of mine\n", "a,b\n1,2\n"])
+def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
+    content: str, run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "notes").write_text(content)
+    for scores, message in ((tmp_path / "notes", "is no score file"), (tmp_path, "Is a directory")):
+        outcome = command("evaluate", run, "--episodes", "2", "--scores", scores)
+        assert outcome.status == 2 and outcome.out == "" and message in outcome.err
+    assert (tmp_path / "notes").read_text() == content
+
+
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
     text = command("evaluate", "--help").out
     ensemble = ("min-agree", "alpha", "leader", "agreement", "fallback")
