@@ -10,10 +10,11 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cluster.task import Task, Watcher
+from expgen.errors import InputError
 from expgen.evaluation.exploration import Exploration
-from expgen.evaluation.scores import Score, append_scores, check_can_append
+from expgen.evaluation.scores import Score, Split, append_scores, check_can_append
 from expgen.experiments.pretrained import find_run
-from expgen.experiments.request import EvaluationRequest, score_run, single_requests
+from expgen.experiments.request import EvaluationRequest, score_run, single_requests, split_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url, whole
@@ -28,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
     )
-    parser.add_argument("--split", choices=("train", "test"), default="test", help="which of the run's level sets")
+    parser.add_argument("--split", choices=("train", "test"), help="which of the run's level sets (default test)")
     parser.add_argument(
         "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
     )
@@ -54,6 +55,7 @@ def main(argv: Sequence[str]) -> int:
     if isinstance(scores, Path):
         check_can_append(scores)  # before hours of play, not after
     arguments["learner"] = arguments["learner"] or found.learner
+    arguments["split"] = _checked_split(found.folder, arguments["split"], arguments["levels"])
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
@@ -67,6 +69,19 @@ def main(argv: Sequence[str]) -> int:
             if scores is not None:
                 _append(scores, played.score)
     return 0
+
+
+def _checked_split(run: RunFolder, split: Split | None, levels: str | None) -> Split:
+    """`split`, test where there is none; levels named by hand say themselves what they are, and must not differ."""
+    config, _ = run.read_config()
+    if split and levels and config.has_unseen_levels:
+        belongs, _ = split_of(config, levels)
+        if belongs != split:
+            kind = {"train": "training levels", "test": "unseen levels"}[belongs]
+            raise InputError(
+                f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none"
+            )
+    return split or "test"
 
 
 def _append(scores: Place, row: Score) -> None:

@@ -90,13 +90,13 @@ def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredA
 def _levels_for(config: TrainConfig, request: EvaluationRequest, plan: LearnerPlan | None) -> tuple[Split, LevelSet]:
     """What was asked for; one learner's training levels are its own, which a bootstrap makes fewer than the run's."""
     if request.levels is not None:
-        return _split_of(config, request.levels)
+        return split_of(config, request.levels)
     if request.split == "test":
         return "test", config.test_set
     return "train", plan.levels if plan else config.train_set
 
 
-def _split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
+def split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
     """Levels named by hand are train or test levels; a mixture would be neither."""
     chosen = LevelSet.parse(levels, "--levels")
     if chosen.seeds is None:

@@ -44,6 +44,11 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
     [
         (["--split", "both"], "--split: invalid choice: 'both'"),
         (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
+        (
+            ["--levels", "5", "--split", "test"],
+            "--split is test but --levels 5 are training levels; accepted: --split train",
+        ),
+        (["--levels", "30:5", "--split", "train"], "--split is train but --levels 30:5 are unseen levels"),
         (["--levels", "few"], "--levels is 'few'; accepted: COUNT, START:COUNT"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--episodes", "-3"], "--episodes is -3; accepted: 1 or more"),
