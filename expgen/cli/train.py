@@ -90,7 +90,8 @@ def _parser(algo: str) -> Parser:
         "train",
         description="Train on a set of levels. Algorithms: "
         + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
-        epilog="Defaults shown are the paper's; --preset changes some of them.",
+        epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
+        "Other algorithms have other settings: expgen train --algo A --help.",
     )
     parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
     parser.add_argument("--algo", default=None, help="what learns (default ppo)")
