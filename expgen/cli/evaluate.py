@@ -9,8 +9,10 @@ from typing import NamedTuple
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.train import Watch
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode
 from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, Split, append_scores, check_can_append
 from expgen.experiments.pretrained import find_run
@@ -62,7 +64,9 @@ def main(argv: Sequence[str]) -> int:
     requests = single_requests(found.folder, request)
     header = [_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")]
     tasks = [Task(one.learner or "agent", partial(_play, whole(found.place), one)) for one in requests]
-    for ended in engine.run(tasks, Watcher()):
+    watch = Watch("episode")
+    for ended in engine.run(tasks, Watcher(watch.start, watch.row)):
+        watch.close()
         for played in ended.result():
             print(*header, *played.lines, sep="\n", flush=True)
             header = []
@@ -101,10 +105,25 @@ class Played(NamedTuple):
     lines: list[str]
 
 
+class SoFar:
+    """Tells `watcher` of the episodes of one agent as they end."""
+
+    def __init__(self, episodes: int, watcher: Watcher) -> None:
+        self.watcher, self.count, self.total_return, self.solved = watcher, 0, 0.0, 0
+        watcher.on_start(episodes, {})
+
+    def __call__(self, episode: Episode) -> None:
+        self.count += 1
+        self.total_return += episode.episode_return
+        self.solved += episode.solved
+        means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
+        self.watcher.on_row("agent", {"episodes": self.count, **means})
+
+
 def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
-    played = []
-    for scored in score_run(RunFolder(local_copy(run)), request):
+    played, so_far = [], SoFar(request.episodes, watcher)
+    for scored in score_run(RunFolder(local_copy(run)), request, so_far):
         lines = [_describe(scored.score)]
         if isinstance(scored.agent, ConsensusAgent):
             lines.append(_explain(scored.agent))

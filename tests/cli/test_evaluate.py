@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from expgen.cli import progress
 from expgen.evaluation.scores import read_scores
 
 
@@ -96,6 +97,15 @@ def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
         outcome = command("evaluate", run, "--episodes", "2", "--scores", scores)
         assert outcome.status == 2 and outcome.out == "" and message in outcome.err
     assert (tmp_path / "notes").read_text() == content
+
+
+def test_long_play_shows_how_far_it_is(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    words = ("--episodes", "3", "--learner", "member0", "--scores", tmp_path / "scores.csv")
+    lines = command("evaluate", run, *words).err.splitlines()
+    assert len(lines) == 3 and lines[1].startswith("2/3 episodes") and "return" in lines[1] and "solved" in lines[1]
 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
