@@ -40,6 +40,8 @@ def main(argv: Sequence[str]) -> int:
     names = _names(arguments.name, arguments.list)
     games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
         arguments.games) else None  # fmt: skip
+    if games and arguments.scale != "paper":
+        raise InputError(f"--games picks games of ProcGen but --scale is {arguments.scale}; accepted: --scale paper")
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)
     return _run(names, arguments.scale, engine, arguments.out, games, arguments.device)
