@@ -4,6 +4,7 @@ import contextlib
 import csv
 import dataclasses
 import io
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -137,6 +138,8 @@ def _parsed(path: Path, content: bytes) -> Sequence[Score]:
         for row in reader:
             try:
                 if None in row or None in row.values() or row["split"] not in get_args(Split):
+                    raise ValueError
+                if not all(math.isfinite(float(row[name])) for name in COLUMNS if types[name] is float):
                     raise ValueError
                 rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
             except (TypeError, ValueError, KeyError):

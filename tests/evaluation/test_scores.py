@@ -98,6 +98,8 @@ ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
     "line",
     [
         ROW.replace("5.25", "five"),
+        ROW.replace("5.25", "nan"),
+        ROW.replace("5.25", "inf"),
         ROW.replace(",3,", ",3.5,"),
         ROW.removesuffix(",b"),  # cut short among the words
         ROW.removesuffix(",6,a,b"),  # cut short among the numbers
