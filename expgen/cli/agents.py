@@ -12,7 +12,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "agents",
         description="Agents that ship with the package; play one with expgen evaluate NAME or expgen.load_agent(NAME). "
-        "Returns are means with 95 %% intervals, on training levels and on unseen ones.",
+        "Returns are means with 95 % intervals, on training levels and on unseen ones.",
     )
     parser.parse_args(argv)
     agents = bundled_agents()

@@ -9,11 +9,14 @@ from typing import NamedTuple
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.train import Watch
 from expgen.cluster.task import Task, Watcher
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode
 from expgen.evaluation.exploration import Exploration
-from expgen.evaluation.scores import Score, append_scores
+from expgen.evaluation.scores import Score, Split, append_scores, check_can_append
 from expgen.experiments.pretrained import find_run
-from expgen.experiments.request import EvaluationRequest, score_run, single_requests
+from expgen.experiments.request import EvaluationRequest, score_run, single_requests, split_of
 from expgen.experiments.run_folder import RunFolder
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url, whole
@@ -28,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
     )
-    parser.add_argument("--split", choices=("train", "test"), default="test", help="which of the run's level sets")
+    parser.add_argument("--split", choices=("train", "test"), help="which of the run's level sets (default test)")
     parser.add_argument(
         "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
     )
@@ -51,19 +54,38 @@ def main(argv: Sequence[str]) -> int:
         scores = below(found.place, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
+    if isinstance(scores, Path):
+        check_can_append(scores)  # before hours of play, not after
     arguments["learner"] = arguments["learner"] or found.learner
+    arguments["split"] = _checked_split(found.folder, arguments["split"], arguments["levels"])
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    print(_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved"))
     requests = single_requests(found.folder, request)
+    header = [_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")]
     tasks = [Task(one.learner or "agent", partial(_play, whole(found.place), one)) for one in requests]
-    for ended in engine.run(tasks, Watcher()):
+    watch = Watch("episode")
+    for ended in engine.run(tasks, Watcher(watch.start, watch.row)):
+        watch.close()
         for played in ended.result():
-            print(*played.lines, sep="\n", flush=True)
+            print(*header, *played.lines, sep="\n", flush=True)
+            header = []
             if scores is not None:
                 _append(scores, played.score)
     return 0
+
+
+def _checked_split(run: RunFolder, split: Split | None, levels: str | None) -> Split:
+    """`split`, test where there is none; levels named by hand say themselves what they are, and must not differ."""
+    config, _ = run.read_config()
+    if split and levels and config.has_unseen_levels:
+        belongs, _ = split_of(config, levels)
+        if belongs != split:
+            kind = {"train": "training levels", "test": "unseen levels"}[belongs]
+            raise InputError(
+                f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none"
+            )
+    return split or "test"
 
 
 def _append(scores: Place, row: Score) -> None:
@@ -83,10 +105,25 @@ class Played(NamedTuple):
     lines: list[str]
 
 
+class SoFar:
+    """Tells `watcher` of the episodes of one agent as they end."""
+
+    def __init__(self, episodes: int, watcher: Watcher) -> None:
+        self.watcher, self.count, self.total_return, self.solved = watcher, 0, 0.0, 0
+        watcher.on_start(episodes, {})
+
+    def __call__(self, episode: Episode) -> None:
+        self.count += 1
+        self.total_return += episode.episode_return
+        self.solved += episode.solved
+        means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
+        self.watcher.on_row("agent", {"episodes": self.count, **means})
+
+
 def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
-    played = []
-    for scored in score_run(RunFolder(local_copy(run)), request):
+    played, so_far = [], SoFar(request.episodes, watcher)
+    for scored in score_run(RunFolder(local_copy(run)), request, so_far):
         lines = [_describe(scored.score)]
         if isinstance(scored.agent, ConsensusAgent):
             lines.append(_explain(scored.agent))

@@ -40,9 +40,24 @@ def main(argv: Sequence[str]) -> int:
     names = _names(arguments.name, arguments.list)
     games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
         arguments.games) else None  # fmt: skip
+    if games:
+        _check_games(games, names, arguments.scale)
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)
     return _run(names, arguments.scale, engine, arguments.out, games, arguments.device)
+
+
+def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
+    """Raise InputError where they would change nothing, or leave nothing to do."""
+    from expgen.reproduce.jobs import jobs_of
+    from expgen.reproduce.scale import SCALES
+
+    if scale_name != "paper":
+        raise InputError(f"--games picks games of ProcGen but --scale is {scale_name}; accepted: --scale paper")
+    jobs = jobs_of(names, SCALES[scale_name])
+    if jobs and not jobs_of(names, SCALES[scale_name], games):
+        played = ", ".join(dict.fromkeys(job.name.partition("-")[0] for job in jobs))
+        raise InputError(f"--games is {','.join(games)}; accepted for {', '.join(names)}: {played}")
 
 
 def _names(given: Sequence[str], is_list: bool) -> list[str]:

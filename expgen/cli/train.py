@@ -12,7 +12,7 @@ from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
-from expgen.cli.progress import Progress
+from expgen.cli.progress import Progress, Unit
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
 from expgen.experiments.config import EXPLORER, default_config
@@ -92,7 +92,8 @@ def _parser(algo: str) -> Parser:
         "train",
         description="Train on a set of levels. Algorithms: "
         + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
-        epilog="Defaults shown are the paper's; --preset changes some of them.",
+        epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
+        "Other algorithms have other settings: expgen train --algo A --help.",
     )
     parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
     parser.add_argument("--algo", default=None, help="what learns (default ppo)")
@@ -120,12 +121,13 @@ def _parser(algo: str) -> Parser:
 class Watch:
     """Progress, once the run says how long it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: Unit = "step") -> None:
+        self.unit: Unit = unit
         self.progress: Progress | None = None
 
-    def start(self, total_steps: int, done: dict[str, int]) -> None:
+    def start(self, total: int, done: dict[str, int]) -> None:
         self.close()
-        self.progress = Progress(total_steps, done)
+        self.progress = Progress(total, done, self.unit)
 
     def row(self, learner: str, row: dict[str, float]) -> None:
         assert self.progress is not None

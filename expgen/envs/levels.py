@@ -92,8 +92,10 @@ class LevelSet:
 
 def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:
     ends = (seeds[0], seeds[-1]) if seeds and isinstance(seeds, range) else seeds  # a range may be two billion long
-    if not seeds or min(ends) < 0 or max(ends) >= SEED_LIMIT:
-        raise InputError(f"{field} names {len(seeds)} levels; accepted: at least one, each in 0..{SEED_LIMIT - 1}")
+    if not seeds:
+        raise InputError(f"{field} names 0 levels; accepted: at least one")
+    if beyond := [level for level in ends if not 0 <= level < SEED_LIMIT]:
+        raise InputError(f"{field} names level {beyond[0]}; accepted: levels in 0..{SEED_LIMIT - 1}")
     if not isinstance(seeds, range) and len(set(seeds)) < len(seeds):
         raise InputError(f"{field} names a level twice; accepted: distinct levels")
     return LevelSet(seeds)

@@ -4,7 +4,7 @@ The levels are drawn from the environment's level set before anything is played,
 environment takes the next on the list. Environments without level control play a fixed quota each instead.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -39,6 +39,9 @@ class Evaluation(NamedTuple):
     episodes: list[Episode]
 
 
+OnEpisode = Callable[[Episode], None]
+
+
 class Watcher(Protocol):
     """Sees what the agent sees, and may measure it."""
 
@@ -46,9 +49,11 @@ class Watcher(Protocol):
         """Told before each step; `episode` `[N]` is the number of the one each environment plays, −1 for none."""
 
 
-def evaluate(agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0) -> Evaluation:
-    """Play `episodes` episodes on the environment's levels and sum them up."""
-    return summarize(result_of(play_episodes(agent, env, episodes, seed)))
+def evaluate(
+    agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0, on_episode: OnEpisode = lambda episode: None
+) -> Evaluation:
+    """Play `episodes` episodes on the environment's levels and sum them up; `on_episode` hears of each as it ends."""
+    return summarize(result_of(play_episodes(agent, env, episodes, seed, None, on_episode)))
 
 
 def result_of(work: Generator[None, None, T]) -> T:
@@ -61,7 +66,12 @@ def result_of(work: Generator[None, None, T]) -> T:
 
 
 def play_episodes(
-    agent: Agent, env: VecEnv, episodes: int, seed: int = 0, watcher: Watcher | None = None
+    agent: Agent,
+    env: VecEnv,
+    episodes: int,
+    seed: int = 0,
+    watcher: Watcher | None = None,
+    on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""
     check_range("--episodes", episodes, 1)
@@ -91,6 +101,7 @@ def play_episodes(
             if playing[i] >= 0:
                 episode = Episode(int(level[i]), float(total[i]), int(length[i]), bool(observation.solved[i]))
                 finished[int(playing[i])] = episode
+                on_episode(episode)
             playing[i] = queue.take(i, is_free=True)
             total[i], length[i], level[i] = 0.0, 0, observation.level[i]
     return [finished[number] for number in range(episodes)]

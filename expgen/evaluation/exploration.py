@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import Observation, VecEnv
-from expgen.evaluation.evaluate import Episode, Evaluation, play_episodes, result_of, summarize
+from expgen.evaluation.evaluate import Episode, Evaluation, OnEpisode, play_episodes, result_of, summarize
 from expgen.evaluation.oracle import Oracle
 from expgen.evaluation.statistics import mean_interval
 from expgen.reward.knn import KnnConfig, KnnReward
@@ -69,12 +69,13 @@ def explore(
     episodes: int = 500,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    on_episode: OnEpisode = lambda episode: None,
 ) -> Exploration:
     """Play `episodes` episodes, the same that `evaluate` plays; `device` computes r_I.
 
     `env` shows what r_I measures: make it with `full_view=True`.
     """
-    return result_of(explore_episodes(agent, env, config, oracle, episodes, seed, device))
+    return result_of(explore_episodes(agent, env, config, oracle, episodes, seed, device, on_episode))
 
 
 def explore_episodes(
@@ -85,10 +86,11 @@ def explore_episodes(
     episodes: int = 500,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, Exploration]:
     """`explore`, giving way once a step."""
     watcher = ExplorationWatcher(config, env.num_envs, max(episodes, 0), device)
-    played = yield from play_episodes(agent, env, episodes, seed, watcher)
+    played = yield from play_episodes(agent, env, episodes, seed, watcher, on_episode)
     intrinsic_return, novelty = watcher.finish()
     most = None if oracle is None else oracle(np.array([episode.level for episode in played])).tolist()
     rows = [

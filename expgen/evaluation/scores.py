@@ -3,8 +3,9 @@
 import contextlib
 import csv
 import dataclasses
+import fcntl
 import io
-import os
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ class Score:
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Score))
+HEADER = ",".join(COLUMNS).encode()
 ASIDES = ("members", "tuned")  # settings in `agent` that say more of it and make no variant
 
 
@@ -46,24 +48,43 @@ def without_asides(agent: str) -> str:
 
 
 def append_scores(path: Path, scores: Iterable[Score]) -> None:
-    """Add rows to `path`, with the header where the file is new; all rows or none, and nothing to any other file."""
+    """Add rows to `path`, with the header where the file is new; all rows or none, and nothing to any other file.
+
+    A last line that a power cut tore is replaced by them. Who appends at the same time waits.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    size = None  # of the file as it was; None: not yet looked at
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        size = path.stat().st_size if path.exists() else 0
-        if size == 0:
-            writer.writerow(COLUMNS)
-        else:
-            _check_header(path)
-        writer.writerows(map(_cells, scores))
-        with open(path, "a", newline="") as file:
-            file.write(text.getvalue())
+        with open(path, "a+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+            before = _to_append_to(path)
+            if not before:
+                writer.writerow(COLUMNS)
+            elif not before.endswith(b"\n"):
+                text.write("\n")
+            writer.writerows(map(_cells, scores))
+            file.truncate(len(before))
+            try:
+                _write(file, text.getvalue().encode())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    file.truncate(len(before))
+                raise
     except OSError as error:
-        if size is not None:
-            with contextlib.suppress(OSError):
-                os.truncate(path, size)
+        raise unwritable(path, error) from None
+
+
+def _write(file: io.FileIO, content: bytes) -> None:
+    while content:  # a full disk takes a part and refuses the rest
+        content = content[file.write(content) :]
+
+
+def check_can_append(path: Path) -> None:
+    """An InputError if `path` is there and rows could not be added to it: to say so before they are made."""
+    try:
+        _to_append_to(path)
+    except OSError as error:
         raise unwritable(path, error) from None
 
 
@@ -78,38 +99,63 @@ def _cells(score: Score) -> list[object]:
     return [f"{value:.6g}" if isinstance(value, float) else value for value in dataclasses.astuple(score)]
 
 
-def _check_header(path: Path) -> None:
-    """An InputError unless the first line of `path` names our columns."""
-    header = ",".join(COLUMNS)
-    with open(path, "rb") as file:
-        if file.readline().rstrip(b"\r\n") != header.encode():
-            raise InputError(f"{path} is no score file; accepted: a new file, or a csv file with columns {header}")
+def _to_append_to(path: Path) -> bytes:
+    """What `path` holds already, less a torn line; an InputError unless its first line names our columns."""
+    before = _whole_part(path.read_bytes()) if path.exists() else b""
+    if before and before.splitlines()[0] != HEADER:
+        accepted = f"a new file, or a csv file with columns {HEADER.decode()}"
+        raise InputError(f"{path} is no score file; accepted: {accepted}")
+    return before
+
+
+def _whole_part(content: bytes) -> bytes:
+    """`content` less what a power cut left of its last line: no line end and no row, or no whole header."""
+    begin = content.rfind(b"\n") + 1
+    last = content[begin:]
+    if not begin:
+        return b"" if HEADER.startswith(last) and last != HEADER else content
+    try:
+        rows = _parsed(Path(), HEADER + b"\n" + last)
+    except InputError:
+        return content[:begin]
+    return content if rows else content[:begin]
 
 
 def rows_so_far(path: Path) -> Sequence[Score]:
-    """Of a file that may not be there yet, or empty since who would have begun it was killed."""
-    return read_scores(path) if path.exists() and path.stat().st_size else ()
+    """Of a file that may not be there yet, or empty or torn since who wrote to it was killed."""
+    content = _whole_part(_read(path)) if path.exists() else b""
+    return _parsed(path, content) if content else ()
 
 
 def read_scores(path: Path) -> Sequence[Score]:
     """The rows of a score file; an InputError names the line that is none."""
-    types = get_type_hints(Score)
+    return _parsed(path, _read(path))
+
+
+def _read(path: Path) -> bytes:
     try:
-        with open(path, newline="") as file:
-            reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise InputError(f"{path} has columns {reader.fieldnames}; accepted: {','.join(COLUMNS)}")
-            rows = []
-            for row in reader:
-                try:
-                    if None in row or None in row.values() or row["split"] not in get_args(Split):
-                        raise ValueError
-                    cast = {name: types[name] if types[name] in (int, float) else str for name in COLUMNS}
-                    rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
-                except (TypeError, ValueError, KeyError):
-                    raise InputError(f"{path} line {reader.line_num} is not a score row: {row}") from None
-            return rows
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _parsed(path: Path, content: bytes) -> Sequence[Score]:
+    types = get_type_hints(Score)
+    cast = {name: types[name] if types[name] in (int, float) else str for name in COLUMNS}
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise InputError(f"{path} has columns {reader.fieldnames}; accepted: {','.join(COLUMNS)}")
+        rows = []
+        for row in reader:
+            try:
+                if None in row or None in row.values() or row["split"] not in get_args(Split):
+                    raise ValueError
+                if not math.isfinite(float(row["mean_return"])):  # other columns may be without a value
+                    raise ValueError
+                rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
+            except (TypeError, ValueError, KeyError):
+                raise InputError(f"{path} line {reader.line_num} is not a score row: {row}") from None
+        return rows
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"{path} is not text; accepted: a csv file with columns {','.join(COLUMNS)}") from None

@@ -8,7 +8,7 @@ from expgen.agents.agent import Agent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.errors import InputError, check_range
-from expgen.evaluation.evaluate import evaluate
+from expgen.evaluation.evaluate import OnEpisode, evaluate
 from expgen.evaluation.exploration import Exploration, explore
 from expgen.evaluation.oracle import make_oracle
 from expgen.evaluation.scores import Score, Split
@@ -58,7 +58,9 @@ def single_requests(folder: RunFolder, request: EvaluationRequest) -> list[Evalu
     return [replace(request, learner=name if name in trained else None) for name in names]
 
 
-def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredAgent]:
+def score_run(
+    folder: RunFolder, request: EvaluationRequest, on_episode: OnEpisode = lambda episode: None
+) -> Iterator[ScoredAgent]:
     """Each agent asked for."""
     config, _ = folder.read_config()
     if not config.has_unseen_levels and (request.split == "test" or request.levels is not None):
@@ -76,10 +78,12 @@ def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredA
         try:
             if knn is not None:
                 oracle = make_oracle(config.env, **config.options)
-                exploration = explore(loaded.agent, env, knn, oracle, request.episodes, request.seed)
-            evaluation = (
-                exploration.evaluation if exploration else evaluate(loaded.agent, env, request.episodes, request.seed)
-            )
+                exploration = explore(
+                    loaded.agent, env, knn, oracle, request.episodes, request.seed, on_episode=on_episode
+                )
+                evaluation = exploration.evaluation
+            else:
+                evaluation = evaluate(loaded.agent, env, request.episodes, request.seed, on_episode)
         finally:
             env.close()
         algo, seed = (plan.algo, plan.seed) if plan else (config.algo, config.seed)
@@ -90,13 +94,13 @@ def score_run(folder: RunFolder, request: EvaluationRequest) -> Iterator[ScoredA
 def _levels_for(config: TrainConfig, request: EvaluationRequest, plan: LearnerPlan | None) -> tuple[Split, LevelSet]:
     """What was asked for; one learner's training levels are its own, which a bootstrap makes fewer than the run's."""
     if request.levels is not None:
-        return _split_of(config, request.levels)
+        return split_of(config, request.levels)
     if request.split == "test":
         return "test", config.test_set
     return "train", plan.levels if plan else config.train_set
 
 
-def _split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
+def split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
     """Levels named by hand are train or test levels; a mixture would be neither."""
     chosen = LevelSet.parse(levels, "--levels")
     if chosen.seeds is None:

@@ -16,7 +16,7 @@ import torch
 
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, append_scores, read_scores, without_asides
+from expgen.evaluation.scores import Score, append_scores, rows_so_far, without_asides
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.request import EvaluationRequest
 from expgen.experiments.run_folder import RunFolder
@@ -94,7 +94,7 @@ def _figure(config: TrainConfig, steps: Mapping[str, int], words: dict[str, Any]
 
 def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int) -> Iterator[list[Score]]:
     """The rows of each figure that `scores` does not have yet, as they come; they are appended there."""
-    known = read_scores(scores) if scores.exists() else ()
+    known = rows_so_far(scores)
     missing = [figure for figure in figures if not any(figure.is_in(row) for row in known)]
     cores = sorted(os.sched_getaffinity(0))
     shares = [cores[index::workers] or cores for index in range(workers)]

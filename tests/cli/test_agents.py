@@ -44,5 +44,9 @@ def test_an_agent_without_a_score_has_a_dash() -> None:
     assert _return(None) == "-"
 
 
+def test_help_is_plain_text(command: Callable[..., Any]) -> None:
+    assert "95 % intervals" in " ".join(command("agents", "--help").out.split())
+
+
 def test_words_that_are_not_known_are_refused(refused: Callable[..., str]) -> None:
     assert "maze/ppo" in refused("agents", "maze/ppo")

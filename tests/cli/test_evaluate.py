@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from expgen.cli import progress
 from expgen.evaluation.scores import read_scores
 
 
@@ -44,6 +45,11 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
     [
         (["--split", "both"], "--split: invalid choice: 'both'"),
         (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
+        (
+            ["--levels", "5", "--split", "test"],
+            "--split is test but --levels 5 are training levels; accepted: --split train",
+        ),
+        (["--levels", "30:5", "--split", "train"], "--split is train but --levels 30:5 are unseen levels"),
         (["--levels", "few"], "--levels is 'few'; accepted: COUNT, START:COUNT"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--episodes", "-3"], "--episodes is -3; accepted: 1 or more"),
@@ -80,6 +86,26 @@ def test_a_score_that_cannot_be_written_is_still_shown(run: Path, command: Calla
     outcome = command("evaluate", run, *words)
     assert outcome.status == 2 and "member0" in outcome.out
     assert outcome.err.startswith("expgen: cannot write ") and len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", ["notes of mine\n", "a,b\n1,2\n"])
+def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
+    content: str, run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "notes").write_text(content)
+    for scores, message in ((tmp_path / "notes", "is no score file"), (tmp_path, "Is a directory")):
+        outcome = command("evaluate", run, "--episodes", "2", "--scores", scores)
+        assert outcome.status == 2 and outcome.out == "" and message in outcome.err
+    assert (tmp_path / "notes").read_text() == content
+
+
+def test_long_play_shows_how_far_it_is(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    words = ("--episodes", "3", "--learner", "member0", "--scores", tmp_path / "scores.csv")
+    lines = command("evaluate", run, *words).err.splitlines()
+    assert len(lines) == 3 and lines[1].startswith("2/3 episodes") and "return" in lines[1] and "solved" in lines[1]
 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:

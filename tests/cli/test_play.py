@@ -61,7 +61,7 @@ def test_without_a_level_one_is_drawn_from_the_split(
     ("words", "message"),
     [
         (["--out", "film.avi"], "--out is film.avi; accepted: a file that ends in .html, .gif, .mp4"),
-        (["--level", "-1"], "--level names 1 levels; accepted: at least one, each in 0.."),
+        (["--level", "-1"], "--level names level -1; accepted: levels in 0.."),
         (["--level", "few"], "--level: invalid whole number value: 'few'"),
         (["--level", "3", "--split", "test"], "--split is test but --level 3 is a training level"),
         (["--level", "300", "--split", "train"], "--split is train but --level 300 is an unseen level"),

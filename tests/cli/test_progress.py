@@ -44,6 +44,17 @@ def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.C
     assert len(lines) == 3 and "train 8.00 test 6.50" in lines[1] and lines[2].startswith("300/300 steps")
 
 
+def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress(8, unit="episode")
+    watch.row("agent", {"episodes": 1, "episode_return": 4.0, "episode_solved": 0.5})
+    assert capsys.readouterr().err == ""
+    clock[0] += 10
+    watch.row("agent", {"episodes": 6, "episode_return": 5.0, "episode_solved": 0.5})
+    watch.row("agent", {"episodes": 8, "episode_return": 5.0, "episode_solved": 0.5})
+    line = capsys.readouterr().err.strip()
+    assert re.sub(" +", " ", line) == "6/8 episodes 0.5 episodes/s 4 s left return 5.00 solved 0.50"
+
+
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -21,6 +21,11 @@ from expgen.experiments.run_folder import RunFolder
 from expgen.settings import flag_of
 
 
+def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:
+    text = " ".join(command("train", "--help").out.split())
+    assert "Settings shown are those of --algo ppo" in text and "expgen train --algo A --help" in text
+
+
 @pytest.mark.parametrize("algo", RECIPES)
 def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[..., Any]) -> None:
     outcome = command("train", "--algo", algo, "--help")

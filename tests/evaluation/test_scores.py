@@ -1,6 +1,7 @@
 """scores.csv: out and in again, and files that are none."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_round_trip_over_several_appends(tmp_path: Path):
     assert isinstance(rows[0].seed, int) and isinstance(rows[0].std_return, float)
 
 
+def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    rows = [dataclasses.replace(SCORE, seed=seed, ci_high=1.0) for seed in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda row: append_scores(path, [row]), rows))
+    assert sorted(read_scores(path), key=lambda row: row.seed) == rows
+
+
 def test_the_columns_and_one_row_as_text(tmp_path: Path):
     path = tmp_path / "scores.csv"
     append_scores(path, [SCORE])
@@ -62,6 +71,27 @@ def test_an_empty_file_gets_its_header(tmp_path: Path):
     assert len(read_scores(path)) == 1
 
 
+@pytest.mark.parametrize("kept", range(0, 400, 7))
+def test_a_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE, SCORE])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:kept])
+    lines = path.read_bytes().count(b"\n")
+    before = rows_so_far(path)
+    assert max(0, lines - 1) <= len(before) <= 2  # a row that lacks no more than its line end, or letters of it, counts
+    append_scores(path, [SCORE])
+    assert list(read_scores(path)[:-1]) == list(before) and read_scores(path)[-1].commit == SCORE.commit
+
+
+def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE])
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+    append_scores(path, [SCORE])
+    assert len(read_scores(path)) == 2
+
+
 def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
@@ -77,6 +107,8 @@ ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
     "line",
     [
         ROW.replace("5.25", "five"),
+        ROW.replace("5.25", "nan"),
+        ROW.replace("5.25", "inf"),
         ROW.replace(",3,", ",3.5,"),
         ROW.removesuffix(",b"),  # cut short among the words
         ROW.removesuffix(",6,a,b"),  # cut short among the numbers

@@ -8,7 +8,7 @@ import pytest
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.errors import InputError
-from expgen.experiments.request import EvaluationRequest, _split_of, score_run, single_requests
+from expgen.experiments.request import EvaluationRequest, score_run, single_requests, split_of
 from expgen.experiments.run_folder import RunFolder
 
 
@@ -44,13 +44,13 @@ def test_the_same_seed_scores_the_same(run: Path) -> None:
 
 def test_levels_are_all_trained_on_or_none(run: Path) -> None:
     config, _ = RunFolder(run).read_config()
-    assert _split_of(config, "20")[0] == "train" and _split_of(config, "19,3")[0] == "train"
-    assert _split_of(config, "20:5")[0] == "test"
-    split, levels = _split_of(config, "all")
+    assert split_of(config, "20")[0] == "train" and split_of(config, "19,3")[0] == "train"
+    assert split_of(config, "20:5")[0] == "test"
+    split, levels = split_of(config, "all")
     assert split == "test" and 19 not in levels and 20 in levels
     for mixed in ("21", "19,20", "19:2"):
         with pytest.raises(InputError, match=f"--levels {mixed} overlap the training levels 20; accepted: all or none"):
-            _split_of(config, mixed)
+            split_of(config, mixed)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,7 @@ def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: RunFold
     [
         (EvaluationRequest(learner="member7"), "--learner is 'member7'; accepted: each, "),
         (EvaluationRequest(learner="member0", consensus={"alpha": 0.5}), "--alpha is a setting of ensembles"),
+        (EvaluationRequest(consensus={"stretch": "table", "alpha": 0.3}), "--stretch is table, .* but α is 0.3"),
         (EvaluationRequest(consensus={"quorum": 2}), "setting 'quorum' is unknown to ensembles"),
         (EvaluationRequest(levels="5,30"), "--levels 5,30 overlap the training levels"),
     ],
