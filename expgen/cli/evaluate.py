@@ -54,8 +54,8 @@ def main(argv: Sequence[str]) -> int:
         scores = below(found.place, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
-    if isinstance(scores, Path):
-        check_can_append(scores)  # before hours of play, not after
+    if scores is not None:  # of a URL what was brought here is looked at
+        check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))  # before hours of play
     arguments["learner"] = arguments["learner"] or found.learner
     arguments["split"] = _checked_split(found.folder, arguments["split"], arguments["levels"])
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}

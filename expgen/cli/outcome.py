@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import Score, rows_so_far
+from expgen.evaluation.scores import Score, rows_so_far, without_asides
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.metrics import MetricsFile
 
@@ -10,13 +10,15 @@ from expgen.training.metrics import MetricsFile
 def outcome(folder: RunFolder) -> Iterator[str]:
     """Lines to print; none where nothing was scored."""
     last: dict[str, dict[str, Score]] = {}
+    name: dict[str, str] = {}  # each agent's in full, of its last row
     for row in rows_so_far(folder.scores_file):
-        last.setdefault(row.agent, {})[row.split] = row
-    width = max(map(len, last), default=0)
+        last.setdefault(without_asides(row.agent), {})[row.split] = row
+        name[without_asides(row.agent)] = row.agent
+    width = max(map(len, name.values()), default=0)
     if last:
         yield _line("agent".ljust(width), "return on training levels", "solved", "on unseen levels", "solved")
     for agent, scores in last.items():
-        yield _line(agent.ljust(width), *_cells(scores.get("train")), *_cells(scores.get("test")))
+        yield _line(name[agent].ljust(width), *_cells(scores.get("train")), *_cells(scores.get("test")))
     explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
     if explored:
         train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))

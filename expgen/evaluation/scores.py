@@ -3,9 +3,11 @@
 import contextlib
 import csv
 import dataclasses
+import errno
 import fcntl
 import io
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,18 +54,19 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
 
     A last line that a power cut tore is replaced by them. Who appends at the same time waits.
     """
+    rows = [_cells(score) for score in scores]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+            _lock(file)
             before = _to_append_to(path)
             if not before:
                 writer.writerow(COLUMNS)
             elif not before.endswith(b"\n"):
                 text.write("\n")
-            writer.writerows(map(_cells, scores))
+            writer.writerows(rows)
             file.truncate(len(before))
             try:
                 _write(file, text.getvalue().encode())
@@ -75,15 +78,27 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
         raise unwritable(path, error) from None
 
 
+def _lock(file: io.FileIO) -> None:
+    """Until it is closed. Where the file system knows no locks, one writer at a time is taken for granted."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
+
+
 def _write(file: io.FileIO, content: bytes) -> None:
     while content:  # a full disk takes a part and refuses the rest
         content = content[file.write(content) :]
 
 
 def check_can_append(path: Path) -> None:
-    """An InputError if `path` is there and rows could not be added to it: to say so before they are made."""
+    """An InputError where rows could not be added to `path`: to say so before they are made."""
     try:
         _to_append_to(path)
+        place = next(place for place in (path, *path.absolute().parents) if place.exists())
+        if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise unwritable(path, error) from None
 
@@ -96,6 +111,8 @@ def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:
 
 
 def _cells(score: Score) -> list[object]:
+    if not math.isfinite(score.mean_return):  # what reads it would refuse the whole file
+        raise InputError(f"the mean return of {score.agent} is {score.mean_return}; accepted: finite rewards")
     return [f"{value:.6g}" if isinstance(value, float) else value for value in dataclasses.astuple(score)]
 
 
@@ -109,7 +126,10 @@ def _to_append_to(path: Path) -> bytes:
 
 
 def _whole_part(content: bytes) -> bytes:
-    """`content` less what a power cut left of its last line: no line end and no row, or no whole header."""
+    """`content` less what a power cut left of its last line: no line end and no row, or no whole header.
+
+    A whole row without a line end stays: editors leave such files.
+    """
     begin = content.rfind(b"\n") + 1
     last = content[begin:]
     if not begin:

@@ -36,7 +36,10 @@ def ablation_section(table: ScoreTable) -> Section | None:
 def ensemble_size_section(table: ScoreTable) -> Section | None:
     """Table 5: the quorum shrinks with the ensemble, in proportion. Parts of ensembles, and the wholes beside them."""
     sized = {m: int(m.setting("ensemble_size")) for m in table.methods() if m.setting("ensemble_size")}
-    sized = {m: size for m, size in sized.items() if m.has_only("ensemble_size", "min_agree")}
+    sized = {m: s for m, s in sized.items() if m.algorithm == "expgen" and m.has_only("ensemble_size", "min_agree")}
+    sized = {
+        m: sized[m] for m in sorted(sized, key=lambda m: -len(m.settings))
+    }  # later ones count: those by size alone
     result = Table("table-5", "ExpGen's test score by ensemble size.", ("game", "members", *BESIDE))
     figures = []
     for game in table.games(sized):

@@ -63,15 +63,7 @@ class ScoreTable:
         Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
         curve, which have no interval.
         """
-        rows = self._at.get((method, game, split, measure), [])
-        if split == "test" and any(entry.row.levels == "all" for entry in rows):
-            rows = [entry for entry in rows if entry.row.levels == "all"]
-        best: dict[tuple[int, int], Entry] = {}
-        for entry in rows:
-            known = best.get(entry.run)
-            if known is None or _weight(entry.row) >= _weight(known.row):
-                best[entry.run] = entry
-        return [best[run] for run in sorted(best)]
+        return _one_per_run(self._at.get((method, game, split, measure), []), split)
 
     def cell(self, method: Method, game: str, split: Split, measure: str = RETURN) -> Cell | None:
         """The mean over runs with its interval: over runs, or over levels where there is but one run."""
@@ -82,9 +74,11 @@ class ScoreTable:
 
     def by_members(self, method: Method, game: str, split: Split) -> dict[int, Cell]:
         """As `cell`, of whole ensembles apart by how many members they have, where their rows say it."""
-        entries = self.final(method, game, split)
-        sizes = sorted({entry.members for entry in entries if entry.members})
-        found = {size: self._measure([entry for entry in entries if entry.members == size]) for size in sizes}
+        of_size: dict[int, list[Entry]] = {}
+        for entry in self._at.get((method, game, split, RETURN), []):
+            if entry.members:
+                of_size.setdefault(entry.members, []).append(entry)
+        found = {size: self._measure(_one_per_run(of_size[size], split)) for size in sorted(of_size)}
         return {size: cell for size, cell in found.items() if cell is not None}
 
     def _measure(self, entries: list[Entry]) -> Cell | None:
@@ -156,6 +150,18 @@ class ScoreTable:
         for entry in self._at.get((method, game, split, measure), []):
             points.setdefault(entry.run, {})[entry.row.env_steps] = entry.row.mean_return
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
+
+
+def _one_per_run(entries: Iterable[Entry], split: Split) -> list[Entry]:
+    rows = list(entries)
+    if split == "test" and any(entry.row.levels == "all" for entry in rows):
+        rows = [entry for entry in rows if entry.row.levels == "all"]
+    best: dict[tuple[int, int], Entry] = {}
+    for entry in rows:
+        known = best.get(entry.run)
+        if known is None or _weight(entry.row) >= _weight(known.row):
+            best[entry.run] = entry
+    return [best[run] for run in sorted(best)]
 
 
 def _weight(row: Score) -> tuple[bool, int, int]:

@@ -14,6 +14,7 @@ from expgen.errors import FailedWrite, InputError
 from expgen.evaluation.scores import read_scores, write_rows
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
+from expgen.report.provenance import KEPT
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -31,7 +32,6 @@ from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import write_whole
 
 RUNS, SCORES = "runs", "scores"
-KEPT = ("command", "config", "hardware", "minutes")
 
 
 def reproduce(

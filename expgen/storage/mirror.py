@@ -106,7 +106,11 @@ class Mirror:
         assert self.last is not None
         if name in self.last.files:
             self._fetch(name, self.last.files[name], is_empty=False)
-        change(self.folder / name)
+        try:
+            change(self.folder / name)
+        except InputError:
+            self._publish(self.last._replace(push=1, is_open=False, written=time.time()))  # nobody waits for us
+            raise
         contents: dict[str, bytes] = {}
         files = {**self.last.files, name: self.content.keep(name, set(), contents)}
         for object_name, content in contents.items():

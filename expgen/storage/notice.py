@@ -16,7 +16,8 @@ class Notice:
     def __init__(self, url: str, what: str, patience: float) -> None:
         self.url, self.what, self.patience = url, what, patience
         self.reason = ""  # that the storage gave
-        self.is_told = False
+        self.is_told = self.is_over = False
+        self._lock = threading.Lock()
         self._timer = threading.Timer(TELL_SECONDS, self._tell)
         self._timer.daemon = True
 
@@ -26,13 +27,21 @@ class Notice:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._timer.cancel()
+        with self._lock:
+            self.is_over = True
         if self.is_told and (kind is None or kind is FileNotFoundError):  # that too is an answer
             _say(f"{self.url} answers again")
 
     def _tell(self) -> None:
-        self.is_told = True
-        why = self.reason or f"no answer in {TELL_SECONDS:.0f} s"
-        _say(f"cannot {self.what} at {self.url}: {why}; it is tried for {self.patience:.0f} s")
+        with self._lock:
+            if self.is_over:
+                return
+            self.is_told = True
+            wait = f"it is tried for {self.patience:.0f} s"
+            if self.reason:
+                _say(f"cannot {self.what} at {self.url}: {self.reason}; {wait}")
+            else:
+                _say(f"still waiting to {self.what} at {self.url}; {wait}")
 
 
 def _say(line: str) -> None:

@@ -77,14 +77,23 @@ def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] =
         with speaking_of(url, space.path):
             yield space
     except Exception:
-        with contextlib.suppress(InputError, TakenOver):  # the first error is the one to tell
+        try:
             space.end()
+        except TakenOver:
+            pass  # the first error is the one to tell
+        except InputError as lack:
+            keep_scratch()
+            print(f"expgen: {lack}; {_kept(space)}", file=sys.stderr, flush=True)
         raise
     try:
         space.end()
     except InputError as error:
         keep_scratch()
-        raise FailedWrite(f"{error}; what it lacks is kept in {space.path} on {socket.gethostname()}") from None
+        raise FailedWrite(f"{error}; {_kept(space)}") from None
+
+
+def _kept(space: Workspace) -> str:
+    return f"what it lacks is kept in {space.path} on {socket.gethostname()}"
 
 
 @contextlib.contextmanager

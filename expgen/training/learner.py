@@ -1,6 +1,6 @@
 """Learner: an environment, an algorithm and a rollout, and how one rollout becomes one update.
 
-It is a generator that gives way whenever work is under way elsewhere.
+`iterate` is a generator that gives way whenever work is under way elsewhere.
 """
 
 from collections.abc import Generator

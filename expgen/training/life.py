@@ -17,7 +17,7 @@ Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of m
 
 
 class Milestone(NamedTuple):
-    """A checkpoint that no later one replaces: the first from which steps on, and into which folder."""
+    """A checkpoint that no later one replaces: the first at or after `env_steps`, into `folder`."""
 
     env_steps: int
     folder: Path

@@ -15,7 +15,7 @@ from expgen.training.learner import Diverged, Phase
 
 
 class Turn(NamedTuple):
-    """A learner in the pipeline: its life, and what it does next."""
+    """A learner in the pipeline, and its life."""
 
     name: str
     life: Iterator[Phase]

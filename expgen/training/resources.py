@@ -31,12 +31,17 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     and arithmetic take turns within a learner, so both may have all cores; OMP_NUM_THREADS keeps the arithmetic to
     fewer, which is much faster where other work wants the cores too.
     """
-    cores = _ALLOTTED.get() or len(os.sched_getaffinity(0))
+    cores = _cores()
     chosen = use_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
         return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
     return Resources(chosen, torch_threads=min(cores, _asked_threads()), env_threads=cores, updates_at_once=1)
+
+
+def _cores() -> int:
+    """That this process may use: as many as were allotted to it, or as the machine lends it."""
+    return _ALLOTTED.get() or len(os.sched_getaffinity(0))
 
 
 def _asked_threads() -> int:
@@ -77,5 +82,5 @@ def resolve_device(device: str) -> torch.device:
 
 def hardware(device: torch.device) -> str:
     """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
-    cores = f"{len(os.sched_getaffinity(0))} cores"
+    cores = f"{_cores()} cores"
     return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

@@ -12,6 +12,7 @@ def compare(local: Path, out: Path) -> dict[str, Any]:
     return {
         "score_rows": len(rows[0]),
         "rows_lost_or_changed": len(set(rows[0]) - set(rows[1])),
+        "rows_added": len(set(rows[1]) - set(rows[0])),
         "rows_doubled": len(rows[1]) - len(set(rows[1])),
         "same_order": rows[0] == rows[1],
         "final_checkpoints_bit_equal": tensors_in(local) == tensors_in(out),
@@ -30,5 +31,5 @@ def tensors_in(out: Path) -> dict[str, bytes]:
 
 
 def is_good(report: dict[str, Any]) -> bool:
-    faults = ("rows_lost_or_changed", "rows_doubled", "processes_left", "half_written_files")
+    faults = ("rows_lost_or_changed", "rows_added", "rows_doubled", "processes_left", "half_written_files")
     return report["final_checkpoints_bit_equal"] and not any(report[fault] for fault in faults)

@@ -39,9 +39,10 @@ def test_a_faithful_copy_is_good(local: Path, tmp_path: Path) -> None:
         ("a\nb\n", {"rows_lost_or_changed": 1, "rows_doubled": 0}),
         ("a\nb\nd\n", {"rows_lost_or_changed": 1, "rows_doubled": 0}),
         ("a\nb\nb\nc\n", {"rows_lost_or_changed": 0, "rows_doubled": 1}),
+        ("a\nb\nc\nd\n", {"rows_lost_or_changed": 0, "rows_added": 1}),
     ],
 )
-def test_rows_that_are_lost_changed_or_doubled(rows: str, noticed: dict[str, int], local: Path, tmp_path: Path) -> None:
+def test_rows_lost_changed_doubled_or_added(rows: str, noticed: dict[str, int], local: Path, tmp_path: Path) -> None:
     report = report_on(local, tmp_path / "out", lambda out: (out / "scores.csv").write_text(f"columns\n{rows}"))
     assert not is_good(report) and noticed.items() <= report.items()
 

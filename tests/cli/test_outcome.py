@@ -1,10 +1,11 @@
 """The table a finished run prints."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from expgen.cli.outcome import outcome
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import append_scores, read_scores
 from expgen.experiments.run_folder import RunFolder
 
 
@@ -18,6 +19,14 @@ def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_pa
     for row in read_scores(tmp_path / "scores.csv"):
         line = next(line for line in lines if line.startswith(f"{row.agent}  "))
         assert f"{row.mean_return:.2f} ({row.ci_low:.2f} to {row.ci_high:.2f})" in line
+
+
+def test_an_ensemble_that_has_grown_has_one_line(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1, algo="expgen", members=2, eval_every=10**9, **small.explorer)
+    rows = [row for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen members=2"]
+    append_scores(tmp_path / "scores.csv", [replace(row, agent="expgen members=3") for row in rows])
+    lines = [line for line in outcome(RunFolder(tmp_path)) if line.startswith("expgen members")]
+    assert len(lines) == 1 and lines[0].startswith("expgen members=3 ")
 
 
 def test_where_nothing_was_scored_there_is_no_table(small: Any, tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """scores.csv: out and in again, and files that are none."""
 
 import dataclasses
+import errno
+import fcntl
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import COLUMNS, Score, append_scores, read_scores, rows_so_far
+from expgen.evaluation.scores import COLUMNS, Score, append_scores, check_can_append, read_scores, rows_so_far
 
 SCORE = Score(
     algorithm="ppo",
@@ -46,6 +49,41 @@ def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda row: append_scores(path, [row]), rows))
     assert sorted(read_scores(path), key=lambda row: row.seed) == rows
+
+
+def test_a_file_system_without_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    append_scores(tmp_path / "scores.csv", [SCORE])
+    assert len(read_scores(tmp_path / "scores.csv")) == 1
+
+
+@pytest.mark.parametrize("mean", [float("nan"), float("inf")])
+def test_what_reading_would_refuse_is_not_written(tmp_path: Path, mean: float):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE])
+    with pytest.raises(InputError, match=r"the mean return of runs/a, b is (nan|inf); accepted: finite rewards"):
+        append_scores(path, [SCORE, dataclasses.replace(SCORE, mean_return=mean)])
+    assert len(read_scores(path)) == 1
+
+
+def test_what_cannot_be_appended_to_is_told_beforehand(tmp_path: Path):
+    check_can_append(tmp_path / "deep" / "scores.csv")
+    assert not (tmp_path / "deep").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file/scores\.csv"):
+        check_can_append(tmp_path / "file" / "scores.csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_so_is_a_file_that_may_not_be_written(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    append_scores(path, [SCORE])
+    path.chmod(0o444)
+    with pytest.raises(InputError, match="cannot write"):
+        check_can_append(path)
 
 
 def test_the_columns_and_one_row_as_text(tmp_path: Path):

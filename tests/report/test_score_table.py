@@ -28,6 +28,12 @@ def test_whole_ensembles_are_told_apart_by_their_members():
     assert {size: cell.estimate.value for size, cell in cells.items()} == {4: 6.5, 6: 9}
 
 
+def test_a_population_that_has_grown_counts_at_each_size():
+    rows = [make_row("expgen", agent=f"expgen members={size}", steps=size, mean=size) for size in (4, 10)]
+    cells = make_table(rows).by_members(Method("expgen"), "maze", "test")
+    assert {size: cell.estimate.value for size, cell in cells.items()} == {4: 4, 10: 10}
+
+
 def test_labels():
     assert Method("expgen").label == "ExpGen-PPO"
     assert Method("expgen", (("fallback", "random"),)).label == "Ensemble + random"

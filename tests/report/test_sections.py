@@ -73,6 +73,8 @@ def test_table_5_has_whole_ensembles_beside_their_parts():
     }  # fmt: skip
     rows = [make_row("expgen", agent=agent, mean=mean) for agent, mean in agents.items()]
     rows.append(make_row("expgen", "heist", agent="expgen members=5"))  # of which no part was scored
+    rows.append(make_row("expgen-idaac", agent="expgen-idaac ensemble_size=3", mean=1))  # others than Table 5's
+    rows.append(make_row("expgen", agent="expgen min_agree=2 ensemble_size=3", mean=1))
     (table,) = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == "table-5").tables
     assert [[cell.text for cell in row[:3]] for row in table.rows] == [["maze", "3", "6.00"], ["maze", "5", "7.50"]]
     both = make_table([*rows, make_row("expgen", agent="expgen ensemble_size=5", mean=9)], resamples=20)

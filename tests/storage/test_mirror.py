@@ -234,6 +234,21 @@ def test_one_file_is_amended_and_a_busy_place_is_left_alone(tmp_path: Path) -> N
     assert read_from(tmp_path / "url", tmp_path / "again") == {**expected, "metrics.csv": "1\n2\n"}
 
 
+def test_who_cannot_amend_leaves_the_place_to_others(tmp_path: Path) -> None:
+    writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
+    writer.claim()
+    expected = fill(writer.folder, "1")
+    writer.push(is_open=False)
+
+    def fail(file: Path) -> None:
+        raise InputError("no")
+
+    with pytest.raises(InputError, match=r"^no$"):
+        guest.amend("metrics.csv", fail)
+    writer.refuse_if_busy()
+    assert read_from(tmp_path / "url", tmp_path / "again") == expected
+
+
 def test_damage_is_told(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     mirror.claim()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.errors import InputError
-from expgen.training.resources import hardware, plan_resources, resolve_device, use_device
+from expgen.training.resources import allotted, hardware, plan_resources, resolve_device, use_device
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,3 +59,5 @@ def test_the_arithmetic_keeps_to_what_omp_num_threads_says(
 
 def test_the_hardware_is_named() -> None:
     assert hardware(torch.device("cpu")) == f"CPU with {len(os.sched_getaffinity(0))} cores"
+    with allotted(7):  # by a cluster, of a larger machine
+        assert hardware(torch.device("cpu")) == "CPU with 7 cores"
