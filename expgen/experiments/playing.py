@@ -9,7 +9,7 @@ import numpy as np
 from expgen.agents.agent import Agent, UniformAgent
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
-from expgen.evaluation.scores import Split
+from expgen.evaluation.scores import Split, without_asides
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
 from expgen.experiments.plan import plans_of
@@ -87,5 +87,5 @@ def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels:
         return UniformAgent(stage.env.spec.num_actions, request.seed), "random actions", stage
     loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
     algo_of = {plan.name: plan.algo for plan in plans_of(config)}
-    name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else loaded.name
+    name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else without_asides(loaded.name)
     return loaded.agent, name, open_stage(config.env, levels, request.seed, **config.options)

@@ -133,7 +133,8 @@
       const parts = Object.entries(found).map(([who, count]) => `${count} by the ${NAME[who].toLowerCase()}`);
       const most = map.reachable ? ` of ${map.reachable}` : "";
       const list = parts.length > 1 ? `; first reached ${parts.join(", ")}` : "";
-      this.note.textContent = `${visits.size}${most} cells visited${list}.`;
+      const cells = visits.size === 1 && !most ? "cell" : "cells";
+      this.note.textContent = `${visits.size}${most} ${cells} visited${list}.`;
       this.canvas.setAttribute("aria-label", `Coverage map: ${this.note.textContent}`);
     }
   }
