@@ -107,7 +107,7 @@ class ConsensusAgent:
         panels: Panels | None = None,
     ) -> None:
         check_config(config)
-        self.ensemble, self.config, self.seed = Ensemble(members), config, seed
+        self.ensemble, self.config, self.seed, self.spec = Ensemble(members), config, seed, spec
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")
         self.quorum = config.quorum(len(members))

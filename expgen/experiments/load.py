@@ -61,7 +61,7 @@ def load_run(
             flag = flag_of(next(iter(consensus)))
             raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
         policy, env_steps = load_policy(folder, learner or "member0", device)
-        return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
+        return LoadedAgent(PolicyAgent(policy, seed, spec=spec), learner or "member0", env_steps)
     consensus = consensus or {}
     tuned = {name: value for name, value in read_tuned(folder, config).items() if name not in consensus}
     settings = changed_consensus(config.consensus, {**tuned, **consensus})
