@@ -21,6 +21,7 @@ from expgen.experiments.make_config import make_config
         ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
         ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
         ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
+        ({"minibatches": 16385, "minibatch_order": "shuffled"}, "--minibatches is 16385; accepted: at most .* .16384."),
         ({"members": 0}, "--members is 0; accepted: 1 or more"),
         ({"seed": -1}, "--seed is -1; accepted: 0 to"),
         ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
@@ -40,8 +41,9 @@ def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str
 
 
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
-    config = with_values(default_config("ppo"), {"minibatches": 64, "minibatch_order": "shuffled"})
-    assert checked(config) is config
+    for minibatches in (64, 32 * 512):
+        config = with_values(default_config("ppo"), {"minibatches": minibatches, "minibatch_order": "shuffled"})
+        assert checked(config) is config
 
 
 @pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
