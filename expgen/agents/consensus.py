@@ -19,9 +19,9 @@ A quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, one beyon
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -79,6 +79,12 @@ class ConsensusConfig:
     def quorum(self, num_members: int) -> int:
         """How many must agree; more than `num_members` can never be met."""
         return self.min_agree or num_members // 2 + 1
+
+
+def check_stretch(given: Mapping[str, Any], config: ConsensusConfig) -> None:
+    """Raise InputError where what was asked for, and made `config`, contradicts itself: the table knows one α."""
+    if given.get("stretch") == "table" and config.is_geometric:
+        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {config.alpha}; accepted: geometric")
 
 
 def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent, ConsensusConfig
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stretch
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError
@@ -65,8 +65,7 @@ def load_run(
     consensus = consensus or {}
     tuned = {name: value for name, value in read_tuned(folder, config).items() if name not in consensus}
     settings = changed_consensus(config.consensus, {**tuned, **consensus})
-    if consensus.get("stretch") == "table" and settings.is_geometric:
-        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {settings.alpha}; accepted: geometric")
+    check_stretch(consensus, settings)
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")

@@ -58,6 +58,7 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
     [
         ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
         ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
+        ({"stretch": "table", "alpha": 0.3}, "--stretch is table, for α = 0.5, but α is 0.3; accepted: geometric"),
         ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),
         ({"explorer_gamma": 2.0}, "--explorer-gamma is 2.0; accepted: 0 to 1"),
         ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
@@ -66,3 +67,8 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
 def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
     with pytest.raises(InputError, match=line):
         make_config("procgen:maze", "expgen", **settings)
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.3}, {"stretch": "table"}, {"stretch": "geometric", "alpha": 0.3}])
+def test_stretches_that_contradict_nothing_are_taken(settings: dict) -> None:
+    assert make_config("procgen:maze", "expgen", **settings).consensus is not None
