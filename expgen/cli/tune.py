@@ -72,5 +72,5 @@ def _list_of(kind: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
     def parse(text: str) -> tuple[float, ...]:
         return tuple(kind(part) for part in text.split(","))
 
-    parse.__name__ = f"list of {kind.__name__}s"  # argparse names it in its errors
+    parse.__name__ = "whole numbers, as 1,2,3" if kind is int else "numbers, as 0.2,0.5"  # refusals name it
     return parse

@@ -92,7 +92,7 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     config, spec = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}
     if learner not in plans:
-        raise InputError(f"learner is {learner!r}; accepted: {', '.join(plans)}")
+        raise InputError(f"--learner is {learner!r}; accepted: {', '.join(plans)}")
     tensors, facts = folder.checkpoint(learner)
     plan = plans[learner]
     recipe, generator = recipe_of(plan.algo), torch.Generator()

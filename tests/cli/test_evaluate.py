@@ -43,7 +43,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--split", "both"], "--split: invalid choice: 'both'"),
+        (["--split", "both"], "--split is 'both'; accepted: train, test"),
         (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
         (
             ["--levels", "5", "--split", "test"],
@@ -53,7 +53,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
         (["--levels", "few"], "--levels is 'few'; accepted: COUNT, START:COUNT"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--episodes", "-3"], "--episodes is -3; accepted: 1 or more"),
-        (["--episodes", "nan"], "--episodes: invalid whole number value: 'nan'"),
+        (["--episodes", "nan"], "--episodes is 'nan'; accepted: a whole number"),
         (["--envs", "0"], "--envs is 0; accepted: 1 or more"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
         (["--learner", "member2"], "--learner is 'member2'; accepted: each, member0, member1"),

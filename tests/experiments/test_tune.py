@@ -109,7 +109,7 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
     [
         (["--quorums", "0"], "--quorums has 0; accepted: 1 to 4"),
         (["--quorums", "5"], "--quorums has 5; accepted: 1 to 4"),
-        (["--quorums", "few"], "--quorums: invalid list of ints value: 'few'"),
+        (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
