@@ -134,8 +134,10 @@ def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Play
 
 
 def _explain(agent: ConsensusAgent) -> str:
-    counts = agent.tally.total()
-    votes = f"{agent.quorum} of {len(agent.ensemble.members)} agreed in {counts.agreement_rate:.0%} of the votes"
+    counts, members = agent.tally.total(), len(agent.ensemble.members)
+    votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
+    if agent.quorum > members:
+        votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
     return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
 
 

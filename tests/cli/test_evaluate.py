@@ -108,6 +108,16 @@ def test_long_play_shows_how_far_it_is(
     assert len(lines) == 3 and lines[1].startswith("2/3 episodes") and "return" in lines[1] and "solved" in lines[1]
 
 
+def test_a_quorum_beyond_the_ensemble_is_never_reached(command: Callable[..., Any]) -> None:
+    words = ("evaluate", "minimaze/expgen", "--episodes", "1", "--min-agree")
+    assert (
+        command(*words, "9")
+        .out.splitlines()[-1]
+        .startswith("the members never agree: 9 would have to, and there are 5; 100% of the steps explored")
+    )
+    assert command(*words, "5").out.splitlines()[-1].startswith("5 of 5 agreed in ")
+
+
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
     text = command("evaluate", "--help").out
     ensemble = ("min-agree", "alpha", "leader", "agreement", "fallback")
