@@ -106,7 +106,7 @@ class Played(NamedTuple):
 
 
 class SoFar:
-    """Tells `watcher` of the episodes of one agent as they end."""
+    """Tells `watcher` of episodes as they end, so many in all."""
 
     def __init__(self, episodes: int, watcher: Watcher) -> None:
         self.watcher, self.count, self.total_return, self.solved = watcher, 0, 0.0, 0

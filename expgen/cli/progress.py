@@ -56,6 +56,11 @@ class Progress:
             speed = f"{rate:,.{0 if rate >= 10 or not rate else 1}f} {self.unit}s/s"
             print(f"{done}  {speed}  {left}  {scores}", file=sys.stderr, flush=True)
 
+    def make_room(self) -> None:
+        """Take the bar away until the next row: something else is about to be printed."""
+        if self.bar is not None:
+            self.bar.clear()
+
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()

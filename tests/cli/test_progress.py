@@ -68,6 +68,20 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "step/s" in shown and "\n" not in shown.rstrip("\n")
 
 
+def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    watch = Progress(4, unit="episode")
+    watch.row("agent", {"episodes": 1})
+    watch.make_room()
+    last = terminal.getvalue().rpartition("\r")
+    assert last[2] == "" and last[0].rpartition("\r")[2].strip() == ""  # spaces over the bar, then the line's start
+    watch.row("agent", {"episodes": 4, "episode_return": 2.0})
+    watch.bar.refresh()
+    assert "4.00/4.00" in terminal.getvalue() and "return 2.00" in terminal.getvalue()
+    watch.close()
+
+
 def test_what_earlier_sittings_did_counts(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
     watch.row("member0", {"env_steps": 2000})

@@ -9,6 +9,7 @@ import pytest
 import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
+from expgen.cli import progress
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.experiments import tune as module
@@ -102,6 +103,15 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
     assert one.split()[:4] == ["1", "of", "4", "0.5"] and four.split()[:4] == ["4", "of", "4", "0.5"]
     assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper's: none for minimaze")
     assert len((run / "tune.csv").read_text().splitlines()) == 3
+
+
+def test_a_long_grid_shows_how_far_it_is(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
+    assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
+    assert all("episodes/s" in line and "return" in line for line in lines)
 
 
 @pytest.mark.parametrize(
