@@ -46,6 +46,8 @@ class Progress:
             return
         now = time.monotonic()
         self.began = self.began or (now, steps)
+        if self.unit == "episode" and steps == before:
+            return  # said already
         is_milestone = self.unit == "step" and (steps >= self.total or "test_return" in row)
         if now - self.printed >= LINE_SECONDS or is_milestone:
             self.printed = now

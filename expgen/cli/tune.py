@@ -44,8 +44,9 @@ def main(argv: Sequence[str]) -> int:
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
     watch = Watch("episode")
+    watch.start(total, {})
     try:
-        for trial in tune(run, request, SoFar(total, Watcher(watch.start, watch.row))):
+        for trial in tune(run, request, SoFar("ensembles", Watcher(on_row=watch.row))):
             trials.append(trial)
             watch.make_room()
             print(_describe(trial, len(seen)), flush=True)
