@@ -29,8 +29,11 @@ class Progress:
             self.bar = tqdm(
                 total=total, initial=begun, unit=unit, unit_scale=True, dynamic_ncols=True, leave=unit == "step"
             )
-        self.began: tuple[float, int] | None = None
-        self.printed = -LINE_SECONDS if unit == "step" else time.monotonic()
+        self.began: tuple[float, int] | None = None  # of steps with the first row: a run takes a while to begin
+        self.printed = -LINE_SECONDS
+        if unit == "episode":
+            self.printed = time.monotonic()
+            self.began = self.printed, sum(self.done.values())
 
     def row(self, learner: str, row: dict[str, float]) -> None:
         """Take in one row of metrics."""

@@ -52,7 +52,7 @@ def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: py
     watch.row("agent", {"episodes": 6, "episode_return": 5.0, "episode_solved": 0.5})
     watch.row("agent", {"episodes": 8, "episode_return": 5.0, "episode_solved": 0.5})
     line = capsys.readouterr().err.strip()
-    assert re.sub(" +", " ", line) == "6/8 episodes 0.5 episodes/s 4 s left return 5.00 solved 0.50"
+    assert re.sub(" +", " ", line) == "6/8 episodes 0.6 episodes/s 3 s left return 5.00 solved 0.50"
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
