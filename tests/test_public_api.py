@@ -1,5 +1,6 @@
 """The Python of product.md, with a run folder for a bundled agent."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,32 @@ def test_every_public_name_is_there() -> None:
 def test_names_are_imported_when_asked_for() -> None:
     code = "import sys, expgen; assert 'torch' not in sys.modules; expgen.train; assert 'torch' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("agent", ["minimaze/expgen", "minimaze/ppo"])
+def test_an_agent_and_an_environment_that_do_not_fit_are_refused(agent: str) -> None:
+    player = expgen.load_agent(agent)
+    maze = expgen.make_env("minimaze", levels=5, num_envs=2)
+    spec = maze.spec
+    for other, what in (
+        (dataclasses.replace(spec, obs_shape=(4,)), r"observations \(4,\) uint8 and 5 actions"),
+        (dataclasses.replace(spec, num_actions=3), "observations .* and 3 actions"),
+        (dataclasses.replace(spec, obs_dtype="float32"), "observations .* float32 and 5 actions"),
+    ):
+        maze.spec = other
+        fits = "accepted by this agent of minimaze: observations .* uint8 and 5 actions"
+        with pytest.raises(expgen.InputError, match=f"env is 'minimaze' with {what}; {fits}"):
+            expgen.evaluate(player, maze, episodes=1)
+    maze.spec = dataclasses.replace(spec, name="my own")
+    assert len(expgen.evaluate(player, maze, episodes=1).episodes) == 1
+
+
+def test_names_in_place_of_what_they_name_are_refused() -> None:
+    maze = expgen.make_env("minimaze", levels=5, num_envs=2)
+    with pytest.raises(expgen.InputError, match="agent is 'minimaze/expgen'; accepted: an agent, as load_agent"):
+        expgen.evaluate("minimaze/expgen", maze)  # type: ignore[arg-type]
+    with pytest.raises(expgen.InputError, match="env is 'minimaze'; accepted: an environment, as make_env"):
+        expgen.evaluate(expgen.load_agent("minimaze/ppo"), "minimaze")  # type: ignore[arg-type]
 
 
 def test_bad_input_is_an_input_error_and_a_value_error() -> None:

@@ -7,11 +7,16 @@ import torch
 from numpy import ndarray
 
 from expgen.agents.noise import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
+from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import Policy, PolicyOutput
 
 
 class Agent(Protocol):
-    """Chooses one action per environment."""
+    """Chooses one action per environment.
+
+    One that knows what it was made for may say so in an attribute `spec`, which `evaluate` compares with where it is
+    to play.
+    """
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         """`obs` `[N, …]`, `first` `[N]` → actions `[N]` int32.
@@ -27,11 +32,11 @@ class PolicyAgent:
 
     `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
     policy has memory, which is what sets an explorer apart from the members it plays beside. `output` is what the
-    policy said last, for the inspector.
+    policy said last, for the inspector. `spec` is what the policy was made for, where that is known.
     """
 
-    def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None, spec: EnvSpec | None = None) -> None:
+        self.policy, self.spec = policy, spec
         self.seed = stream_seed(seed, (WITH_MEMORY if policy.state_size else MEMORYLESS) if stream is None else stream)
         self.device = next(policy.parameters()).device
         self.clock = EpisodeClock()

@@ -19,9 +19,9 @@ A quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, one beyon
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -81,6 +81,12 @@ class ConsensusConfig:
         return self.min_agree or num_members // 2 + 1
 
 
+def check_stretch(given: Mapping[str, Any], config: ConsensusConfig) -> None:
+    """Raise InputError where what was asked for, and made `config`, contradicts itself: the table knows one α."""
+    if given.get("stretch") == "table" and config.is_geometric:
+        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {config.alpha}; accepted: geometric")
+
+
 def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
     """n_{π_H} ∈ {1, 2, …} by inverting its distribution at numbers in (0, 1), `[N]` → `[N]`."""
     if not config.is_geometric:
@@ -107,7 +113,7 @@ class ConsensusAgent:
         panels: Panels | None = None,
     ) -> None:
         check_config(config)
-        self.ensemble, self.config, self.seed = Ensemble(members), config, seed
+        self.ensemble, self.config, self.seed, self.spec = Ensemble(members), config, seed, spec
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")
         self.quorum = config.quorum(len(members))

@@ -63,15 +63,20 @@ def main(argv: Sequence[str]) -> int:
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     requests = single_requests(found.folder, request)
     header = [_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")]
-    tasks = [Task(one.learner or "agent", partial(_play, whole(found.place), one)) for one in requests]
+    tasks = [Task(_name_of(one), partial(_play, whole(found.place), one)) for one in requests]
     watch = Watch("episode")
-    for ended in engine.run(tasks, Watcher(watch.start, watch.row)):
+    watch.start(len(tasks) * request.episodes, {})
+    try:
+        for ended in engine.run(tasks, Watcher(on_row=watch.row)):
+            for played in ended.result():
+                watch.make_room()
+                print(*header, *played.lines, sep="\n", flush=True)
+                header = []
+                if scores is not None:
+                    _append(scores, played.score)
+                watch.row(ended.task.name, _row(played.score))  # who played elsewhere was not heard of until now
+    finally:
         watch.close()
-        for played in ended.result():
-            print(*header, *played.lines, sep="\n", flush=True)
-            header = []
-            if scores is not None:
-                _append(scores, played.score)
     return 0
 
 
@@ -106,23 +111,22 @@ class Played(NamedTuple):
 
 
 class SoFar:
-    """Tells `watcher` of the episodes of one agent as they end."""
+    """Tells `watcher` of the episodes that `player` plays, as they end."""
 
-    def __init__(self, episodes: int, watcher: Watcher) -> None:
-        self.watcher, self.count, self.total_return, self.solved = watcher, 0, 0.0, 0
-        watcher.on_start(episodes, {})
+    def __init__(self, player: str, watcher: Watcher) -> None:
+        self.player, self.watcher, self.count, self.total_return, self.solved = player, watcher, 0, 0.0, 0
 
     def __call__(self, episode: Episode) -> None:
         self.count += 1
         self.total_return += episode.episode_return
         self.solved += episode.solved
         means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
-        self.watcher.on_row("agent", {"episodes": self.count, **means})
+        self.watcher.on_row(self.player, {"episodes": self.count, **means})
 
 
 def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
-    played, so_far = [], SoFar(request.episodes, watcher)
+    played, so_far = [], SoFar(_name_of(request), watcher)
     for scored in score_run(RunFolder(local_copy(run)), request, so_far):
         lines = [_describe(scored.score)]
         if isinstance(scored.agent, ConsensusAgent):
@@ -133,9 +137,19 @@ def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Play
     return played
 
 
+def _name_of(request: EvaluationRequest) -> str:
+    return request.learner or "agent"
+
+
+def _row(score: Score) -> dict[str, float]:
+    return {"episodes": score.episodes, "episode_return": score.mean_return, "episode_solved": score.solved_rate}
+
+
 def _explain(agent: ConsensusAgent) -> str:
-    counts = agent.tally.total()
-    votes = f"{agent.quorum} of {len(agent.ensemble.members)} agreed in {counts.agreement_rate:.0%} of the votes"
+    counts, members = agent.tally.total(), len(agent.ensemble.members)
+    votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
+    if agent.quorum > members:
+        votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
     return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
 
 

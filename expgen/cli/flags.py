@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from expgen.errors import InputError
+from expgen.errors import InputError, check_choice
 from expgen.settings import flag_of
 from expgen.storage.place import Place, is_url, open_url
 
@@ -19,6 +19,28 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """One value of a flag, as its type; argparse's own line would not say what is accepted."""
+        kind = action.type
+        if not callable(kind):
+            return super()._get_value(action, arg_string)
+        try:
+            return kind(arg_string)
+        except argparse.ArgumentTypeError as error:  # says itself what is accepted
+            raise InputError(f"{_name_of(action)}: {error}") from None
+        except (TypeError, ValueError):
+            accepted = "a number" if kind is float else getattr(kind, "__name__", "another value")
+            raise InputError(f"{_name_of(action)} is {arg_string!r}; accepted: {accepted}") from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Likewise for choices."""
+        if action.choices is not None:
+            check_choice(_name_of(action), value, action.choices)
+
+
+def _name_of(action: argparse.Action) -> str:
+    return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
 
 
 def whole_number(text: str) -> int:
@@ -52,8 +74,8 @@ def place(text: str) -> Place:
     return text.rstrip("/")
 
 
-whole_number.__name__ = "whole number"  # argparse names it in its errors
-folder.__name__ = "file or folder of this machine"
+whole_number.__name__ = "a whole number"  # refusals name it
+folder.__name__ = "a file or folder of this machine"
 
 
 def add_config_flags(

@@ -29,8 +29,11 @@ class Progress:
             self.bar = tqdm(
                 total=total, initial=begun, unit=unit, unit_scale=True, dynamic_ncols=True, leave=unit == "step"
             )
-        self.began: tuple[float, int] | None = None
-        self.printed = -LINE_SECONDS if unit == "step" else time.monotonic()
+        self.began: tuple[float, int] | None = None  # of steps with the first row: a run takes a while to begin
+        self.printed = -LINE_SECONDS
+        if unit == "episode":
+            self.printed = time.monotonic()
+            self.began = self.printed, sum(self.done.values())
 
     def row(self, learner: str, row: dict[str, float]) -> None:
         """Take in one row of metrics."""
@@ -46,6 +49,8 @@ class Progress:
             return
         now = time.monotonic()
         self.began = self.began or (now, steps)
+        if self.unit == "episode" and steps == before:
+            return  # said already
         is_milestone = self.unit == "step" and (steps >= self.total or "test_return" in row)
         if now - self.printed >= LINE_SECONDS or is_milestone:
             self.printed = now
@@ -55,6 +60,11 @@ class Progress:
             done = f"{steps:,}/{self.total:,} {self.unit}s"
             speed = f"{rate:,.{0 if rate >= 10 or not rate else 1}f} {self.unit}s/s"
             print(f"{done}  {speed}  {left}  {scores}", file=sys.stderr, flush=True)
+
+    def make_room(self) -> None:
+        """Take the bar away until the next row: something else is about to be printed."""
+        if self.bar is not None:
+            self.bar.clear()
 
     def close(self) -> None:
         if self.bar is not None:

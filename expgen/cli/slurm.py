@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, whole_number
 from expgen.cluster.slurm import Allocation, batch_script
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,8 +26,8 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"COMMAND is {shlex.join(command)!r}; accepted: -- and then reproduce, train or evaluate …")
     if any(word.partition("=")[0] in ("--engine", "--address") for word in command):
         raise InputError("COMMAND names --engine or --address; accepted: neither, for the script adds them")
-    if arguments.nodes < 1 or arguments.cpus < 1 or arguments.hours < 1:
-        raise InputError("--nodes, --cpus and --hours; accepted: 1 or more each")
+    for name, least in (("nodes", 1), ("gpus", 0), ("cpus", 1), ("hours", 1)):
+        check_range(f"--{name}", getattr(arguments, name), least)
     allocation = Allocation(arguments.nodes, arguments.gpus, arguments.cpus, arguments.hours)
     print(batch_script(allocation, command), end="")
     return 0

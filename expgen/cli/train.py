@@ -133,6 +133,11 @@ class Watch:
         assert self.progress is not None
         self.progress.row(learner, row)
 
+    def make_room(self) -> None:
+        """For a line of something else."""
+        if self.progress:
+            self.progress.make_room()
+
     def close(self) -> None:
         if self.progress:
             self.progress.close()

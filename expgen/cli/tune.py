@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from expgen.cli.evaluate import SoFar
 from expgen.cli.flags import Parser, folder, whole_number
+from expgen.cli.train import Watch
+from expgen.cluster.task import Watcher
 from expgen.experiments.presets import QUORUM, paper_quorum
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tune import TuneRequest, best, left_out, tune
@@ -39,10 +42,16 @@ def main(argv: Sequence[str]) -> int:
     seen, levels = left_out(run, config)
     print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
-    trials = []
-    for trial in tune(run, request):
-        trials.append(trial)
-        print(_describe(trial, len(seen)), flush=True)
+    trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
+    watch = Watch("episode")
+    watch.start(total, {})
+    try:
+        for trial in tune(run, request, SoFar("ensembles", Watcher(on_row=watch.row))):
+            trials.append(trial)
+            watch.make_room()
+            print(_describe(trial, len(seen)), flush=True)
+    finally:
+        watch.close()
     picked = best(trials)
     write_tuned(run, len(seen), trials, picked)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
@@ -72,5 +81,5 @@ def _list_of(kind: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]
     def parse(text: str) -> tuple[float, ...]:
         return tuple(kind(part) for part in text.split(","))
 
-    parse.__name__ = f"list of {kind.__name__}s"  # argparse names it in its errors
+    parse.__name__ = "whole numbers, as 1,2,3" if kind is int else "numbers, as 0.2,0.5"  # refusals name it
     return parse

@@ -93,13 +93,13 @@ def _make(
     try:
         import envpool
     except ImportError:
-        raise InputError(f"env is {name!r}, but EnvPool is missing: pip install 'expgen[envpool]'") from None
+        raise InputError(f"--env is {name!r}, but EnvPool is missing: pip install 'expgen[envpool]'") from None
     if task not in envpool.list_all_envs():
-        raise InputError(f"env is {name!r}; accepted: a task of envpool.list_all_envs(), such as envpool:MazeEasy-v0")
+        raise InputError(f"--env is {name!r}; accepted: a task of envpool.list_all_envs(), such as envpool:MazeEasy-v0")
     try:
         fields = envpool.make_spec(task).config._fields
     except ImportError as error:  # the ProcGen tasks want a system library on some Pythons
-        raise InputError(f"env is {name!r}, which cannot be loaded: {' '.join(str(error).split())}") from None
+        raise InputError(f"--env is {name!r}, which cannot be loaded: {' '.join(str(error).split())}") from None
     accepted = [field for field in fields if field not in OURS]
     for option in options:
         if option not in accepted:

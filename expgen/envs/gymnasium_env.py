@@ -105,9 +105,9 @@ def _make(name: str, env_id: str, options: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
     except ImportError:
-        raise InputError(f"env is {name!r}, but Gymnasium is missing: pip install 'expgen[gymnasium]'") from None
+        raise InputError(f"--env is {name!r}, but Gymnasium is missing: pip install 'expgen[gymnasium]'") from None
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"env is {name!r}; accepted: the ID of a Gymnasium environment ({reason})") from None
+        raise InputError(f"--env is {name!r}; accepted: the ID of a Gymnasium environment ({reason})") from None

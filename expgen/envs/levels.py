@@ -6,6 +6,7 @@ A level is the seed its generator starts from. Text forms, used by flags, files 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class LevelSet:
         if isinstance(levels, range) and levels.step == 1:
             return _checked(levels, field)
         if not isinstance(levels, (str, int)):
-            return _checked(tuple(int(level) for level in levels), field)
+            return _checked(_whole_numbers(levels, field), field)
         text = str(levels).strip()
         if text == "all":
             return LevelSet(None)
@@ -88,6 +89,16 @@ class LevelSet:
         size = len(self.seeds)
         index = np.concatenate([np.tile(np.arange(size), num // size), rng.permutation(size)[: num % size]])
         return np.asarray(self.seeds, dtype=np.int64)[rng.permutation(index)]
+
+
+def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
+    if not isinstance(levels, Iterable):
+        raise InputError(f"{field} is {levels!r}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
+    listed = tuple(levels)
+    for level in listed:
+        if not isinstance(level, SupportsIndex):
+            raise InputError(f"{field} names level {level!r}; accepted: whole numbers")
+    return tuple(int(level) for level in listed)
 
 
 def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:

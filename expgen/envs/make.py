@@ -46,7 +46,7 @@ def make_env(
         from expgen.envs.envpool_env import EnvpoolEnv
 
         return EnvpoolEnv(game, level_set, num_envs, seed, threads, options)
-    raise InputError(f"env is {name!r}; accepted: {', '.join(FAMILIES)}")
+    raise InputError(f"--env is {name!r}; accepted: {', '.join(FAMILIES)}")
 
 
 def _config(kind: type, options: dict[str, Any]) -> Any:

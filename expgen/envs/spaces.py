@@ -45,7 +45,7 @@ def obs_layout(name: str, space: Any) -> ObsLayout:
     if isinstance(space, Box) and len(space.shape) == 1:
         return ObsLayout(space.shape, "float32", None)
     raise InputError(
-        f"env is {name!r} with observations {_one_line(space)}; accepted: a uint8 Box of three axes (a picture), "
+        f"--env is {name!r} with observations {_one_line(space)}; accepted: a uint8 Box of three axes (a picture), "
         "a Box of one axis (a vector), or Discrete"
     )
 
@@ -55,7 +55,7 @@ def action_range(name: str, space: Any) -> range:
     from gymnasium.spaces import Discrete
 
     if not isinstance(space, Discrete):
-        raise InputError(f"env is {name!r} with actions {_one_line(space)}; accepted: Discrete actions")
+        raise InputError(f"--env is {name!r} with actions {_one_line(space)}; accepted: Discrete actions")
     return range(int(space.start), int(space.start) + int(space.n))
 
 

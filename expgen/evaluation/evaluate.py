@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent
-from expgen.envs.vec_env import LevelControl, Observation, VecEnv
+from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
 from expgen.errors import InputError, check_range
 from expgen.evaluation.statistics import mean_interval
 
@@ -74,6 +74,7 @@ def play_episodes(
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""
+    _check_fit(agent, env)
     check_range("--episodes", episodes, 1)
     N = env.num_envs
     queue = _Assignment(env, episodes, seed)
@@ -105,6 +106,22 @@ def play_episodes(
             playing[i] = queue.take(i, is_free=True)
             total[i], length[i], level[i] = 0.0, 0, observation.level[i]
     return [finished[number] for number in range(episodes)]
+
+
+def _check_fit(agent: Agent, env: VecEnv) -> None:
+    """Raise InputError where either is something else, or the agent says that it was made for other observations."""
+    if not callable(getattr(agent, "act", None)):
+        raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
+    if not callable(getattr(env, "observe", None)):
+        raise InputError(f"env is {env!r}; accepted: an environment, as make_env makes from a name")
+    made_for: EnvSpec | None = getattr(agent, "spec", None)
+    if made_for is not None and _interface(made_for) != _interface(env.spec):
+        what = f"env is {env.spec.name!r} with {_interface(env.spec)}"
+        raise InputError(f"{what}; accepted by this agent of {made_for.name}: {_interface(made_for)}")
+
+
+def _interface(spec: EnvSpec) -> str:
+    return f"observations {spec.obs_shape} {spec.obs_dtype} and {spec.num_actions} actions"
 
 
 class _Assignment:

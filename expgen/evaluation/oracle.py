@@ -78,6 +78,9 @@ class LevelCounts:
         return np.array([self.known[seed] for seed in level.tolist()], dtype=np.int64)
 
 
+FOLLOWED = ("minimaze", "procgen:maze")  # environments whose walls can be followed
+
+
 def make_oracle(env: str, **options: Any) -> Oracle | None:
     """The oracle of the environment that `make_env` makes of the same name and options; None where there is none."""
     if env == "minimaze":
@@ -109,7 +112,7 @@ def make_wall_follower(
             for config in (read, shown)
         ]
         return procgen_maze_follower(), ControlledTwin(*both)
-    raise InputError(f"env is {env!r}; accepted: minimaze, procgen:maze")
+    raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
 
 
 def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:

@@ -39,8 +39,11 @@ def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, pref
     for flag, steps in ((flag_of(prefix + "steps"), part.steps), *(("--keep-at", at) for at in config.milestones)):
         if steps < least:
             raise InputError(f"{flag} is {steps}; accepted: {least} (one rollout) or more")
-    if envs < ppo.minibatches and ppo.minibatch_order == "columns":
-        raise InputError(f"{flag_of(prefix + 'minibatches')} is {ppo.minibatches}; accepted: at most --envs ({envs})")
+    is_whole = ppo.minibatch_order == "columns"
+    most, what = (envs, "--envs") if is_whole else (least, "the transitions of a rollout")
+    if ppo.minibatches > most:
+        flag = flag_of(prefix + "minibatches")
+        raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most {what} ({most})")
 
 
 def _check_ensemble(config: TrainConfig, consensus: ConsensusConfig) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent, ConsensusConfig
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stretch
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError
@@ -61,12 +61,11 @@ def load_run(
             flag = flag_of(next(iter(consensus)))
             raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
         policy, env_steps = load_policy(folder, learner or "member0", device)
-        return LoadedAgent(PolicyAgent(policy, seed), learner or "member0", env_steps)
+        return LoadedAgent(PolicyAgent(policy, seed, spec=spec), learner or "member0", env_steps)
     consensus = consensus or {}
     tuned = {name: value for name, value in read_tuned(folder, config).items() if name not in consensus}
     settings = changed_consensus(config.consensus, {**tuned, **consensus})
-    if consensus.get("stretch") == "table" and settings.is_geometric:
-        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {settings.alpha}; accepted: geometric")
+    check_stretch(consensus, settings)
     size = settings.ensemble_size or config.members
     if size > config.members:
         raise InputError(f"--ensemble-size is {size}; accepted: 1 to {config.members}")
@@ -93,7 +92,7 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     config, spec = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}
     if learner not in plans:
-        raise InputError(f"learner is {learner!r}; accepted: {', '.join(plans)}")
+        raise InputError(f"--learner is {learner!r}; accepted: {', '.join(plans)}")
     tensors, facts = folder.checkpoint(learner)
     plan = plans[learner]
     recipe, generator = recipe_of(plan.algo), torch.Generator()

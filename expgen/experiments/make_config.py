@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from expgen.agents.consensus import check_stretch
 from expgen.agents.quorum import scaled_quorum
 from expgen.experiments.config import TrainConfig, default_config, with_values
 from expgen.experiments.config_checks import checked
@@ -17,7 +18,10 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    return checked(with_quorum(config, with_values(config, settings), settings))
+    config = checked(with_quorum(config, with_values(config, settings), settings))
+    if config.consensus is not None:
+        check_stretch(settings, config.consensus)
+    return config
 
 
 def with_quorum(before: TrainConfig, after: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:

@@ -8,7 +8,8 @@ import numpy as np
 
 from expgen.agents.agent import Agent, UniformAgent
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError, check_range
+from expgen.errors import InputError, check_choice, check_range
+from expgen.evaluation.oracle import FOLLOWED
 from expgen.evaluation.scores import Split, without_asides
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.load import load_run
@@ -85,7 +86,11 @@ def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels:
     if request.learner == RANDOM:
         stage = open_stage(config.env, levels, request.seed, **config.options)
         return UniformAgent(stage.env.spec.num_actions, request.seed), "random actions", stage
-    loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
     algo_of = {plan.name: plan.algo for plan in plans_of(config)}
+    if request.learner is not None:
+        ensemble = [] if config.consensus is None else [config.algo]
+        follower_too = [WALL_FOLLOWER] if config.env in FOLLOWED else []
+        check_choice("--learner", request.learner, [*ensemble, *algo_of, RANDOM, *follower_too])
+    loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
     name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else without_asides(loaded.name)
     return loaded.agent, name, open_stage(config.env, levels, request.seed, **config.options)

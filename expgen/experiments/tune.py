@@ -14,7 +14,7 @@ from expgen.agents.panel import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.errors import InputError, check_range
-from expgen.evaluation.evaluate import play_episodes, result_of, summarize
+from expgen.evaluation.evaluate import OnEpisode, play_episodes, result_of, summarize
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.load import load_policy
@@ -44,8 +44,8 @@ class TuneRequest:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")
 
 
-def tune(folder: RunFolder, request: TuneRequest) -> Iterator[Trial]:
-    """Every point of the grid in turn."""
+def tune(folder: RunFolder, request: TuneRequest, on_episode: OnEpisode = lambda episode: None) -> Iterator[Trial]:
+    """Every point of the grid in turn; `on_episode` hears of each episode as it ends."""
     config, spec = folder.read_config()
     seen, levels = left_out(folder, config)
     quorums = request.quorums or range(1, len(seen) + 1)
@@ -64,7 +64,7 @@ def tune(folder: RunFolder, request: TuneRequest) -> Iterator[Trial]:
             agent = ConsensusAgent(members, explorer, spec, settings, request.seed, panels)
             env = make_env(config.env, levels, num_envs, request.seed, threads, **config.options)
             try:
-                episodes = result_of(play_episodes(agent, env, request.episodes, request.seed, panels))
+                episodes = result_of(play_episodes(agent, env, request.episodes, request.seed, panels, on_episode))
             finally:
                 env.close()
             yield Trial(quorum, alpha, summarize(episodes), agent.tally.total())

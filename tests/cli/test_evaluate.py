@@ -1,12 +1,15 @@
 """expgen evaluate: rows where they belong, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from expgen.cli import progress
+from expgen.cli import evaluate, progress
+from expgen.cli.engine import pop_engine
+from expgen.cluster.engine import LocalEngine
+from expgen.cluster.task import Ended, Task, Watcher
 from expgen.evaluation.scores import read_scores
 
 
@@ -43,7 +46,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--split", "both"], "--split: invalid choice: 'both'"),
+        (["--split", "both"], "--split is 'both'; accepted: train, test"),
         (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
         (
             ["--levels", "5", "--split", "test"],
@@ -53,7 +56,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
         (["--levels", "few"], "--levels is 'few'; accepted: COUNT, START:COUNT"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--episodes", "-3"], "--episodes is -3; accepted: 1 or more"),
-        (["--episodes", "nan"], "--episodes: invalid whole number value: 'nan'"),
+        (["--episodes", "nan"], "--episodes is 'nan'; accepted: a whole number"),
         (["--envs", "0"], "--envs is 0; accepted: 1 or more"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
         (["--learner", "member2"], "--learner is 'member2'; accepted: each, member0, member1"),
@@ -108,6 +111,35 @@ def test_long_play_shows_how_far_it_is(
     words = ("--episodes", "3", "--learner", "member0", "--scores", tmp_path / "scores.csv")
     lines = command("evaluate", run, *words).err.splitlines()
     assert len(lines) == 3 and lines[1].startswith("2/3 episodes") and "return" in lines[1] and "solved" in lines[1]
+    lines = command("evaluate", run, "--episodes", "3", "--scores", tmp_path / "scores.csv").err.splitlines()
+    assert [line.split()[0] for line in lines] == ["1/6", "2/6", "3/6", "4/6", "5/6", "6/6"]  # both members
+
+
+class Elsewhere:
+    """An engine that is told nothing while tasks run, as on a cluster."""
+
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+        return LocalEngine().run(tasks, Watcher())
+
+
+def test_play_elsewhere_shows_which_agents_are_done(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(evaluate, "pop_engine", lambda arguments: (pop_engine(arguments), Elsewhere())[1])
+    lines = command("evaluate", run, "--episodes", "3", "--scores", tmp_path / "scores.csv").err.splitlines()
+    assert [line.split()[:2] for line in lines] == [["3/6", "episodes"], ["6/6", "episodes"]]
+    assert all("return" in line for line in lines)
+
+
+def test_a_quorum_beyond_the_ensemble_is_never_reached(command: Callable[..., Any]) -> None:
+    words = ("evaluate", "minimaze/expgen", "--episodes", "1", "--min-agree")
+    assert (
+        command(*words, "9")
+        .out.splitlines()[-1]
+        .startswith("the members never agree: 9 would have to, and there are 5; 100% of the steps explored")
+    )
+    assert command(*words, "5").out.splitlines()[-1].startswith("5 of 5 agreed in ")
 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:

@@ -50,13 +50,13 @@ def test_help_has_every_field_with_its_default(parser: Parser) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--steps", "many"], "--steps: invalid whole number value: 'many'; see expgen sample --help"),
-        (["--steps", "1.5"], "--steps: invalid whole number value: '1.5'"),
-        (["--rate", "fast"], "--rate: invalid float value: 'fast'"),
-        (["--order", "left"], "--order: invalid choice: 'left'"),
+        (["--steps", "many"], "^--steps is 'many'; accepted: a whole number$"),
+        (["--steps", "1.5"], "^--steps is '1.5'; accepted: a whole number$"),
+        (["--rate", "fast"], "^--rate is 'fast'; accepted: a number$"),
+        (["--order", "left"], "^--order is 'left'; accepted: up, down$"),
         (["--step", "1"], "unrecognized arguments: --step"),
         (["--hidden", "1"], "unrecognized arguments: --hidden"),
-        (["--steps"], "--steps: expected one argument"),
+        (["--steps"], "--steps: expected one argument; see expgen sample --help"),
     ],
 )
 def test_bad_flags_are_input_errors(parser: Parser, words: list[str], message: str) -> None:
@@ -107,5 +107,11 @@ def test_parser_is_an_argparse_parser_but_for_its_errors(parser: Parser) -> None
 
 
 def test_a_url_is_no_folder(refused) -> None:
-    assert "invalid file or folder of this machine value: 's3://bucket/run'" in refused("tune", "s3://bucket/run")
-    assert "--out: invalid file or folder" in refused("report", "scores.csv", "--out", "gs://bucket/out")
+    line = refused("tune", "s3://bucket/run")
+    assert line == "expgen: RUN is 's3://bucket/run'; accepted: a file or folder of this machine"
+    assert "--out is 'gs://bucket/out'; accepted: a file" in refused("report", "scores.csv", "--out", "gs://bucket/out")
+
+
+def test_a_url_that_nobody_else_can_open_is_refused(refused) -> None:
+    line = refused("train", "--run", "memory://run")
+    assert "--run: memory://run is lost with the process; accepted: a folder, or a URL" in line

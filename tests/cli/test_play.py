@@ -60,12 +60,16 @@ def test_without_a_level_one_is_drawn_from_the_split(
     [
         (["--out", "film.avi"], "--out is film.avi; accepted: a file that ends in .html, .gif, .mp4"),
         (["--level", "-1"], "--level names level -1; accepted: levels in 0.."),
-        (["--level", "few"], "--level: invalid whole number value: 'few'"),
+        (["--level", "few"], "--level is 'few'; accepted: a whole number"),
         (["--level", "3", "--split", "test"], "--split is test but --level 3 is a training level"),
         (["--level", "300", "--split", "train"], "--split is train but --level 300 is an unseen level"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
         (["--fps", "0"], "--fps is 0; accepted: 1 to 60"),
-        (["--learner", "member9"], "'member9'; accepted: member0, member1, member2, explorer"),
+        (
+            ["--learner", "member9"],
+            "accepted: expgen, member0, member1, member2, explorer, random, wall-follower",
+        ),
+        (["--learner", "nobody"], "--learner is 'nobody'; accepted: expgen, member0, "),
         (["--learner", "random", "--min-agree", "2"], "--learner is random; accepted with settings of ensembles: none"),
         (["--learner", "member0", "--alpha", "0.3"], "--alpha is a setting of ensembles"),
     ],

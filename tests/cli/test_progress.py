@@ -52,7 +52,7 @@ def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: py
     watch.row("agent", {"episodes": 6, "episode_return": 5.0, "episode_solved": 0.5})
     watch.row("agent", {"episodes": 8, "episode_return": 5.0, "episode_solved": 0.5})
     line = capsys.readouterr().err.strip()
-    assert re.sub(" +", " ", line) == "6/8 episodes 0.5 episodes/s 4 s left return 5.00 solved 0.50"
+    assert re.sub(" +", " ", line) == "6/8 episodes 0.6 episodes/s 3 s left return 5.00 solved 0.50"
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +66,20 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal.getvalue()
     assert watch.bar.n == 1000 and "50%" in shown and "100%" in shown and "return 3.00 test 2.50" in shown
     assert "step/s" in shown and "\n" not in shown.rstrip("\n")
+
+
+def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    watch = Progress(4, unit="episode")
+    watch.row("agent", {"episodes": 1})
+    watch.make_room()
+    last = terminal.getvalue().rpartition("\r")
+    assert last[2] == "" and last[0].rpartition("\r")[2].strip() == ""  # spaces over the bar, then the line's start
+    watch.row("agent", {"episodes": 4, "episode_return": 2.0})
+    watch.bar.refresh()
+    assert "4.00/4.00" in terminal.getvalue() and "return 2.00" in terminal.getvalue()
+    watch.close()
 
 
 def test_what_earlier_sittings_did_counts(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,3 +25,9 @@ def test_without_gpus_none_are_asked_for(command) -> None:
 )
 def test_bad_input_is_one_line(words: list[str], refused) -> None:
     assert "accepted" in refused("slurm", *words)
+
+
+@pytest.mark.parametrize(("flag", "least"), [("--nodes", 1), ("--gpus", 0), ("--cpus", 1), ("--hours", 1)])
+def test_too_few_of_anything_is_named(flag: str, least: int, refused) -> None:
+    line = refused("slurm", flag, least - 1, "--", "train")
+    assert line == f"expgen: {flag} is {least - 1}; accepted: {least} or more"

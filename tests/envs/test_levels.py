@@ -1,6 +1,7 @@
 """LevelSet: its spellings, its arithmetic and its draws."""
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,22 @@ def test_all_without_the_training_levels_does_not_overlap_them() -> None:
     rest = LevelSet.parse("all").without(train)
     assert not rest.overlaps(train) and not train.overlaps(rest)
     assert rest.overlaps(LevelSet.parse("199:2"))
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ([1.5], "levels names level 1.5; accepted: whole numbers"),
+        ([3, "4"], "levels names level '4'; accepted: whole numbers"),
+        (np.array([1.0]), "levels names level .*1.0.*; accepted: whole numbers"),
+        (1.5, "levels is 1.5; accepted: whole numbers, or COUNT"),
+        (None, "levels is None; accepted"),
+    ],
+)
+def test_what_is_no_whole_number_is_no_level(levels: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        LevelSet.parse(levels)
+    assert LevelSet.parse(np.array([4, 7])).seeds == (4, 7)
 
 
 @pytest.mark.parametrize("levels", ["7", "100:7", "1,5,8,9,20,21,22"])

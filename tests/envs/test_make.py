@@ -14,7 +14,7 @@ from expgen.errors import InputError
     "name", ["", "maze", "minimaze:maze", "Minimaze", "procgen", "procgen:", "gymnasium:", "envpool", ":"]
 )
 def test_names_that_mean_nothing_are_refused_with_those_that_do(name: str) -> None:
-    with pytest.raises(InputError, match=f"^env is '{name}'; accepted: ") as error:
+    with pytest.raises(InputError, match=f"^--env is '{name}'; accepted: ") as error:
         make_env(name)
     assert all(family in str(error.value) for family in FAMILIES)
 

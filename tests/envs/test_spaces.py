@@ -35,7 +35,9 @@ def test_layouts(space: spaces.Space, layout: ObsLayout) -> None:
     ],
 )
 def test_other_observations_are_refused_in_one_short_line(space: spaces.Space) -> None:
-    with pytest.raises(InputError, match=r"^env is 'gymnasium:X' with observations .*; accepted: a uint8 Box") as error:
+    with pytest.raises(
+        InputError, match=r"^--env is 'gymnasium:X' with observations .*; accepted: a uint8 Box"
+    ) as error:
         obs_layout("gymnasium:X", space)
     assert "\n" not in str(error.value) and len(str(error.value)) < 260
 

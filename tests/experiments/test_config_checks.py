@@ -21,6 +21,7 @@ from expgen.experiments.make_config import make_config
         ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
         ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
         ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
+        ({"minibatches": 16385, "minibatch_order": "shuffled"}, "--minibatches is 16385; accepted: at most .* .16384."),
         ({"members": 0}, "--members is 0; accepted: 1 or more"),
         ({"seed": -1}, "--seed is -1; accepted: 0 to"),
         ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
@@ -40,8 +41,9 @@ def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str
 
 
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
-    config = with_values(default_config("ppo"), {"minibatches": 64, "minibatch_order": "shuffled"})
-    assert checked(config) is config
+    for minibatches in (64, 32 * 512):
+        config = with_values(default_config("ppo"), {"minibatches": minibatches, "minibatch_order": "shuffled"})
+        assert checked(config) is config
 
 
 @pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
@@ -56,6 +58,7 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
     [
         ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
         ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
+        ({"stretch": "table", "alpha": 0.3}, "--stretch is table, for α = 0.5, but α is 0.3; accepted: geometric"),
         ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),
         ({"explorer_gamma": 2.0}, "--explorer-gamma is 2.0; accepted: 0 to 1"),
         ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
@@ -64,3 +67,8 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
 def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
     with pytest.raises(InputError, match=line):
         make_config("procgen:maze", "expgen", **settings)
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.3}, {"stretch": "table"}, {"stretch": "geometric", "alpha": 0.3}])
+def test_stretches_that_contradict_nothing_are_taken(settings: dict) -> None:
+    assert make_config("procgen:maze", "expgen", **settings).consensus is not None

@@ -9,6 +9,7 @@ import pytest
 import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
+from expgen.cli import progress
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.experiments import tune as module
@@ -104,12 +105,21 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
     assert len((run / "tune.csv").read_text().splitlines()) == 3
 
 
+def test_a_long_grid_shows_how_far_it_is(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
+    assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
+    assert all("episodes/s" in line and "return" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--quorums", "0"], "--quorums has 0; accepted: 1 to 4"),
         (["--quorums", "5"], "--quorums has 5; accepted: 1 to 4"),
-        (["--quorums", "few"], "--quorums: invalid list of ints value: 'few'"),
+        (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
