@@ -68,9 +68,9 @@ def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3: Fau
     def comes_back() -> None:
         s3.refused = 0.0
 
-    status, said = drive(60, (LAST_JOB, goes), (f"cannot list at {OUT}/scores/", comes_back))
+    status, said = drive(60, (LAST_JOB, goes), (f" list at {OUT}/scores/", comes_back))
     assert status == 0, said
-    waits = [line for line in said if line.startswith(f"expgen: cannot list at {OUT}/scores/") and WAITS in line]
+    waits = [line for line in said if f" list at {OUT}/scores/" in line and WAITS in line]
     assert waits and waits[0].endswith("it is tried for 60 s")
     assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" answers again") for line in said)
     assert rows(tmp_path / "ridden out") == expected
