@@ -103,7 +103,7 @@ def _append(scores: Place, row: Score) -> None:
     mirror.amend(name, lambda file: append_scores(file, [row]))
 
 
-class Played(NamedTuple):
+class PrintedScore(NamedTuple):
     """A row and what to say about it."""
 
     score: Score
@@ -124,7 +124,7 @@ class SoFar:
         self.watcher.on_row(self.player, {"episodes": self.count, **means})
 
 
-def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Played]:
+def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played, so_far = [], SoFar(_name_of(request), watcher)
     for scored in score_run(RunFolder(local_copy(run)), request, so_far):
@@ -133,7 +133,7 @@ def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[Play
             lines.append(_explain(scored.agent))
         if scored.exploration is not None:
             lines.append(_explored(scored.exploration))
-        played.append(Played(scored.score, lines))
+        played.append(PrintedScore(scored.score, lines))
     return played
 
 

@@ -42,7 +42,7 @@ class Evaluation(NamedTuple):
 OnEpisode = Callable[[Episode], None]
 
 
-class Watcher(Protocol):
+class FrameWatcher(Protocol):
     """Sees what the agent sees, and may measure it."""
 
     def watch(self, observation: Observation, episode: ndarray) -> None:
@@ -70,7 +70,7 @@ def play_episodes(
     env: VecEnv,
     episodes: int,
     seed: int = 0,
-    watcher: Watcher | None = None,
+    watcher: FrameWatcher | None = None,
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""

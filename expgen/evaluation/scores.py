@@ -97,7 +97,7 @@ def check_can_append(path: Path) -> None:
     try:
         _to_append_to(path)
         place = next(place for place in (path, *path.absolute().parents) if place.exists())
-        if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
+        if not os.access(place, os.W_OK, effective_ids=True) or (place != path and not place.is_dir()):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise unwritable(path, error) from None

@@ -1,9 +1,12 @@
 """scores.csv: out and in again, and files that are none."""
 
+import contextlib
 import dataclasses
 import errno
 import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import COLUMNS, Score, append_scores, check_can_append, read_scores, rows_so_far
 
+NOBODY = 65534  # a user without rights, by number
 SCORE = Score(
     algorithm="ppo",
     game="maze",
@@ -77,13 +81,25 @@ def test_what_cannot_be_appended_to_is_told_beforehand(tmp_path: Path):
         check_can_append(tmp_path / "file" / "scores.csv")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_so_is_a_file_that_may_not_be_written(tmp_path: Path):
-    path = tmp_path / "scores.csv"
-    append_scores(path, [SCORE])
-    path.chmod(0o444)
-    with pytest.raises(InputError, match="cannot write"):
-        check_can_append(path)
+def test_so_is_a_file_that_may_not_be_written():
+    with tempfile.TemporaryDirectory() as folder, as_nobody(Path(folder)):  # pytest's own is closed to nobody
+        for path in (Path(folder) / "scores.csv", Path(folder) / "new" / "scores.csv"):
+            with pytest.raises(InputError, match="cannot write"):
+                check_can_append(path)
+
+
+@contextlib.contextmanager
+def as_nobody(folder: Path) -> Iterator[None]:
+    """`folder` can be read and not written, by root either: it may write everywhere and so becomes somebody else."""
+    folder.chmod(0o555)
+    owner = os.geteuid()
+    if owner == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(owner)
+        folder.chmod(0o755)
 
 
 def test_the_columns_and_one_row_as_text(tmp_path: Path):
