@@ -9,10 +9,9 @@ from typing import NamedTuple
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
-from expgen.cli.train import Watch
+from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Episode
 from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import Score, Split, append_scores, check_can_append
 from expgen.experiments.pretrained import find_run
@@ -108,20 +107,6 @@ class PrintedScore(NamedTuple):
 
     score: Score
     lines: list[str]
-
-
-class SoFar:
-    """Tells `watcher` of the episodes that `player` plays, as they end."""
-
-    def __init__(self, player: str, watcher: Watcher) -> None:
-        self.player, self.watcher, self.count, self.total_return, self.solved = player, watcher, 0, 0.0, 0
-
-    def __call__(self, episode: Episode) -> None:
-        self.count += 1
-        self.total_return += episode.episode_return
-        self.solved += episode.solved
-        means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
-        self.watcher.on_row(self.player, {"episodes": self.count, **means})
 
 
 def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:

@@ -94,7 +94,7 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
 def _run(
     names: Sequence[str], scale_name: str, engine: Engine, out: Place | None, games: Sequence[str] | None, device: str
 ) -> int:
-    from expgen.cli.train import Watch
+    from expgen.cli.watch import Watch
     from expgen.cluster.stop import StopSignals
     from expgen.cluster.task import Watcher
     from expgen.reproduce.job import JobResult

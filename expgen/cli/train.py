@@ -12,7 +12,7 @@ from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
-from expgen.cli.progress import Progress, Unit
+from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
 from expgen.experiments.config import EXPLORER, default_config
@@ -116,29 +116,3 @@ def _parser(algo: str) -> Parser:
         for name, part in parts_of(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")
     return parser
-
-
-class Watch:
-    """Progress, once the run says how long it is."""
-
-    def __init__(self, unit: Unit = "step") -> None:
-        self.unit: Unit = unit
-        self.progress: Progress | None = None
-
-    def start(self, total: int, done: dict[str, int]) -> None:
-        self.close()
-        self.progress = Progress(total, done, self.unit)
-
-    def row(self, learner: str, row: dict[str, float]) -> None:
-        assert self.progress is not None
-        self.progress.row(learner, row)
-
-    def make_room(self) -> None:
-        """For a line of something else."""
-        if self.progress:
-            self.progress.make_room()
-
-    def close(self) -> None:
-        if self.progress:
-            self.progress.close()
-            self.progress = None

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from expgen.cli.evaluate import SoFar
 from expgen.cli.flags import Parser, folder, whole_number
-from expgen.cli.train import Watch
+from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Watcher
 from expgen.experiments.presets import QUORUM, paper_quorum
 from expgen.experiments.run_folder import RunFolder

@@ -1,0 +1,29 @@
+"""What is told of work, and of episodes one by one."""
+
+import pytest
+
+from expgen.cli.watch import SoFar, Watch
+from expgen.cluster.task import Watcher
+from expgen.evaluation.evaluate import Episode
+
+
+def test_each_episode_tells_the_means_so_far() -> None:
+    told: list[tuple[str, dict[str, float]]] = []
+    so_far = SoFar("member0", Watcher(on_row=lambda who, row: told.append((who, row))))
+    so_far(Episode(level=1, episode_return=10.0, length=5, solved=True))
+    so_far(Episode(level=2, episode_return=0.0, length=9, solved=False))
+    assert told == [
+        ("member0", {"episodes": 1, "episode_return": 10.0, "episode_solved": 1.0}),
+        ("member0", {"episodes": 2, "episode_return": 5.0, "episode_solved": 0.5}),
+    ]
+
+
+def test_work_that_begins_again_is_counted_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch()
+    for total in (100, 200):
+        watch.start(total, {})
+        watch.row("member0", {"env_steps": total})
+    watch.close()
+    watch.close()  # nothing is open any more
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["100/100", "200/200"]
