@@ -42,6 +42,8 @@ class Workspace:
                     self.loss = loss
                     return
                 except InputError as error:
+                    if self._ending.is_set():  # whoever ends it tells what it lacks
+                        return
                     print(f"expgen: {error}; the work goes on, this is tried again", file=sys.stderr, flush=True)
                 pushed = time.monotonic()
 

@@ -1,0 +1,57 @@
+"""A workspace whose storage is away: what it tells while the work goes on, and that it tells no more when given up."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from expgen.storage import workspace as module
+from expgen.storage.store import PATIENCE_VARIABLE
+from expgen.storage.workspace import Workspace, workspace
+from tests.storage.s3_server import Faults
+
+
+@pytest.fixture
+def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Workspace], None]:
+    """Begins, with a push under way; storage is asked for a second."""
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setenv(PATIENCE_VARIABLE, "1")
+
+    def begin(space: Workspace) -> None:
+        before, s3.refused = s3.refusals, 1.0
+        (space.path / "checkpoints").mkdir()
+        (space.path / "checkpoints" / "1.pt").write_bytes(b"new")
+        _wait(lambda: s3.refusals > before)
+
+    return begin
+
+
+def _wait(for_what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not for_what():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def test_while_the_work_goes_on_a_failed_push_is_told(bucket: str, s3: Faults, outage, capsys) -> None:
+    said = ""
+    with workspace(bucket) as space:
+        outage(space)
+
+        def is_told() -> bool:
+            nonlocal said
+            said += capsys.readouterr().err
+            return "tried again" in said
+
+        _wait(is_told)
+        s3.refused = 0.0
+    assert f"at {bucket}: " in said and "; the work goes on, this is tried again" in said
+
+
+def test_given_up_it_tells_nothing(bucket: str, s3: Faults, outage, capsys) -> None:
+    with workspace(bucket) as space:
+        outage(space)
+        space.give_up()
+    space._thread.join(60)
+    assert not space._thread.is_alive() and s3.refused == 1.0
+    assert capsys.readouterr().err == ""
