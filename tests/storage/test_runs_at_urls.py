@@ -178,7 +178,7 @@ def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, as
 
 def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small, settings, equal, undisturbed,
                                                               assert_same, monkeypatch) -> None:  # fmt: skip
-    monkeypatch.setenv(PATIENCE_VARIABLE, "2")
+    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
 
     def at_row(learner: str, row: dict[str, float]) -> None:
         s3.refused = 1.0

@@ -13,9 +13,9 @@ from tests.storage.s3_server import Faults
 
 @pytest.fixture
 def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Workspace], None]:
-    """Begins, with a push under way; storage is asked for a second."""
+    """Begins, with a push under way; storage is asked for five seconds."""
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
-    monkeypatch.setenv(PATIENCE_VARIABLE, "1")
+    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
 
     def begin(space: Workspace) -> None:
         before, s3.refused = s3.refusals, 1.0
