@@ -9,7 +9,6 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_encoder, make_policy
 from expgen.networks.conv import ConvEncoder
-from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.training.fast_networks import plain_copy
 
@@ -76,23 +75,6 @@ def test_what_does_not_fit_is_refused():
     for encoder in ("conv", "small"):
         with pytest.raises(InputError, match=f"--width is 2 but the encoder is {encoder}; accepted: 1"):
             make_encoder(PROCGEN, NetworkConfig(encoder=encoder, width=2))  # type: ignore[arg-type]
-
-
-def test_extra_layers_come_after_the_encoder():
-    """LEEP's members: 757,840 parameters for ProcGen, as counted in the original."""
-    config = NetworkConfig(extra_layers=2)
-    policy = make_policy(PROCGEN, config, torch.Generator().manual_seed(0), CPU)
-    assert sum(parameter.numel() for parameter in policy.parameters()) == 757_840
-    deep = policy.encoder
-    assert isinstance(deep, DeepEncoder)
-    for layer in deep.layers:
-        torch.testing.assert_close(layer.weight @ layer.weight.T, torch.eye(256), atol=1e-4, rtol=0)
-    obs = pictures(2, 64, 64, 3)
-    with torch.no_grad():
-        x = deep.encoder(obs)
-        for layer in deep.layers:
-            x = (x @ layer.weight.T + layer.bias).clamp(min=0)
-        torch.testing.assert_close(deep(obs), x)
 
 
 def test_a_plain_copy_undoes_what_training_put_in():

@@ -97,26 +97,6 @@ class TestProcgen:
         for one, two in pairwise(places):
             assert one and two and abs(one[0] - two[0]) + abs(one[1] - two[1]) <= 1
 
-    @pytest.mark.parametrize(("game", "rows", "columns"), [("climber", 64, 16), ("jumper", 20, 20), ("heist", 9, 9)])
-    def test_the_map_shows_the_whole_world(self, game: str, rows: int, columns: int) -> None:
-        stage = open_stage(f"procgen:{game}", LevelSet((7,)))
-        level_map, place = stage.camera.level_map(), stage.camera.place()
-        assert level_map is not None and (level_map.rows, level_map.columns) == (rows, columns)
-        assert level_map.picture.shape == (
-            round(512 * rows / max(rows, columns)),
-            round(512 * columns / max(rows, columns)),
-            3,
-        )
-        assert place is not None and 0 <= place[0] < rows and 0 <= place[1] < columns
-        stage.env.close()
-
-    def test_hidden_mazes_are_shown_to_people_alone(self) -> None:
-        stage = open_stage("procgen:maze", LevelSet((3,)), hidden=True)
-        large, seen = stage.camera.picture(), stage.env.observe().obs[0]
-        assert len(np.unique(large.reshape(-1, 3), axis=0)) > len(np.unique(seen.reshape(-1, 3), axis=0))
-        assert stage.camera.level_map() is None and stage.camera.place() is None
-        stage.env.close()
-
 
 def test_policies_with_a_seed_differ_from_those_with_another(record: Callable[..., Recording], policy: Policy) -> None:
     one, same, other = ([step.action for step in record(PolicyAgent(policy, seed)).steps] for seed in (0, 0, 1))

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from expgen.errors import InputError
-from expgen.playback.caption import COLORS, caption, captioned_frames
+from expgen.playback.caption import captioned_frames
 from expgen.playback.recording import Recording
 from expgen.playback.write import write_recording
 
@@ -30,22 +30,6 @@ def test_an_mp4_plays_all_steps_and_lingers_on_the_last(mixed: Recording, tmp_pa
     reader.close()
     expected = next(captioned_frames(mixed, 512))
     assert np.abs(first.astype(int) - expected).mean() < 6  # the codec is lossy
-
-
-def test_captions_say_who_acted_and_why(mixed: Recording) -> None:
-    lines = [caption(mixed, t) for t in range(len(mixed.steps))]
-    total = len(lines)
-    for t, (line, step) in enumerate(zip(lines, mixed.steps)):
-        assert line.startswith(f"{t + 1}/{total}  ·  {step.reason.who}: {mixed.actions.actions[step.action]}")
-        assert (f"{sum(step.reason.agrees)} of 4 agree, 3 needed" in line) == bool(step.reason.votes)
-    assert lines[-1].endswith("solved" if mixed.solved else "not solved")
-
-
-def test_the_timeline_below_a_frame_has_the_colours_of_who_acted(mixed: Recording) -> None:
-    *_, last = captioned_frames(mixed, 512)
-    for t, step in enumerate(mixed.steps):
-        across = int((t + 0.5) * 512 / len(mixed.steps))
-        assert tuple(last[-2, across]) == COLORS[step.reason.who]
 
 
 def test_other_endings_are_refused(mixed: Recording, tmp_path: Path) -> None:
