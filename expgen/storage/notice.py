@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 TELL_SECONDS = 10.0  # of waiting, before it is said
@@ -10,11 +11,11 @@ TELL_SECONDS = 10.0  # of waiting, before it is said
 class Notice:
     """A line on stderr once an operation takes long, because it fails again and again or does not return.
 
-    Another one when it has succeeded after all.
+    Another one when it has succeeded after all. Nothing once nobody waits any more.
     """
 
-    def __init__(self, url: str, what: str, patience: float) -> None:
-        self.url, self.what, self.patience = url, what, patience
+    def __init__(self, url: str, what: str, patience: float, is_given_up: Callable[[], bool] = lambda: False) -> None:
+        self.url, self.what, self.patience, self.is_given_up = url, what, patience, is_given_up
         self.reason = ""  # that the storage gave
         self.is_told = self.is_over = False
         self._lock = threading.Lock()
@@ -30,7 +31,7 @@ class Notice:
         with self._lock:
             self.is_over = True
         if self.is_told and (kind is None or kind is FileNotFoundError):  # that too is an answer
-            _say(f"{self.url} answers again")
+            self._say(f"{self.url} answers again")
 
     def _tell(self) -> None:
         with self._lock:
@@ -39,10 +40,10 @@ class Notice:
             self.is_told = True
             wait = f"it is tried for {self.patience:.0f} s"
             if self.reason:
-                _say(f"cannot {self.what} at {self.url}: {self.reason}; {wait}")
+                self._say(f"cannot {self.what} at {self.url}: {self.reason}; {wait}")
             else:
-                _say(f"still waiting to {self.what} at {self.url}; {wait}")
+                self._say(f"still waiting to {self.what} at {self.url}; {wait}")
 
-
-def _say(line: str) -> None:
-    print(f"expgen: {line}", file=sys.stderr, flush=True)
+    def _say(self, line: str) -> None:
+        if not self.is_given_up():
+            print(f"expgen: {line}", file=sys.stderr, flush=True)

@@ -36,6 +36,11 @@ class Store:
     def __init__(self, url: str, patience: float | None = None) -> None:
         self.url, self.patience = url.rstrip("/"), patience_of_user() if patience is None else patience
         self.files, self.root = open_url(self.url)
+        self.is_given_up = False
+
+    def give_up(self) -> None:
+        """Nobody waits for answers any more: what fails is not tried again, and nothing is said."""
+        self.is_given_up = True
 
     def read(self, name: str) -> bytes:
         """FileNotFoundError where there is none of that name."""
@@ -99,7 +104,7 @@ class Store:
         """The answer of `operation`, tried until patience ends."""
         end, wait = time.monotonic() + self.patience, FIRST_WAIT
         reason: Exception | None = None  # that the storage gave
-        with Notice(self.url, what, self.patience) as notice:
+        with Notice(self.url, what, self.patience, lambda: self.is_given_up) as notice:
             while True:
                 try:
                     return _bounded(operation, max(0.0, end - time.monotonic()))
@@ -109,7 +114,7 @@ class Store:
                     reason = reason if reason and isinstance(error, TimeoutError) else error
                     if _is_final(error):
                         raise self._refusal(what, error) from None
-                    if time.monotonic() + wait > end:
+                    if self.is_given_up or time.monotonic() + wait > end:
                         raise self._refusal(what, reason, StorageOutage) from None
                     notice.reason = _words(reason)
                 time.sleep(wait * random.uniform(0.5, 1.0))  # so that a cluster's jobs do not all ask at once

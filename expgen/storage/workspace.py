@@ -23,7 +23,6 @@ class Workspace:
     def __init__(self, mirror: Mirror) -> None:
         self.mirror, self.path, self.url = mirror, mirror.folder, mirror.store.url
         self.loss: TakenOver | None = None
-        self.is_given_up = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="expgen-push")
 
@@ -52,13 +51,13 @@ class Workspace:
 
     def give_up(self) -> None:
         """The storage is away and what lies here is not worth waiting for it: push no more, at the end neither."""
-        self.is_given_up = True
+        self.mirror.store.give_up()
         self._ending.set()
 
     def end(self) -> None:
         """Whatever is not there yet; raises where it can not be brought there."""
         self._ending.set()
-        if self.is_given_up:
+        if self.mirror.store.is_given_up:
             return
         self._thread.join(2 * self.mirror.store.patience)
         if self.loss is not None:

@@ -48,11 +48,12 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
         said = Cues(list(cues))
         monkeypatch.setattr(sys, "stderr", said)
         status = main(WORDS)
+        lines = said.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
             if thread.name == PUSHES:  # of a driver that gave up: it asks no more of the next one's storage
                 thread.join()
-        return status, said.getvalue().splitlines()
+        return status, lines
 
     return run
 

@@ -48,3 +48,12 @@ def test_after_the_end_nothing_is_said(capsys: pytest.CaptureFixture[str], monke
         pass
     waiting._tell()
     assert not said_of_a(capsys)
+
+
+def test_once_nobody_waits_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    waits = True
+    with Notice("s3://a", "write b", 300, lambda: not waits) as waiting:
+        waiting._timer.join()
+        assert len(said_of_a(capsys)) == 1
+        waits = False
+    assert not said_of_a(capsys)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from expgen.storage import notice
 from expgen.storage import workspace as module
 from expgen.storage.store import PATIENCE_VARIABLE
 from expgen.storage.workspace import Workspace, workspace
@@ -33,17 +34,23 @@ def _wait(for_what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_while_the_work_goes_on_a_failed_push_is_told(bucket: str, s3: Faults, outage, capsys) -> None:
+def _until_told(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """All that is said until then."""
     said = ""
+
+    def is_told() -> bool:
+        nonlocal said
+        said += capsys.readouterr().err
+        return words in said
+
+    _wait(is_told)
+    return said
+
+
+def test_while_the_work_goes_on_a_failed_push_is_told(bucket: str, s3: Faults, outage, capsys) -> None:
     with workspace(bucket) as space:
         outage(space)
-
-        def is_told() -> bool:
-            nonlocal said
-            said += capsys.readouterr().err
-            return "tried again" in said
-
-        _wait(is_told)
+        said = _until_told("tried again", capsys)
         s3.refused = 0.0
     assert f"at {bucket}: " in said and "; the work goes on, this is tried again" in said
 
@@ -55,3 +62,15 @@ def test_given_up_it_tells_nothing(bucket: str, s3: Faults, outage, capsys) -> N
     space._thread.join(60)
     assert not space._thread.is_alive() and s3.refused == 1.0
     assert capsys.readouterr().err == ""
+
+
+def test_given_up_it_tells_of_no_answer_either(bucket: str, s3: Faults, outage, capsys, monkeypatch) -> None:
+    monkeypatch.setenv(PATIENCE_VARIABLE, "60")
+    monkeypatch.setattr(notice, "TELL_SECONDS", 0.2)
+    with workspace(bucket) as space:
+        outage(space)
+        _until_told(f"at {bucket}", capsys)
+        space.give_up()
+        s3.refused = 0.0
+    space._thread.join(60)
+    assert not space._thread.is_alive() and capsys.readouterr().err == ""
