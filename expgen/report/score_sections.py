@@ -1,6 +1,6 @@
 """Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from expgen.evaluation.scores import Split
 from expgen.paper import numbers
@@ -89,9 +89,9 @@ def runs_cell(cell: Cell) -> TableCell:
     return TableCell(f"{count} leaders", count) if cell.over == "leaders" else number_cell(count, 0)
 
 
-def leaders_note(methods: Sequence[Method]) -> str:
-    """What intervals of these methods, all of whose runs are leaders of few populations, leave out."""
-    who = sentence([method.label for method in methods])
+def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
+    """What intervals of these methods, whose runs in these games are leaders of few populations, leave out."""
+    who = sentence([f"{method.label} on {sentence(games)}" for method, games in methods.items()])
     return f" Intervals of {who} are over leaders that share their members and the explorer." if methods else ""
 
 

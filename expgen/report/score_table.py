@@ -96,11 +96,14 @@ class ScoreTable:
             return None
         return Cell(Estimate(*(self.normalized(value, game) for value in cell.estimate)), cell.entries)
 
-    def over_leaders(self, methods: Iterable[Method], games: Iterable[str], split: Split = "test") -> list[Method]:
-        """Those of `methods` that were scored by several leaders of one population on some of `games`."""
+    def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
+        """Those of `methods` that several leaders of one population scored on unseen levels, and in which games."""
         among = list(games)
-        cells = {method: [self.cell(method, game, split) for game in among] for method in methods}
-        return [method for method, found in cells.items() if any(cell and cell.over == "leaders" for cell in found)]
+        found = {
+            method: [game for game in among if (cell := self.cell(method, game, "test")) and cell.over == "leaders"]
+            for method in methods
+        }
+        return {method: where for method, where in found.items() if where}
 
     def is_normalizable(self, game: str) -> bool:
         return STANDS_FOR.get(game, game) in CONSTANTS[self.constants]

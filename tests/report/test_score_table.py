@@ -89,7 +89,9 @@ def test_each_leader_is_a_run():
 def test_leaders_are_told_from_runs():
     one = [make_row("expgen", agent=f"expgen leader={leader}") for leader in range(3)]
     table = make_table([*one, make_row(seed=0), make_row(seed=1)])
-    assert table.over_leaders(table.methods(), ["maze", "heist"]) == [Method("expgen")]
+    assert table.over_leaders(table.methods(), ["maze", "heist"]) == {Method("expgen"): ["maze"]}
+    both = make_table([*one, make_row("expgen", game="heist", agent="expgen")])
+    assert both.over_leaders(both.methods(), ["maze", "heist"]) == {Method("expgen"): ["maze"]}
     other_seeds = [make_row("expgen", agent="expgen", seed=seed) for seed in range(3)]
     assert make_table(other_seeds).cell(Method("expgen"), "maze", "test").over == "runs"
 

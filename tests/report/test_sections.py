@@ -89,7 +89,11 @@ def test_intervals_over_leaders_say_so():
     runs = {row[1].text: row[4].text for row in found["table-1"].tables[1].rows}
     assert runs == {"PPO": "3", "ExpGen-PPO": "3 leaders"}
     for name in ("glance", "figure-2", "figure-6", "figure-7"):
-        assert "Intervals of ExpGen-PPO are over leaders that share their members" in found[name].note
+        assert "Intervals of ExpGen-PPO on maze are over leaders that share their members" in found[name].note
+    heist = [make_row(game="heist"), make_row("expgen", game="heist", agent="expgen")]
+    for section in build_sections(make_table([*rows, *heist], resamples=20)):
+        if section.name in ("glance", "figure-2"):
+            assert "Intervals of ExpGen-PPO on maze are over leaders" in section.note
     plain = build_sections(make_table([*rows[:3], make_row("expgen", agent="expgen")], resamples=20))
     assert not any("Intervals of" in section.note for section in plain)
 
