@@ -1,6 +1,7 @@
-"""The one exception that means "the user can fix this", and its kind for disks that fill up under a run."""
+"""The one exception that means "the user can fix this", and its kind for storage that fails under a command."""
 
 import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,14 +15,25 @@ class InputError(ValueError):
     """
 
 
-class FailedWrite(InputError):
-    """Storage that was fine when the run began fails it: one line all the same, but exit status 1, a failure."""
+class FailedStorage(InputError):
+    """A disk that is full, or storage that is away: one line all the same, but exit status 1, a failure."""
 
 
 def unwritable(path: Path, error: OSError) -> InputError:
     """What to raise where `path` could not be written."""
-    kind = FailedWrite if error.errno in OUT_OF_SPACE else InputError
+    kind = FailedStorage if error.errno in OUT_OF_SPACE else InputError
     return kind(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
+
+
+def check_writable(path: Path) -> None:
+    """An InputError where a file `path` could not be written: to say so before there is anything to write."""
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if path.is_dir():
+        raise unwritable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if place != path and not place.is_dir():
+        raise unwritable(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(place, os.W_OK, effective_ids=True):
+        raise unwritable(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.errors import FailedWrite, InputError, check_choice, check_range, unwritable
+from expgen.errors import FailedStorage, InputError, check_choice, check_range, check_writable, unwritable
 
 
 def test_a_choice_is_returned_or_refused_with_all_there_are():
@@ -33,5 +33,15 @@ def test_a_range_has_both_ends_and_refuses_what_is_no_number():
 )
 def test_a_disk_that_fills_up_is_a_failure_and_a_wrong_folder_is_bad_input(number: int, is_failure: bool):
     error = unwritable(Path("runs/a"), OSError(number, os.strerror(number)))
-    assert isinstance(error, FailedWrite) == is_failure
+    assert isinstance(error, FailedStorage) == is_failure
     assert str(error) == f"cannot write runs/a: {os.strerror(number)}; accepted: a writable folder with space"
+
+
+def test_what_can_not_be_written_is_told_beforehand(tmp_path: Path):
+    check_writable(tmp_path / "new" / "file")
+    (tmp_path / "file").touch()
+    check_writable(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for path, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "Not a directory")):
+        with pytest.raises(InputError, match=f"^cannot write {path}: {why}; accepted: "):
+            check_writable(path)

@@ -10,7 +10,7 @@ import torch
 
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, parse_options, whole_number
-from expgen.errors import InputError
+from expgen.errors import InputError, check_writable
 from expgen.experiments.bench import bench
 from expgen.experiments.make_config import make_config
 from expgen.experiments.presets import PRESETS
@@ -38,6 +38,8 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
     if arguments.trace is not None and not arguments.trace.parent.is_dir():
         raise InputError(f"--trace is {arguments.trace}; accepted: a file in a folder that exists")
+    if arguments.trace is not None:
+        check_writable(arguments.trace)
     env = env_name(arguments.game, arguments.env) or "minimaze"
     config = make_config(env, arguments.algo, arguments.preset, options=parse_options(arguments.option))
     torch.set_num_threads(plan_resources(arguments.device, max(counts)).torch_threads)

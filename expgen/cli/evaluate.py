@@ -13,15 +13,18 @@ from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.evaluation.exploration import Exploration
-from expgen.evaluation.scores import Score, Split, append_scores, check_can_append
-from expgen.experiments.pretrained import find_run
-from expgen.experiments.request import EvaluationRequest, score_run, single_requests, split_of
+from expgen.evaluation.scores import SPLITS, Score, append_scores, check_can_append
+from expgen.experiments.pretrained import FoundRun, find_run
+from expgen.experiments.request import EvaluationRequest, score_run, single_requests
 from expgen.experiments.run_folder import RunFolder
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url, whole
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
 from expgen.storage.view import local_copy
+
+COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
+NAME_WIDTH = 17  # of most
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
     )
-    parser.add_argument("--split", choices=("train", "test"), help="which of the run's level sets (default test)")
+    parser.add_argument("--split", choices=SPLITS, help="which of the run's level sets (default test)")
     parser.add_argument(
         "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
     )
@@ -53,15 +56,14 @@ def main(argv: Sequence[str]) -> int:
         scores = below(found.place, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
-    if scores is not None:  # of a URL what was brought here is looked at
-        check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))  # before hours of play
+    if scores is not None:
+        _check_can_keep(found, scores)  # before hours of play
     arguments["learner"] = arguments["learner"] or found.learner
-    arguments["split"] = _checked_split(found.folder, arguments["split"], arguments["levels"])
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     requests = single_requests(found.folder, request)
-    header = [_line("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")]
+    width = 0  # of the column of names; 0 until the first is known
     tasks = [Task(_name_of(one), partial(_play, whole(found.place), one)) for one in requests]
     watch = Watch("episode")
     watch.start(len(tasks) * request.episodes, {})
@@ -69,8 +71,11 @@ def main(argv: Sequence[str]) -> int:
         for ended in engine.run(tasks, Watcher(on_row=watch.row)):
             for played in ended.result():
                 watch.make_room()
-                print(*header, *played.lines, sep="\n", flush=True)
-                header = []
+                header = [] if width else [COLUMNS]
+                width = width or max(NAME_WIDTH, len(played.score.agent))
+                for cells in (*header, _cells(played.score)):
+                    print(_line(cells, width))
+                print(*played.remarks, sep="\n", end="\n" * bool(played.remarks), flush=True)
                 if scores is not None:
                     _append(scores, played.score)
                 watch.row(ended.task.name, _row(played.score))  # who played elsewhere was not heard of until now
@@ -79,17 +84,12 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _checked_split(run: RunFolder, split: Split | None, levels: str | None) -> Split:
-    """`split`, test where there is none; levels named by hand say themselves what they are, and must not differ."""
-    config, _ = run.read_config()
-    if split and levels and config.has_unseen_levels:
-        belongs, _ = split_of(config, levels)
-        if belongs != split:
-            kind = {"train": "training levels", "test": "unseen levels"}[belongs]
-            raise InputError(
-                f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none"
-            )
-    return split or "test"
+def _check_can_keep(found: FoundRun, scores: Place) -> None:
+    """Of a URL what was brought here is looked at."""
+    try:
+        check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))
+    except InputError as error:
+        raise type(error)(f"{error}, or another --scores FILE") from None
 
 
 def _append(scores: Place, row: Score) -> None:
@@ -98,27 +98,30 @@ def _append(scores: Place, row: Score) -> None:
         return
     url, _, name = str(scores).rpartition("/")
     mirror = Mirror(Store(url), scratch_folder())
-    mirror.refuse_if_busy()
-    mirror.amend(name, lambda file: append_scores(file, [row]))
+    try:
+        mirror.refuse_if_busy()
+        mirror.amend(name, lambda file: append_scores(file, [row]))
+    except InputError as error:
+        raise type(error)(f"{error}; the row of {row.agent} is not stored") from None
 
 
 class PrintedScore(NamedTuple):
-    """A row and what to say about it."""
+    """A row and what more there is to say of it."""
 
     score: Score
-    lines: list[str]
+    remarks: list[str]
 
 
 def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played, so_far = [], SoFar(_name_of(request), watcher)
     for scored in score_run(RunFolder(local_copy(run)), request, so_far):
-        lines = [_describe(scored.score)]
+        remarks = []
         if isinstance(scored.agent, ConsensusAgent):
-            lines.append(_explain(scored.agent))
+            remarks.append(_explain(scored.agent))
         if scored.exploration is not None:
-            lines.append(_explored(scored.exploration))
-        played.append(PrintedScore(scored.score, lines))
+            remarks.append(_explored(scored.exploration))
+        played.append(PrintedScore(scored.score, remarks))
     return played
 
 
@@ -146,13 +149,13 @@ def _explored(exploration: Exploration) -> str:
     return text
 
 
-def _describe(row: Score) -> str:
+def _cells(row: Score) -> tuple[object, ...]:
     interval = f"{row.ci_low:.2f} to {row.ci_high:.2f}"
     levels = row.levels if row.levels.count(",") < 3 else f"{row.levels.count(',') + 1} listed"
     cells = (row.agent, row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
-    return _line(*cells, f"{row.solved_rate:.1%}")
+    return (*cells, f"{row.solved_rate:.1%}")
 
 
-def _line(*cells: object) -> str:
-    widths = (17, 6, 14, 11, 9, 7, 14, 7)
+def _line(cells: Sequence[object], name_width: int) -> str:
+    widths = (name_width, 6, 14, 11, 9, 7, 14, 7)
     return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, widths, strict=True))

@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from expgen.errors import FailedWrite, InputError
+from expgen.errors import FailedStorage, InputError
 
 VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         print(f"expgen: {' '.join(str(error).split())}", file=sys.stderr)
-        return FAILED if isinstance(error, FailedWrite) else BAD_INPUT
+        return FAILED if isinstance(error, FailedStorage) else BAD_INPUT
     except KeyboardInterrupt:
         print("expgen: interrupted", file=sys.stderr)
         return 130

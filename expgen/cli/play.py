@@ -8,6 +8,7 @@ from pathlib import Path
 from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.errors import InputError
+from expgen.evaluation.scores import SPLITS
 from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
 from expgen.experiments.pretrained import find_run
 from expgen.playback.recording import Recording
@@ -21,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
         "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
     )
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
-    parser.add_argument("--split", choices=("train", "test"), help="a training level or an unseen one (default test)")
+    parser.add_argument("--split", choices=SPLITS, help="a training level or an unseen one (default test)")
     parser.add_argument(
         "--out",
         type=folder,

@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
-    """Raise InputError where they would change nothing, or leave nothing to do."""
+    """Raise InputError where the built-in maze is played, or where they leave nothing of what would be run."""
     from expgen.reproduce.jobs import jobs_of
     from expgen.reproduce.scale import SCALES
 
@@ -56,7 +56,7 @@ def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) ->
         raise InputError(f"--games picks games of ProcGen but --scale is {scale_name}; accepted: --scale paper")
     jobs = jobs_of(names, SCALES[scale_name])
     if jobs and not jobs_of(names, SCALES[scale_name], games):
-        played = ", ".join(dict.fromkeys(job.name.partition("-")[0] for job in jobs))
+        played = ", ".join(dict.fromkeys(job.env.removeprefix("procgen:") for job in jobs))
         raise InputError(f"--games is {','.join(games)}; accepted for {', '.join(names)}: {played}")
 
 

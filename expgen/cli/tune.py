@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Watcher
+from expgen.errors import check_writable
 from expgen.experiments.presets import QUORUM, paper_quorum
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tune import TuneRequest, best, left_out, tune
 from expgen.experiments.tuned import Trial, write_tuned
+from expgen.training.resources import resolve_device
 
 
 def main(argv: Sequence[str]) -> int:
@@ -39,6 +41,8 @@ def main(argv: Sequence[str]) -> int:
     request = TuneRequest(**arguments)
     config, _ = run.read_config()
     seen, levels = left_out(run, config)
+    check_writable(run.tune_file)  # before hours of play
+    resolve_device(request.device)
     print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes

@@ -4,9 +4,10 @@ A level is the seed its generator starts from. Text forms, used by flags, files 
 `200` (levels 0 to 199), `1000:500` (500 levels from 1000), `3,7,9` (just those) and `all`.
 """
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -94,11 +95,14 @@ class LevelSet:
 def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
     if not isinstance(levels, Iterable):
         raise InputError(f"{field} is {levels!r}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
-    listed = tuple(levels)
-    for level in listed:
-        if not isinstance(level, SupportsIndex):
-            raise InputError(f"{field} names level {level!r}; accepted: whole numbers")
-    return tuple(int(level) for level in listed)
+    return tuple(_whole_number(level, field) for level in levels)
+
+
+def _whole_number(level: Any, field: str) -> int:
+    try:
+        return operator.index(level)
+    except TypeError:
+        raise InputError(f"{field} names level {level!r}; accepted: whole numbers") from None
 
 
 def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:

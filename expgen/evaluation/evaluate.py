@@ -14,9 +14,11 @@ from expgen.agents.agent import Agent
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
 from expgen.errors import InputError, check_range
 from expgen.evaluation.statistics import mean_interval
+from expgen.settings import LAST_SEED
 
 T = TypeVar("T")
 LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
+MOST_EPISODES, MOST_ENVS = 10_000_000, 65_536  # more would be lists that no memory holds
 
 
 class Episode(NamedTuple):
@@ -40,6 +42,13 @@ class Evaluation(NamedTuple):
 
 
 OnEpisode = Callable[[Episode], None]
+
+
+def check_played(episodes: int, envs: int, seed: int) -> None:
+    """Raise InputError where one of what every command that plays is asked for is out of range."""
+    check_range("--episodes", episodes, 1, MOST_EPISODES)
+    check_range("--envs", envs, 1, MOST_ENVS)
+    check_range("--seed", seed, 0, LAST_SEED)
 
 
 class FrameWatcher(Protocol):

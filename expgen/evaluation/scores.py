@@ -7,15 +7,16 @@ import errno
 import fcntl
 import io
 import math
-import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_type_hints
 
-from expgen.errors import InputError, unwritable
+from expgen.errors import InputError, check_writable, unwritable
 
 Split = Literal["train", "test"]
+SPLITS: tuple[Split, Split] = ("train", "test")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Score:
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Score))
 HEADER = ",".join(COLUMNS).encode()
+COMMIT = re.compile(r"[0-9a-f]{12}\+?|v\d.*|unknown")
 ASIDES = ("members", "tuned")  # settings in `agent` that say more of it and make no variant
 
 
@@ -67,7 +69,8 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
             elif not before.endswith(b"\n"):
                 text.write("\n")
             writer.writerows(rows)
-            file.truncate(len(before))
+            if file.seek(0, io.SEEK_END) > len(before):
+                file.truncate(len(before))
             try:
                 _write(file, text.getvalue().encode())
             except OSError:
@@ -94,11 +97,9 @@ def _write(file: io.FileIO, content: bytes) -> None:
 
 def check_can_append(path: Path) -> None:
     """An InputError where rows could not be added to `path`: to say so before they are made."""
+    check_writable(path)
     try:
         _to_append_to(path)
-        place = next(place for place in (path, *path.absolute().parents) if place.exists())
-        if not os.access(place, os.W_OK, effective_ids=True) or (place != path and not place.is_dir()):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise unwritable(path, error) from None
 
@@ -118,7 +119,9 @@ def _cells(score: Score) -> list[object]:
 
 def _to_append_to(path: Path) -> bytes:
     """What `path` holds already, less a torn line; an InputError unless its first line names our columns."""
-    before = _whole_part(path.read_bytes()) if path.exists() else b""
+    if not path.exists() or path.is_char_device():  # /dev/null keeps nothing
+        return b""
+    before = _whole_part(path.read_bytes()) if path.is_file() else b"no file"  # of a pipe nothing would ever come
     if before and before.splitlines()[0] != HEADER:
         accepted = f"a new file, or a csv file with columns {HEADER.decode()}"
         raise InputError(f"{path} is no score file; accepted: {accepted}")
@@ -138,17 +141,23 @@ def _whole_part(content: bytes) -> bytes:
         rows = _parsed(Path(), HEADER + b"\n" + last)
     except InputError:
         return content[:begin]
-    return content if rows else content[:begin]
+    is_whole = last.endswith(b"\n") or all(COMMIT.fullmatch(row.commit) for _, row in rows)
+    return content if rows and is_whole else content[:begin]
 
 
 def rows_so_far(path: Path) -> Sequence[Score]:
     """Of a file that may not be there yet, or empty or torn since who wrote to it was killed."""
     content = _whole_part(_read(path)) if path.exists() else b""
-    return _parsed(path, content) if content else ()
+    return [row for _, row in _parsed(path, content)] if content else ()
 
 
 def read_scores(path: Path) -> Sequence[Score]:
     """The rows of a score file; an InputError names the line that is none."""
+    return [row for _, row in numbered_scores(path)]
+
+
+def numbered_scores(path: Path) -> Sequence[tuple[int, Score]]:
+    """As `read_scores`, each row with the line that it ends on."""
     return _parsed(path, _read(path))
 
 
@@ -159,7 +168,7 @@ def _read(path: Path) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _parsed(path: Path, content: bytes) -> Sequence[Score]:
+def _parsed(path: Path, content: bytes) -> Sequence[tuple[int, Score]]:
     types = get_type_hints(Score)
     cast = {name: types[name] if types[name] in (int, float) else str for name in COLUMNS}
     try:
@@ -169,11 +178,12 @@ def _parsed(path: Path, content: bytes) -> Sequence[Score]:
         rows = []
         for row in reader:
             try:
-                if None in row or None in row.values() or row["split"] not in get_args(Split):
+                if None in row or None in row.values() or row["split"] not in SPLITS:
                     raise ValueError
                 if not math.isfinite(float(row["mean_return"])):  # other columns may be without a value
                     raise ValueError
-                rows.append(Score(**{name: cast[name](row[name]) for name in COLUMNS}))  # type: ignore[arg-type]
+                score = Score(**{name: cast[name](row[name]) for name in COLUMNS})  # type: ignore[arg-type]
+                rows.append((reader.line_num, score))
             except (TypeError, ValueError, KeyError):
                 raise InputError(f"{path} line {reader.line_num} is not a score row: {row}") from None
         return rows

@@ -14,6 +14,17 @@ def parts_of(config: Any) -> dict[str, Any]:
     return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
 
 
+def flat(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Every setting of a config and of those inside it, by the names that flags have."""
+    parts, found = parts_of(config), dict[str, Any]()
+    for name, field in _fields(config).items():
+        if name in parts:
+            found |= flat(parts[name], _prefix(field) or prefix)
+        else:
+            found[prefix + name] = getattr(config, name)
+    return found
+
+
 def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """`config` with the values that belong in it or below, and the values that do not.
 
@@ -23,7 +34,7 @@ def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str,
     changes = {name: value for name, value in values.items() if name in fields}
     left = {name: value for name, value in values.items() if name not in changes}
     for name, part in parts_of(config).items():
-        prefix = f"{name}_" if fields[name].metadata.get("is_prefix") else ""
+        prefix = _prefix(fields[name])
         meant = {key.removeprefix(prefix): value for key, value in left.items() if key.startswith(prefix)}
         changed, unknown = with_changes(changes.get(name, part), meant)
         for key in meant.keys() - unknown.keys():
@@ -47,6 +58,10 @@ def filled(base: Any, values: Any, where: str) -> Any:
         if not is_of_type(value, hints[name]):
             raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
     return dataclasses.replace(base, **values)
+
+
+def _prefix(field: dataclasses.Field) -> str:
+    return f"{field.name}_" if field.metadata.get("is_prefix") else ""
 
 
 def _fields(config: Any) -> dict[str, dataclasses.Field]:

@@ -2,12 +2,10 @@
 
 import math
 
-from expgen.evaluation.scores import Score, Split
+from expgen.evaluation.scores import SPLITS, Score
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.run_folder import RunFolder
 from expgen.training.metrics import MetricsFile
-
-SPLITS: tuple[Split, Split] = ("train", "test")
 
 
 def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:

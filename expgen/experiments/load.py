@@ -75,8 +75,8 @@ def load_run(
     policies = [load_policy(folder, name, device) for name in names]
     members, explorer = [policy for policy, _ in policies[:size]], policies[size][0] if policies[size:] else None
     agent = ConsensusAgent(members, explorer, spec, settings, seed)
-    words = [f"{name}={value}" for name, value in consensus.items()]
-    if "ensemble_size" not in consensus:
+    words = [f"{name}={value}" for name, value in consensus.items() if (name, value) != ("ensemble_size", 0)]
+    if not consensus.get("ensemble_size"):
         words.append(f"members={size}")  # reports set whole ensembles beside parts of them
     name = " ".join([config.algo, *words, *_tuned_word(tuned)])
     return LoadedAgent(agent, name, sum(env_steps for _, env_steps in policies))

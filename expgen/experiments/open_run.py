@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from expgen.errors import InputError
-from expgen.experiments.config import EXPLORER, TrainConfig, with_values
+from expgen.experiments.config import TrainConfig, with_values
 from expgen.experiments.config_checks import checked
+from expgen.experiments.config_tree import flat
 from expgen.experiments.make_config import make_config, with_quorum
 from expgen.experiments.run_folder import RunFolder
 from expgen.settings import flag_of
@@ -52,23 +53,16 @@ def open_run(
 def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settings: dict[str, Any]) -> TrainConfig:
     frozen, _ = folder.read_config()
     asked = with_values(frozen, {**settings, "env": env or frozen.env, "algo": algo or frozen.algo})
-    before, after = _flat(frozen.to_json()), _flat(asked.to_json())
+    before, after = flat(frozen), flat(asked)
     for name in RESUMABLE:
         if name in before and after[name] < before[name]:
             raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {before[name]} or more")
     changed = [name for name in before if name not in (*RESUMABLE, *FREE) and before[name] != after[name]]
     if changed:
-        raise InputError(f"--resume: {changed[0]} differs from {folder.config_file}; accepted: more steps or members")
+        name = changed[0]
+        has = f"{folder.path} has {before[name]}"
+        raise InputError(f"--resume with {flag_of(name)} {after[name]} but {has}; accepted: more steps or members")
     return checked(with_quorum(frozen, asked, settings))
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings by the names flags have."""
-    flat: dict[str, Any] = {}
-    for name, value in tree.items():
-        inside = isinstance(value, dict) and name != "options"
-        flat |= _flat(value, f"{EXPLORER}_" if name == EXPLORER else prefix) if inside else {prefix + name: value}
-    return flat
 
 
 def default_folder(config: TrainConfig) -> Path:

@@ -19,6 +19,7 @@ from expgen.playback.record import record_episode
 from expgen.playback.recording import Recording
 from expgen.playback.stage import Stage, open_follower_stage, open_stage
 from expgen.settings import LAST_SEED
+from expgen.training.resources import resolve_device
 
 RANDOM, WALL_FOLLOWER = "random", "wall-follower"  # players that no run needs to train
 
@@ -48,6 +49,7 @@ class _Choice(NamedTuple):
 def play_run(folder: RunFolder, request: PlayRequest) -> Recording:
     """Play and record."""
     config, _ = folder.read_config()
+    resolve_device(request.device)  # also where nobody computes on it
     choice = _choose(config, request)
     agent, name, stage = _enter(folder, config, request, choice.levels)
     try:

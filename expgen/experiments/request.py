@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from expgen.agents.agent import Agent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.errors import InputError, check_range
-from expgen.evaluation.evaluate import OnEpisode, evaluate
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import OnEpisode, check_played, evaluate
 from expgen.evaluation.exploration import Exploration, explore
 from expgen.evaluation.oracle import make_oracle
 from expgen.evaluation.scores import Score, Split
@@ -19,7 +19,6 @@ from expgen.experiments.plan import LearnerPlan
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.scoring import Scored, score_row
 from expgen.reward.knn import KnnConfig
-from expgen.settings import LAST_SEED
 from expgen.training.resources import plan_resources
 
 
@@ -27,7 +26,7 @@ from expgen.training.resources import plan_resources
 class EvaluationRequest:
     """Which of a run's agents to play, on what."""
 
-    split: Split = "test"
+    split: Split | None = None  # None: whatever `levels` are, else test
     levels: str | None = None  # others than the split's
     episodes: int = 500
     seed: int = 0
@@ -37,9 +36,7 @@ class EvaluationRequest:
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
 
     def __post_init__(self) -> None:
-        check_range("--episodes", self.episodes, 1)
-        check_range("--envs", self.envs, 1)
-        check_range("--seed", self.seed, 0, LAST_SEED)
+        check_played(self.episodes, self.envs, self.seed)
 
 
 class ScoredAgent(NamedTuple):
@@ -53,6 +50,7 @@ class ScoredAgent(NamedTuple):
 def single_requests(folder: RunFolder, request: EvaluationRequest) -> list[EvaluationRequest]:
     """The same request, one for each agent that it means."""
     config, _ = folder.read_config()
+    check_levels(config, request)
     trained = folder.learners()
     names = agents_of(folder, config, request.learner)
     return [replace(request, learner=name if name in trained else None) for name in names]
@@ -63,8 +61,7 @@ def score_run(
 ) -> Iterator[ScoredAgent]:
     """Each agent asked for."""
     config, _ = folder.read_config()
-    if not config.has_unseen_levels and (request.split == "test" or request.levels is not None):
-        raise InputError(f"--split is test but {config.env} has no levels to leave unseen; accepted: --split train")
+    check_levels(config, request)
     resources = plan_resources(request.device, 1)
     plans = {plan.name: plan for plan in plans_in(folder, config)}
     for name in agents_of(folder, config, request.learner):
@@ -91,13 +88,27 @@ def score_run(
         yield ScoredAgent(score_row(config, who, split, evaluation, level_set), loaded.agent, exploration)
 
 
+def check_levels(config: TrainConfig, request: EvaluationRequest) -> None:
+    """Refuse levels that are not what `split` says, and any choice of them where there is none."""
+    split, levels = request.split, request.levels
+    if not config.has_unseen_levels and (split != "train" or levels is not None):
+        raise InputError(f"--split is test but {config.env} has no levels to leave unseen; accepted: --split train")
+    if levels is not None:
+        belongs, _ = split_of(config, levels)
+        if split not in (None, belongs):
+            kind = {"train": "training levels", "test": "unseen levels"}[belongs]
+            raise InputError(
+                f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none"
+            )
+
+
 def _levels_for(config: TrainConfig, request: EvaluationRequest, plan: LearnerPlan | None) -> tuple[Split, LevelSet]:
     """What was asked for; one learner's training levels are its own, which a bootstrap makes fewer than the run's."""
     if request.levels is not None:
         return split_of(config, request.levels)
-    if request.split == "test":
-        return "test", config.test_set
-    return "train", plan.levels if plan else config.train_set
+    if request.split == "train":
+        return "train", plan.levels if plan else config.train_set
+    return "test", config.test_set
 
 
 def split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:

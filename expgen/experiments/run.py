@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from expgen.evaluation.evaluate import result_of
+from expgen.evaluation.scores import check_can_append, rows_so_far
 from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import TrainConfig
@@ -70,6 +71,8 @@ def train(
 
 def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> None:
     """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it."""
+    check_can_append(folder.scores_file)
+    rows_so_far(folder.scores_file)
     env_steps = dict.fromkeys((plan.name for plan in plans), 0)
     for plan in plans:
         if checkpoint := latest_checkpoint(folder.checkpoints_of(plan.name)):

@@ -1,11 +1,11 @@
 """Speed: one measured throughput as a row, and what part of its limit it reaches."""
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product,
 UPDATE_FLOOR = "update's arithmetic alone"  # and if updating were
-COLUMNS = ("what", "game", "learners", "steps_per_s", "hardware", "commit", "date")
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,9 @@ class Speed:
     hardware: str
     commit: str
     date: str
+
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Speed))
 
 
 def shares(rows: list[Speed]) -> Iterator[str]:

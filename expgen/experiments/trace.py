@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from expgen.errors import FailedStorage
 from expgen.experiments.config import TrainConfig
 from expgen.experiments.plan import build_learner, first_plans
 from expgen.training.learner import Phase
@@ -32,6 +33,8 @@ def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
         for learner in learners:
             learner.close()
     profile.export_chrome_trace(str(path))
+    if not path.is_file():  # the profiler prints why, and raises nothing
+        raise FailedStorage(f"cannot write {path}; accepted: a writable folder with space")
 
 
 def _named(name: str, life: Iterator[Phase]) -> Iterator[Phase]:

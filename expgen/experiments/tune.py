@@ -13,14 +13,13 @@ from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.panel import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.errors import InputError, check_range
-from expgen.evaluation.evaluate import OnEpisode, play_episodes, result_of, summarize
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import OnEpisode, check_played, play_episodes, result_of, summarize
 from expgen.experiments.adopt import plans_in
 from expgen.experiments.config import EXPLORER, TrainConfig
 from expgen.experiments.load import load_policy
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tuned import Trial
-from expgen.settings import LAST_SEED
 from expgen.training.resources import plan_resources
 
 
@@ -36,9 +35,7 @@ class TuneRequest:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check_range("--episodes", self.episodes, 1)
-        check_range("--envs", self.envs, 1)
-        check_range("--seed", self.seed, 0, LAST_SEED)
+        check_played(self.episodes, self.envs, self.seed)
         for alpha in self.alphas:
             if not 1e-3 <= alpha <= 1:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")

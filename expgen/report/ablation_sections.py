@@ -1,6 +1,6 @@
 """Variants of ExpGen: Tables 4, 5, 10, 11 and 12, and every setting that has a score."""
 
-from expgen.evaluation.scores import Split
+from expgen.evaluation.scores import SPLITS, Split
 from expgen.paper import numbers
 from expgen.report.lines import settings_line
 from expgen.report.methods import Method
@@ -26,7 +26,7 @@ def ablation_section(table: ScoreTable) -> Section | None:
     )
     for game in table.games([variants["Ensemble + random"]]):
         for name, method in variants.items():
-            for split in _SPLITS:
+            for split in SPLITS:
                 if (cell := table.cell(method, game, split)) is not None:
                     paper = numbers.ablation().get((name, split)) if game == "maze" else None
                     result.add(game, name, split, *beside_paper(cell, paper))
@@ -35,7 +35,7 @@ def ablation_section(table: ScoreTable) -> Section | None:
 
 def ensemble_size_section(table: ScoreTable) -> Section | None:
     """Table 5: the quorum shrinks with the ensemble, in proportion. Parts of ensembles, and the wholes beside them."""
-    sized = {m: int(m.setting("ensemble_size")) for m in table.methods() if m.setting("ensemble_size")}
+    sized = {m: size for m in table.methods() if (size := m.count("ensemble_size"))}
     sized = {m: s for m, s in sized.items() if m.algorithm == "expgen" and m.has_only("ensemble_size", "min_agree")}
     sized = {
         m: sized[m] for m in sorted(sized, key=lambda m: -len(m.settings))
@@ -57,7 +57,7 @@ def ensemble_size_section(table: ScoreTable) -> Section | None:
 
 def quorum_section(table: ScoreTable) -> Section | None:
     """Table 4: which quorum does best, beside the one in the paper."""
-    asked = {m: int(m.setting("min_agree")) for m in table.methods() if m.setting("min_agree")}
+    asked = {m: quorum for m in table.methods() if (quorum := m.count("min_agree"))}
     asked = {m: quorum for m, quorum in asked.items() if m.algorithm == "expgen" and m.has_only("min_agree")}
     chosen = {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")}
     result = Table("table-4", "ExpGen's test score by quorum k; best in bold.",
@@ -94,7 +94,7 @@ def every_setting(table: ScoreTable) -> Section | None:
     result = Table("everything", "All methods and settings.", columns)
     for method in table.methods():
         for game in table.games([method]):
-            train, test = (table.cell(method, game, split) for split in _SPLITS)
+            train, test = (table.cell(method, game, split) for split in SPLITS)
             shown = test or train
             if shown is None:
                 continue
@@ -108,6 +108,3 @@ def every_setting(table: ScoreTable) -> Section | None:
             )  # fmt: skip
     note = "Means over runs or leaders; the interval is that of the test score. Gap: (R_train − R_test) / R_train."
     return Section("everything", note, (result,), heading="Every method and setting") if result.rows else None
-
-
-_SPLITS: tuple[Split, Split] = ("train", "test")

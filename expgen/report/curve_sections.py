@@ -1,13 +1,12 @@
 """Scores while training: Figures 5, 9 and 13, and every method's curves."""
 
-from expgen.evaluation.scores import Split
+from expgen.evaluation.scores import SPLITS
 from expgen.report.lines import Curves, curve_panels
 from expgen.report.methods import Method
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.style import SEQUENCE, SPLIT_COLORS, color_of
 
-SPLITS: tuple[Split, Split] = ("train", "test")
 POINTS = 3  # two may be two runs of other lengths
 BAND = "Bands are one standard deviation over runs."
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, read_scores
+from expgen.evaluation.scores import Score, numbered_scores
 from expgen.report.methods import Method, read_agent
 
 
@@ -39,7 +39,7 @@ class Entry:
 
 def rows_of(file: Path) -> list[tuple[Score, str, int]]:
     """The rows of a score file, each with its file and line."""
-    return [(row, str(file), index + 2) for index, row in enumerate(read_scores(file))]
+    return [(row, str(file), line) for line, row in numbered_scores(file)]
 
 
 def as_entries(rows: Iterable[tuple[Score, str, int]], asked: Iterable[Path]) -> list[Entry]:

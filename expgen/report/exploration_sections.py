@@ -3,7 +3,7 @@
 import statistics
 
 from expgen.evaluation.normalize import generalization_gap
-from expgen.evaluation.scores import Split
+from expgen.evaluation.scores import SPLITS, Split
 from expgen.paper import numbers
 from expgen.report.bars import grouped_bars
 from expgen.report.lines import over_levels
@@ -15,7 +15,6 @@ from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, number_cell, percent_cell
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic", "oracle", "success"  # measures of an explorer's rows
-SPLITS: tuple[Split, Split] = ("train", "test")
 PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
 GAP_NOTE = "Gap: (R_train − R_test) / R_train; bands and bars are one standard deviation over runs."
 

@@ -45,6 +45,10 @@ class Method:
         """The value of one setting."""
         return dict(self.settings).get(name, default)
 
+    def count(self, name: str) -> int:
+        """The value of one setting that counts something; 0 where it has none, or no whole number."""
+        return _count(self.setting(name))
+
     def has_only(self, *names: str) -> bool:
         """Whether it differs from the algorithm's defaults in nothing but these settings."""
         return all(name in names for name, _ in self.settings)
@@ -74,7 +78,7 @@ def _settings(agent: str) -> dict[str, str]:
 
 
 def _count(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdecimal() else 0
 
 
 def _number(text: str) -> float:

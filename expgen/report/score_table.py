@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.evaluation.normalize import CONSTANTS, ConstantSet, generalization_gap, normalized
-from expgen.evaluation.scores import Score, Split
+from expgen.evaluation.scores import SPLITS, Score, Split
 from expgen.paper import numbers
 from expgen.report.entry import Entry
 from expgen.report.methods import RETURN, Method
@@ -115,8 +115,7 @@ class ScoreTable:
     def gap(self, method: Method, game: str, measure: str = RETURN) -> Estimate | None:
         """The generalisation gap: of the means over runs, and its standard deviation over runs as `low`, `high`."""
         train, test = (
-            {entry.run: entry.row.mean_return for entry in self.final(method, game, split, measure)}
-            for split in _SPLITS
+            {entry.run: entry.row.mean_return for entry in self.final(method, game, split, measure)} for split in SPLITS
         )
         both = sorted(train.keys() & test.keys())
         if not both:
@@ -169,6 +168,3 @@ def _one_per_run(entries: Iterable[Entry], split: Split) -> list[Entry]:
 
 def _weight(row: Score) -> tuple[bool, int, int]:
     return not math.isnan(row.ci_low), row.env_steps, row.episodes
-
-
-_SPLITS: tuple[Split, Split] = ("train", "test")

@@ -71,7 +71,7 @@ def figures_of(config: TrainConfig, steps: Mapping[str, int], **played: Any) -> 
     stretches = [_ensemble(alpha=alpha) for alpha in ALPHAS] + [_ensemble(stretch="geometric")]
     everywhere: list[dict[str, Any]] = [{"split": "train"}, {"split": "test"}]
     if config.train_set == LevelSet.parse(TRAINED_LEVELS):
-        everywhere.append({"levels": NEXT_LEVELS})
+        everywhere.append({"split": "test", "levels": NEXT_LEVELS})
     asked = [{**who, **where} for who in (*alone, *leaders) for where in everywhere]
     asked += [{**who, "split": "test"} for who in (*randomly, *sizes, *quorums, *stretches)]
     return [_figure(config, steps, {**played, **words}) for words in asked]

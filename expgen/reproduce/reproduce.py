@@ -10,7 +10,7 @@ from pathlib import Path
 
 from expgen.cluster.engine import Engine, LocalEngine
 from expgen.cluster.task import Ended, Task, Watcher
-from expgen.errors import FailedWrite, InputError
+from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores, write_rows
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
@@ -55,7 +55,7 @@ def reproduce(
             return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
         except StorageOutage as outage:  # it was there when we began
             space.give_up()  # of ours it lacks lines of jobs.csv, which the next command begins anew
-            raise FailedWrite(f"{outage}; the same command goes on from there") from None
+            raise StorageOutage(f"{outage}; the same command goes on from there") from None
 
 
 def _reproduce(

@@ -12,7 +12,7 @@ from typing import Any
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.exploration import Exploration, Mean
-from expgen.evaluation.scores import Score, Split, write_rows
+from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
 from expgen.experiments.curves import curve_rows
 from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run import RunResult, train
@@ -26,7 +26,6 @@ from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import sweep_parts, write_whole
 from expgen.training.resources import hardware, resolve_device
 
-SPLITS: tuple[Split, Split] = ("train", "test")
 CURVE = "curve"  # the file of scores taken while training
 SPENT = "spent.json"
 

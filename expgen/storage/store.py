@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from expgen.errors import InputError
+from expgen.errors import FailedStorage, InputError
 from expgen.storage.notice import Notice
 from expgen.storage.place import open_url
 
@@ -26,7 +26,7 @@ class StorageError(InputError):
     """The storage refuses, or does not answer."""
 
 
-class StorageOutage(StorageError):
+class StorageOutage(StorageError, FailedStorage):
     """It did so for as long as we are patient; another time it may not."""
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from expgen.errors import FailedWrite, InputError
+from expgen.errors import FailedStorage, InputError
 from expgen.storage.mirror import Mirror, TakenOver
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageError, Store
@@ -90,7 +90,7 @@ def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] =
         space.end()
     except InputError as error:
         keep_scratch()
-        raise FailedWrite(f"{error}; {_kept(space)}") from None
+        raise FailedStorage(f"{error}; {_kept(space)}") from None
 
 
 def _kept(space: Workspace) -> str:

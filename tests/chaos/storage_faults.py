@@ -53,8 +53,10 @@ def broken(scene: Scene, delay: float = 0.0, refused: float = 0.0) -> Iterator[N
     assert scene.server is not None
     before = scene.server.requests, scene.server.refusals
     scene.server.delay, scene.server.refused = delay, refused
-    yield
-    scene.server.delay = scene.server.refused = 0.0
+    try:
+        yield
+    finally:
+        scene.server.delay = scene.server.refused = 0.0
     scene.log[-1] |= {"requests": scene.server.requests - before[0], "refused": scene.server.refusals - before[1]}
 
 

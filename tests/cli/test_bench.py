@@ -36,6 +36,7 @@ def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp
         (["--learners", "0"], "--learners is '0'; accepted: whole numbers from 1 on"),
         (["--learners", "1,x"], "--learners is '1,x'; accepted: whole numbers from 1 on"),
         (["--trace", "nowhere/trace.json"], "--trace is nowhere/trace.json; accepted: a file in a folder that exists"),
+        (["--trace", "/"], "cannot write /: Is a directory"),
         (["--seconds", "nan"], "--seconds is nan; accepted: more than 0"),
         (["pong"], "GAME is 'pong'; accepted: bigfish"),
         (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),

@@ -70,6 +70,7 @@ def test_without_a_level_one_is_drawn_from_the_split(
             "accepted: expgen, member0, member1, member2, explorer, random, wall-follower",
         ),
         (["--learner", "nobody"], "--learner is 'nobody'; accepted: expgen, member0, "),
+        (["--learner", "random", "--device", "tpu"], "--device is 'tpu'; accepted: auto, cpu, cuda, cuda:N"),
         (["--learner", "random", "--min-agree", "2"], "--learner is random; accepted with settings of ensembles: none"),
         (["--learner", "member0", "--alpha", "0.3"], "--alpha is a setting of ensembles"),
     ],

@@ -122,9 +122,9 @@ def test_no_gpu_where_one_was_asked_for(small: Any, refused: Callable[..., str],
     ("words", "message"),
     [
         ([], "holds a run already; accepted: --resume, or another folder"),
-        (["--resume", "--gamma", "0.5"], "--resume: gamma differs from"),
-        (["--resume", "--algo", "ppo-gru"], "--resume: algo differs from"),
-        (["--resume", "--seed", "9"], "--resume: seed differs from"),
+        (["--resume", "--gamma", "0.5"], "--resume with --gamma 0.5 but "),
+        (["--resume", "--algo", "ppo-gru"], "--resume with --algo ppo-gru but "),
+        (["--resume", "--seed", "9"], "--resume with --seed 9 but "),
         (["--resume", "--steps", "128"], "--steps is 128; accepted for this run: 256 or more"),
     ],
 )

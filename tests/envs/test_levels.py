@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.errors import InputError
@@ -107,6 +108,8 @@ def test_all_without_the_training_levels_does_not_overlap_them() -> None:
         ([1.5], "levels names level 1.5; accepted: whole numbers"),
         ([3, "4"], "levels names level '4'; accepted: whole numbers"),
         (np.array([1.0]), "levels names level .*1.0.*; accepted: whole numbers"),
+        (torch.tensor([1.5, 2.7]), "levels names level .*1.5.*; accepted: whole numbers"),
+        (np.array([[1, 2], [3, 4]]), "levels names level .*1, 2.*; accepted: whole numbers"),
         (1.5, "levels is 1.5; accepted: whole numbers, or COUNT"),
         (None, "levels is None; accepted"),
     ],

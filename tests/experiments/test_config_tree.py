@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.experiments.config_tree import filled, parts_of, with_changes
+from expgen.experiments.config_tree import filled, flat, parts_of, with_changes
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,14 @@ class Root:
 def test_parts_are_the_configs_inside() -> None:
     assert parts_of(Root()) == {"leaf": Leaf(), "twin": Twin()}
     assert parts_of(Root(twin=None)) == {"leaf": Leaf()} and parts_of(Leaf()) == {}
+
+
+def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
+    assert flat(Root(twin=None)) == {"steps": 10, "rate": 0.5, "name": "leaf", "twin": None}
+    of_twin = {"twin_steps": 1, "twin_rate": 0.5, "twin_name": "leaf"}
+    assert flat(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
+    for name, value in flat(Root()).items():
+        assert with_changes(Root(), {name: value}) == (Root(), {})
 
 
 def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:

@@ -95,6 +95,20 @@ def test_a_full_disk_is_one_line_and_loses_nothing(what: str, small: Any, tmp_pa
 def test_a_folder_that_cannot_be_written_is_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     line = refused(*small.flags(tmp_path / "file" / "run"))
-    assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/sitting.json: ")
+    assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/scores.csv: Not a directory; ")
     assert line.endswith("accepted: a writable folder with space")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["notes", "algorithm,game\n", "{header}\ngarbage\n{row}\n"])
+def test_scores_that_cannot_be_read_are_told_before_anything_is_trained(
+    content: str, small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    small.train(run, updates=1, eval_every=small.update_steps)
+    header, row, *_ = (run / "scores.csv").read_text().splitlines()
+    (run / "scores.csv").write_text(content.format(header=header, row=row))
+    before = small.state(run), (run / "metrics.csv").read_bytes()
+    line = refused("train", "--run", run, "--resume", "--steps", 4 * small.update_steps, "--device", "cpu")
+    assert f"{run}/scores.csv" in line
+    assert (run / "metrics.csv").read_bytes() == before[1] and small.facts(run)["updates"] == 1

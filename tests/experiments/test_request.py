@@ -1,5 +1,6 @@
 """Requests of expgen evaluate: which agents and levels they mean, and what is refused."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,20 @@ def population(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolde
 
 def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
     folder = RunFolder(run)
-    for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), ("test", "3,4", "3,4")):
+    for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), (None, "3,4", "3,4")):
         request = EvaluationRequest(split, levels, episodes=6, envs=4)
         rows = [scored.score for scored in score_run(folder, request)]
         assert [row.agent for row in rows] == ["member0", "member1"]
         assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
     assert rows[0].split == "train"  # levels named by hand say themselves what they are
+
+
+def test_levels_that_are_not_what_the_split_says_are_refused(run: Path) -> None:
+    for split, levels, kind in (("train", "20:5", "unseen"), ("test", "3,4", "training")):
+        request = EvaluationRequest(split, levels)  # type: ignore[arg-type]
+        for ask in (lambda asked: next(score_run(RunFolder(run), asked)), partial(single_requests, RunFolder(run))):
+            with pytest.raises(InputError, match=f"--split is {split} but --levels {levels} are {kind} levels"):
+                ask(request)
 
 
 def test_the_same_seed_scores_the_same(run: Path) -> None:
@@ -56,8 +65,8 @@ def test_levels_are_all_trained_on_or_none(run: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"episodes": 0}, "--episodes is 0; accepted: 1 or more"),
-        ({"envs": -1}, "--envs is -1; accepted: 1 or more"),
+        ({"episodes": 0}, "--episodes is 0; accepted: 1 to 10000000"),
+        ({"envs": -1}, "--envs is -1; accepted: 1 to 65536"),
         ({"seed": -1}, "--seed is -1; accepted: 0 to"),
         ({"seed": 2**31}, f"--seed is {2**31}; accepted: 0 to {2**31 - 1}"),
     ],
@@ -91,6 +100,8 @@ def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: RunFold
     (whole,) = score_run(population, EvaluationRequest(episodes=2, consensus={"min_agree": 1}))
     assert isinstance(whole.agent, ConsensusAgent) and whole.exploration is None
     assert (whole.score.algorithm, whole.score.agent) == ("expgen", "expgen min_agree=1 members=2")
+    (all_of_them,) = score_run(population, EvaluationRequest(episodes=2, consensus={"ensemble_size": 0}))
+    assert all_of_them.score.agent == "expgen members=2"
     (explorer,) = score_run(population, EvaluationRequest(episodes=2, learner="explorer"))
     assert isinstance(explorer.agent, PolicyAgent) and explorer.score.algorithm == "maxent"
     assert explorer.exploration is not None and explorer.score.episodes == 2

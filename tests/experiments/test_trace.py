@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from expgen.errors import FailedStorage
 from expgen.experiments import trace as module
 from expgen.experiments.make_config import make_config
 from expgen.experiments.plan import build_learner
@@ -43,3 +44,8 @@ def test_learners_are_closed_where_one_fails(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(Failing):
         trace(make_config("minimaze", "ppo", "smoke"), 2, "cpu", tmp_path / "trace.json")
     assert closed == ["member0", "member1"] and not (tmp_path / "trace.json").exists()
+
+
+def test_a_timeline_that_was_not_written_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(FailedStorage, match=r"cannot write .*gone/trace\.json"):
+        trace(make_config("minimaze", "ppo", "smoke"), 1, "cpu", tmp_path / "gone" / "trace.json")

@@ -121,7 +121,7 @@ def test_a_long_grid_shows_how_far_it_is(
         (["--quorums", "5"], "--quorums has 5; accepted: 1 to 4"),
         (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
-        (["--episodes", "0"], "--episodes is 0; accepted: 1 or more"),
+        (["--episodes", "0"], "--episodes is 0; accepted: 1 to 10000000"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
@@ -135,3 +135,15 @@ def test_a_run_without_left_out_levels_is_refused(small: Any, refused: Callable[
     assert message in refused("tune", tmp_path / "all")
     small.train(tmp_path / "ppo", 1)
     assert "is a run of --algo ppo; accepted: one with an ensemble" in refused("tune", tmp_path / "ppo")
+
+
+def test_what_would_come_to_nothing_is_told_before_anything_is_played(run: Path, command: Callable[..., Any]) -> None:
+    wrong_device = command("tune", run, "--device", "cuda:x")
+    assert (wrong_device.status, wrong_device.out) == (2, "") and "--device is 'cuda:x'" in wrong_device.err
+    (run / "tune.csv").unlink(missing_ok=True)
+    (run / "tune.csv").mkdir()
+    try:
+        unwritable = command("tune", run, "--episodes", "8")
+    finally:
+        (run / "tune.csv").rmdir()
+    assert (unwritable.status, unwritable.out) == (2, "") and "cannot write" in unwritable.err

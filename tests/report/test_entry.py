@@ -8,6 +8,8 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import append_scores
 from expgen.report.entry import as_entries, rows_of
 from expgen.report.methods import Method
+from expgen.report.score_table import ScoreTable
+from expgen.report.sections import build_sections
 from tests.report.score_rows import make_row
 
 
@@ -33,3 +35,19 @@ def test_the_agent_tells_method_measure_and_run() -> None:
 def test_no_rows_is_said() -> None:
     with pytest.raises(InputError, match=r"no scores in a\.csv"):
         as_entries([], [Path("a.csv")])
+
+
+def test_an_empty_line_is_counted_and_no_row(tmp_path: Path) -> None:
+    append_scores(tmp_path / "a.csv", [make_row()])
+    header, row, _ = (tmp_path / "a.csv").read_text().split("\n")
+    (tmp_path / "a.csv").write_text(f"{header}\n\n{row}\n")
+    assert [line for _, _, line in rows_of(tmp_path / "a.csv")] == [3]
+
+
+@pytest.mark.parametrize("word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0"])
+def test_settings_that_count_nothing_are_settings_like_any_other(word: str) -> None:
+    row = make_row("expgen", agent=f"expgen {word}")
+    (entry,) = as_entries([(row, "scores.csv", 2)], [])
+    assert (entry.run, entry.members) == ((0, 0), 0) and not entry.method.count(word.partition("=")[0])
+    names = {section.name for section in build_sections(ScoreTable([entry], resamples=20))}
+    assert "everything" in names and not names & {"table-4", "table-5"}

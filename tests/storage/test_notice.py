@@ -16,8 +16,9 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(reason: str, error: type[Exception] | None, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines of an operation during which the time to tell comes."""
     try:
-        with Notice("s3://a", "write b", 300) as waiting:
-            waiting.reason = reason
+        waiting = Notice("s3://a", "write b", 300)
+        waiting.reason = reason
+        with waiting:
             waiting._timer.join()
             if error is not None:
                 raise error

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from expgen.cli import evaluate
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.reproduce.work import run_job, score_files
@@ -202,3 +203,19 @@ def test_a_job_stops_goes_on_and_is_done_once(bucket: str, small, tmp_path: Path
     there = fetched(bucket, tmp_path / "there")
     one, other = ([rows_in(file) for file in score_files(job, out)] for out in (there, tmp_path / "here"))
     assert one == other
+
+
+def test_storage_that_goes_away_before_the_row_is_stored_is_a_failure(bucket, s3, small, settings, command,
+                                                                      monkeypatch) -> None:  # fmt: skip
+    small.train(bucket, UPDATES, **settings)
+    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    append = evaluate._append
+
+    def goes_away(*words: Any) -> None:
+        s3.refused = 1.0
+        append(*words)
+
+    monkeypatch.setattr(evaluate, "_append", goes_away)
+    outcome = command("evaluate", bucket, "--episodes", 2)
+    assert outcome.status == 1 and "member0" in outcome.out
+    assert outcome.err.splitlines()[-1].endswith("the row of member0 is not stored")
