@@ -28,12 +28,15 @@ def unwritable(path: Path, error: OSError) -> InputError:
 def check_writable(path: Path) -> None:
     """An InputError where a file `path` could not be written: to say so before there is anything to write."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    lack = 0
     if path.is_dir():
-        raise unwritable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
-    if place != path and not place.is_dir():
-        raise unwritable(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
-    if not os.access(place, os.W_OK, effective_ids=True):
-        raise unwritable(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+        lack = errno.EISDIR
+    elif place != path and not place.is_dir():
+        lack = errno.ENOTDIR
+    elif not os.access(place, os.W_OK, effective_ids=True):
+        lack = errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES
+    if lack:
+        raise unwritable(path, OSError(lack, os.strerror(lack)))
 
 
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:
