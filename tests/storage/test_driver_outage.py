@@ -41,7 +41,6 @@ class Cues(io.StringIO):
 def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
     """The command with storage of that much patience: its status and what it said."""
     monkeypatch.setitem(SCALES, "smoke", TINY)
-    monkeypatch.setattr(notice, "TELL_SECONDS", 0.5)
 
     def run(patience: int, *cues: Cue) -> tuple[int, list[str]]:
         monkeypatch.setenv(PATIENCE_VARIABLE, str(patience))
@@ -63,7 +62,8 @@ def rows(folder: Path) -> str:
     return (folder / "scores.csv").read_text()
 
 
-def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3: Faults, tmp_path: Path) -> None:
+def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(notice, "TELL_SECONDS", 0.5)
     status, said = drive(60)
     assert status == 0, said
     expected = rows(tmp_path / "undisturbed")
