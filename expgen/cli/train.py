@@ -23,6 +23,7 @@ from expgen.experiments.run import RunResult, train
 from expgen.experiments.run_folder import RunFolder
 from expgen.storage.place import Place, is_url, whole
 from expgen.storage.view import View
+from expgen.training.resources import check_processes
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,13 +35,14 @@ def main(argv: Sequence[str]) -> int:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    engine, device = pop_engine(arguments), arguments.pop("device")
+    engine, where_to = pop_engine(arguments), {name: arguments.pop(name) for name in ("device", "processes")}
+    check_processes(where_to["processes"])
     opened, _ = open_run(**arguments)
     where = arguments["run"] if is_url(arguments["run"]) else opened.path
     arguments |= {"resume": True, "run": whole(where)}  # a task may be begun again
     arguments["adopt"] = [whole(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
     name = str(where).rpartition("/")[2]
-    task = Task(name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
+    task = Task(name, partial(_train, {**arguments, **where_to}), run=arguments["run"])
     with StopSignals() as signals:
         watch = Watch()
         try:
@@ -56,6 +58,9 @@ def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
 
 def _conclude(where: Place, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
+    if result is not None and result.failed:
+        print(f"expgen: {'; '.join(result.failed)}; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        return 1
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
         return 1
@@ -106,6 +111,9 @@ def _parser(algo: str) -> Parser:
         "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add_argument(
+        "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
+    )
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     for name, part in parts_of(config).items():

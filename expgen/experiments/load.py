@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stretch
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import build_policy, recipe_of
+from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.experiments.config import EXPLORER, TrainConfig
-from expgen.experiments.plan import plans_of
+from expgen.experiments.plan import LearnerPlan, plans_of
 from expgen.experiments.pretrained import find_run
 from expgen.experiments.run_folder import RunFolder
 from expgen.experiments.tuned import read_tuned
@@ -94,11 +96,16 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu") -> tuple[P
     if learner not in plans:
         raise InputError(f"--learner is {learner!r}; accepted: {', '.join(plans)}")
     tensors, facts = folder.checkpoint(learner)
-    plan = plans[learner]
+    policy = policy_from(tensors, plans[learner], spec, device, f"{folder.path} {learner}")
+    return policy, int(facts["env_steps"])
+
+
+def policy_from(tensors: Mapping[str, Tensor], plan: LearnerPlan, spec: EnvSpec, device: str, what: str) -> Policy:
+    """The frozen policy that a checkpoint's `tensors` hold; `what` names the checkpoint in errors."""
     recipe, generator = recipe_of(plan.algo), torch.Generator()
     policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, use_device(device))
-    load_module(policy, under_prefix("policy", tensors), f"{folder.path} {learner}")
-    return for_play(policy), int(facts["env_steps"])
+    load_module(policy, under_prefix("policy", tensors), what)
+    return for_play(policy)
 
 
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any]) -> ConsensusConfig:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,32 +11,26 @@ from expgen.evaluation.scores import check_can_append, rows_so_far
 from expgen.experiments.adopt import adopt as adopt_from
 from expgen.experiments.adopt import check_can_go_on, plans_in
 from expgen.experiments.config import TrainConfig
+from expgen.experiments.load import policy_from
 from expgen.experiments.milestones import open_milestones, refuse_passed
 from expgen.experiments.open_run import open_run
 from expgen.experiments.plan import LearnerPlan, build_learner
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import Scorer
+from expgen.experiments.run_processes import PlannedRun, run_in_processes
+from expgen.experiments.run_result import RunResult
+from expgen.experiments.scoring import Scorer, is_wanting
 from expgen.experiments.sitting import State, sitting
+from expgen.experiments.to_score import drop_after, files_to_score
 from expgen.networks.actor_critic import Policy
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
-from expgen.training.checkpoint import latest_checkpoint
+from expgen.training.checkpoint import latest_checkpoint, read_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Report, Scores, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
-from expgen.training.resources import plan_resources
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What a sitting of training left behind."""
-
-    folder: RunFolder
-    config: TrainConfig
-    diverged: tuple[str, ...]
-    is_complete: bool
+from expgen.training.resources import check_processes, num_workers, plan_resources
 
 
 def train(
@@ -46,6 +39,7 @@ def train(
     preset: str | None = None,
     run: Place | None = None,
     device: str = "auto",
+    processes: int | str = "auto",
     resume: bool = False,
     adopt: Sequence[Place] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
@@ -57,8 +51,10 @@ def train(
 
     `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
     folder goes on: it is read from there, and only what RESUMABLE in open_run.py names may be raised. `adopt` names
-    run folders whose trained policies join this one.
+    run folders whose trained policies join this one. `processes` is how many worker processes the learners are spread
+    over; `auto` means several on a GPU with cores to spare, and 1 means this process.
     """
+    check_processes(processes)
     with contextlib.ExitStack() as cleanup:
         if is_url(run):
             open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
@@ -66,11 +62,20 @@ def train(
             run, should_stop = space.path, space.stop_when_lost(should_stop)
         folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
         adopt_from(folder, config, adopt)
-        return _run(folder, config, device, on_start, on_row, should_stop)
+        plans = plans_in(folder, config)
+        left = _check_can_go_on(folder, config, plans)
+        workers = num_workers(processes, device, sum(left[plan.name] > 0 for plan in plans))
+        if workers > 1:
+            planned = PlannedRun(folder, config, plans)
+            return run_in_processes([planned], device, workers, on_start, on_row, should_stop)[0]
+        return _run(folder, config, plans, device, on_start, on_row, should_stop)
 
 
-def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> None:
-    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it."""
+def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> dict[str, int]:
+    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it.
+
+    Returns the steps that each learner has left.
+    """
     check_can_append(folder.scores_file)
     rows_so_far(folder.scores_file)
     env_steps = dict.fromkeys((plan.name for plan in plans), 0)
@@ -79,18 +84,18 @@ def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[Lea
             check_can_go_on(plan, checkpoint, f"--run {folder.path}")
             env_steps[plan.name] = checkpoint.facts["env_steps"]
     refuse_passed(folder, config, env_steps)
+    return {plan.name: plan.steps - env_steps[plan.name] for plan in plans}
 
 
 def _run(
     folder: RunFolder,
     config: TrainConfig,
+    plans: Sequence[LearnerPlan],
     device: str,
     on_start: Callable[[int, dict[str, int]], None],
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
-    plans = plans_in(folder, config)
-    _check_can_go_on(folder, config, plans)
     resources = plan_resources(device, len(plans))
     events = TensorBoardEvents(folder.events_folder)
 
@@ -114,13 +119,16 @@ def _run(
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        milestones = open_milestones(folder, config, learners[0].env.spec, learners)
+        env_steps = {learner.name: learner.env_steps for learner in learners}
+        milestones = open_milestones(folder, config, learners[0].env.spec, env_steps)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
             events.start(learner.name, learner.env_steps)
+            drop_after(folder, learner.name, learner.env_steps)
         total = sum(learner.schedule.env_steps for learner in learners)
         on_start(total, {learner.name: learner.env_steps for learner in learners})
+        _score_left(folder, plans, scorer, metrics, str(resources.device))
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 
@@ -134,7 +142,7 @@ def _run(
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
-            if scorer.is_wanting(plan, learner.env_steps):  # joined complete, so that no sitting here has scored it
+            if is_wanting(folder, config, plan, learner.env_steps):  # it joined complete, so no sitting has scored it
                 result_of(scorer.score(plan, learner.env_steps, learner.algorithm.policy))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
@@ -142,3 +150,15 @@ def _run(
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
         seat.write(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)
+
+
+def _score_left(
+    folder: RunFolder, plans: Sequence[LearnerPlan], scorer: Scorer, metrics: MetricsFile, device: str
+) -> None:
+    """Scores that worker processes of an earlier sitting owe."""
+    _, spec = folder.read_config()
+    for plan in plans:
+        for env_steps, weights in files_to_score(folder, plan.name):
+            policy = policy_from(read_checkpoint(weights).tensors, plan, spec, device, str(weights))
+            metrics.complete(plan.name, env_steps, result_of(scorer.score(plan, env_steps, policy)))
+            weights.unlink()

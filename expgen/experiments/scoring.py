@@ -73,11 +73,6 @@ class Scorer:
                     metrics[f"{split}_oracle_share"] = exploration.oracle_share.value
         return metrics
 
-    def is_wanting(self, plan: LearnerPlan, env_steps: int) -> bool:
-        """Whether a learner has come to its end without rows that say so."""
-        is_due = self.config.eval_every > 0 and env_steps >= plan.steps
-        return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in self._rows())
-
     def score_consensus(self) -> None:
         """Rows for what the whole ensemble has become, with its explorer and with random actions in its place."""
         self._score_whole({})
@@ -133,6 +128,13 @@ class Scorer:
 
     def _rows(self) -> Sequence[Score]:
         return rows_so_far(self.folder.scores_file)
+
+
+def is_wanting(folder: RunFolder, config: TrainConfig, plan: LearnerPlan, env_steps: int) -> bool:
+    """Whether a learner has come to its end without rows in scores.csv that say so."""
+    is_due = config.eval_every > 0 and env_steps >= plan.steps
+    rows = rows_so_far(folder.scores_file) if is_due else ()
+    return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in rows)
 
 
 def score_row(config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet) -> Score:

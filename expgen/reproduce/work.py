@@ -60,6 +60,8 @@ def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watche
         spent = Spent(made_file(job, here).with_name(SPENT))
         result = _train(job, here, out, device, _noting(spent, watcher))
         spent.note()
+        if result.failed:
+            return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
         if not result.is_complete:

@@ -11,7 +11,7 @@ from expgen.experiments.adopt import plans_in
 from expgen.experiments.load import load_policy
 from expgen.experiments.request import EvaluationRequest, score_run
 from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.scoring import Scorer
+from expgen.experiments.scoring import Scorer, is_wanting
 from expgen.provenance import commit
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
@@ -51,7 +51,7 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     before = read_scores(folder.scores_file)
     plan, scorer = plans_in(folder, config)[0], Scorer(config, folder, plan_resources("cpu", 1))
     policy, env_steps = load_policy(folder, plan.name)
-    assert not scorer.is_wanting(plan, env_steps)
+    assert not is_wanting(folder, config, plan, env_steps)
     result_of(scorer.score(plan, env_steps, policy))
     assert read_scores(folder.scores_file) == before
 
