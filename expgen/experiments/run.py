@@ -1,7 +1,7 @@
 """train: a config → learners side by side → checkpoints, metrics and scores in a run folder."""
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from expgen.experiments.run_processes import PlannedRun, run_in_processes
 from expgen.experiments.run_result import RunResult
 from expgen.experiments.scoring import Scorer, is_wanting
 from expgen.experiments.sitting import State, sitting
-from expgen.experiments.to_score import drop_after, files_to_score
+from expgen.experiments.to_score import drop_after, files_to_score, remove_empty
 from expgen.networks.actor_critic import Policy
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
@@ -39,7 +39,7 @@ def train(
     preset: str | None = None,
     run: Place | None = None,
     device: str = "auto",
-    processes: int | str = "auto",
+    processes: int | str = 1,
     resume: bool = False,
     adopt: Sequence[Place] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
@@ -52,23 +52,65 @@ def train(
     `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
     folder goes on: it is read from there, and only what RESUMABLE in open_run.py names may be raised. `adopt` names
     run folders whose trained policies join this one. `processes` is how many worker processes the learners are spread
-    over; `auto` means several on a GPU with cores to spare, and 1 means this process.
+    over: 1 means this process, `auto` several on a GPU with cores to spare. Workers are Pythons of their own, so they
+    know no environments that only this process has registered.
+    """
+    request = {"env": env, "algo": algo, "preset": preset, "run": run, "resume": resume, "adopt": adopt, **settings}
+    return train_together([request], device, processes, on_start, on_row, should_stop)[0]
+
+
+def train_together(
+    requests: Sequence[Mapping[str, Any]],
+    device: str = "auto",
+    processes: int | str = 1,
+    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
+    on_row: Report = lambda learner, row: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[RunResult]:
+    """Train several runs, whose learners share the worker processes; in one process, run after run.
+
+    Each request has the arguments of `train` that say what to train and where; the others are as there. Learners are
+    told of as `RUN/LEARNER`. A stop may leave the last runs without a result.
     """
     check_processes(processes)
     with contextlib.ExitStack() as cleanup:
-        if is_url(run):
-            open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
-            space = cleanup.enter_context(workspace(str(run)))
-            run, should_stop = space.path, space.stop_when_lost(should_stop)
-        folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
-        adopt_from(folder, config, adopt)
-        plans = plans_in(folder, config)
-        left = _check_can_go_on(folder, config, plans)
-        workers = num_workers(processes, device, sum(left[plan.name] > 0 for plan in plans))
+        runs = []
+        for request in requests:
+            run, should_stop = _planned(cleanup, should_stop, **request)
+            runs.append(run)
+        workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
         if workers > 1:
-            planned = PlannedRun(folder, config, plans)
-            return run_in_processes([planned], device, workers, on_start, on_row, should_stop)[0]
-        return _run(folder, config, plans, device, on_start, on_row, should_stop)
+            return run_in_processes(runs, device, workers, on_start, on_row, should_stop)
+        results = []
+        for run in runs:
+            results.append(_run(run, device, on_start, on_row, should_stop))
+            if should_stop():
+                break
+        return results
+
+
+def _planned(
+    cleanup: contextlib.ExitStack,
+    should_stop: Callable[[], bool],
+    env: str | None = None,
+    algo: str | None = None,
+    preset: str | None = None,
+    run: Place | None = None,
+    resume: bool = False,
+    adopt: Sequence[Place] = (),
+    **settings: Any,
+) -> tuple[PlannedRun, Callable[[], bool]]:
+    """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
+    name = str(run).rpartition("/")[2]
+    if is_url(run):
+        open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
+        space = cleanup.enter_context(workspace(str(run)))
+        run, should_stop = space.path, space.stop_when_lost(should_stop)
+    folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
+    adopt_from(folder, config, adopt)
+    plans = plans_in(folder, config)
+    left = _check_can_go_on(folder, config, plans)
+    return PlannedRun(name, folder, config, plans, sum(steps > 0 for steps in left.values())), should_stop
 
 
 def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> dict[str, int]:
@@ -88,14 +130,14 @@ def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[Lea
 
 
 def _run(
-    folder: RunFolder,
-    config: TrainConfig,
-    plans: Sequence[LearnerPlan],
+    run: PlannedRun,
     device: str,
     on_start: Callable[[int, dict[str, int]], None],
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
+    """All learners in this process."""
+    folder, config, plans = run.folder, run.config, run.plans
     resources = plan_resources(device, len(plans))
     events = TensorBoardEvents(folder.events_folder)
 
@@ -162,3 +204,4 @@ def _score_left(
             policy = policy_from(read_checkpoint(weights).tensors, plan, spec, device, str(weights))
             metrics.complete(plan.name, env_steps, result_of(scorer.score(plan, env_steps, policy)))
             weights.unlink()
+    remove_empty(folder)

@@ -37,9 +37,11 @@ POLL_SECONDS = 0.2  # between two looks at whether to stop
 class PlannedRun(NamedTuple):
     """A run that may begin."""
 
+    name: str  # by which several at once are told apart
     folder: RunFolder
     config: TrainConfig
     plans: list[LearnerPlan]
+    num_unfinished: int  # learners with steps left
 
 
 def run_in_processes(
@@ -62,7 +64,7 @@ def run_in_processes(
         crew.build()
         for run in runs:
             seat = cleanup.enter_context(sitting(run.folder))
-            prefix = f"{run.folder.path.name}/" if len(runs) > 1 else ""
+            prefix = f"{run.name}/" if len(runs) > 1 else ""
             crew.writers[run.folder.path] = RunWriter(run.folder, run.config, run.plans, seat, on_row, prefix)
         cleanup.callback(crew.close)  # an error ends the workers before a sitting says that it has failed
         crew.start(on_start)

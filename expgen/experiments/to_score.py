@@ -32,7 +32,7 @@ def drop_after(folder: RunFolder, learner: str, env_steps: int) -> None:
 
 def remove_empty(folder: RunFolder) -> None:
     """Leave no empty folders behind where all that waited is scored."""
-    top = folder.to_score("").parent
-    for place in (*top.glob("*"), top, top.parent):
+    learners = folder.path / "scoring" / "checkpoints"
+    for place in (*learners.glob("*"), learners, learners.parent):
         with contextlib.suppress(OSError):
             place.rmdir()

@@ -107,7 +107,7 @@ def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> R
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
     adopted = [below(out, "runs", name) for name in job.adopt]
     where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
-    return train(job.env, job.algo, job.preset, **where, **watch, **job.settings)
+    return train(job.env, job.algo, job.preset, processes="auto", **where, **watch, **job.settings)
 
 
 def _score(job: Job, out: Path, result: RunResult, device: str) -> None:

@@ -38,7 +38,7 @@ def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[
                 value = getattr(inside, field.name)
                 if value is not None and not dataclasses.is_dataclass(value) and field.name != "options":
                     assert flag_of(prefix + field.name) in words
-    assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", algo} <= words
+    assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", "--processes", algo} <= words
 
 
 def test_a_run_from_flags_is_the_run_from_python(
@@ -88,6 +88,8 @@ BAD_INPUT = {  # the words, and what the line says
     "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
     "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),
+    "no processes": (["--processes", "0"], "--processes is '0'; accepted: auto, or 1 or more"),
+    "processes in words": (["--processes", "many"], "--processes is 'many'; accepted: auto, or 1 or more"),
     "minibatches": (["--algo", "ppo-gru", "--minibatches", "9"], "--minibatches is 9; accepted: at most --envs (8)"),
     "memory": (["--algo", "ppo-gru", "--minibatch-order", "shuffled"], "--minibatch-order is shuffled but the policy"),
     "order": (["--minibatch-order", "sorted"], "--minibatch-order is 'sorted'; accepted: columns, shuffled"),
