@@ -107,6 +107,7 @@ class _Crew:
         self.failed: dict[Path, list[str]] = {run.folder.path: [] for run in runs}
         self.is_stopping = False
         self.scoring: _Job | None = None
+        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
         costs = {
             LearnerId(run.folder.path, plan.name): cost_of(plan, stored_steps(run.folder, plan.name))
             for run in runs
@@ -123,7 +124,7 @@ class _Crew:
             self._turn()
         for run, reasons in self.failed.items():
             if run not in self.specs:
-                raise RuntimeError("; ".join(reasons))
+                raise RuntimeError("; ".join(reasons) or f"no worker could build the learners of {run}")
 
     def start(self, on_start: Callable[[int, dict[str, int]], None]) -> None:
         """Let the learners go on from their checkpoints."""
@@ -174,7 +175,9 @@ class _Crew:
         """End all workers, whatever they are doing."""
         for job in (*self.training, *([self.scoring] if self.scoring else [])):
             job.worker.close()
-        self.training, self.scoring = [], None
+        for worker in self.leaving:
+            worker.close(END_SECONDS)
+        self.training, self.scoring, self.leaving = [], None, []
 
     def _turn(self) -> None:
         """Take in what the workers say, for a moment."""
@@ -205,7 +208,7 @@ class _Crew:
                 self.num_scored += 1
                 self.writers[request.run].scored(request, scores)
             case Done():
-                job.worker.close(END_SECONDS)
+                self.leaving.append(job.worker)
                 self.training.remove(job)
             case Refused(error):
                 raise error

@@ -55,7 +55,7 @@ def _starts(program: str, environment: dict[str, str], patience: float) -> bool:
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "timeout": patience}
     try:
         subprocess.run([program, "-d"], check=True, stdin=subprocess.DEVNULL, **silent)  # type: ignore[call-overload]
-        subprocess.run([program], check=True, input=b"get_server_list\n", **silent)  # type: ignore[call-overload]
+        subprocess.run([program], check=True, input=b"get_default_active_thread_percentage\n", **silent)  # type: ignore[call-overload]
     except (OSError, subprocess.SubprocessError):
         return False
     return True

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from expgen.errors import InputError
 
-END_SECONDS = 10.0  # that a worker which has done its work may take to leave
+END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Work = Callable[[Connection], None]  # picklable; talks to its parent over the connection
@@ -76,8 +76,11 @@ class Worker:
             return None
 
     def how_it_died(self) -> str:
-        """`killed by SIGKILL` or `exited with status 3`, of one that has."""
-        status = self.process.wait()
+        """`killed by SIGKILL` or `exited with status 3`, of one whose connection has closed."""
+        try:
+            status = self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "it no longer answers"
         return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
 
     def close(self, patience: float = 0.0) -> None:

@@ -63,14 +63,14 @@ def test_killed_workers_are_started_again_and_nothing_differs(
 ) -> None:
     rows = 0
 
-    def kill_at_times(learner: str, row: dict[str, float]) -> None:
+    def kill_at_once(learner: str, row: dict[str, float]) -> None:
         nonlocal rows
         rows += 1
-        if rows in (7, 25):
+        if rows == 17:
             for child in children_of(os.getpid()):  # also the one that scores, where there is one yet
                 os.kill(child, signal.SIGKILL)
 
-    assert small.train(tmp_path, **settings(small), processes=2, on_row=kill_at_times).is_complete
+    assert small.train(tmp_path, **settings(small), processes=2, on_row=kill_at_once).is_complete
     assert is_whole(tmp_path)
     lines = capsys.readouterr().err.splitlines()
     assert "expgen: worker 0 died (killed by SIGKILL); it is started again" in lines
@@ -103,6 +103,20 @@ def test_diverged_learner_leaves_the_other_processes_alone(
     assert equal(small.weights(tmp_path / "alone"), small.weights(tmp_path / "two"))
 
 
+def test_runs_of_several_seeds_share_the_processes(
+    small: Any, whole: Path, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = small.flags(tmp_path, UPDATES, seed="0,1", processes=2)
+    outcome = command(*words)
+    assert outcome.status == 0, outcome
+    for seed in (0, 1):
+        run = tmp_path / f"seed{seed}"
+        assert f"done: {run} " in outcome.out and len(metrics(run)) == UPDATES
+        assert equal(small.weights(run), small.weights(whole, f"member{seed}"))
+    total = 2 * UPDATES * small.update_steps
+    assert outcome.err.splitlines()[-1].startswith(f"{total:,}/{total:,} steps")
+
+
 @pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed_and_the_run_goes_on(
     small: Any, is_whole: Callable[[Path], bool], process: Callable[..., subprocess.Popen[str]], tmp_path: Path
@@ -119,22 +133,17 @@ def test_workers_end_with_a_parent_that_is_killed_and_the_run_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_to_all_processes_stops_at_a_checkpoint_that_one_process_goes_on_from(
-    number: signal.Signals,
-    small: Any,
-    is_whole: Callable[[Path], bool],
-    process: Callable[..., subprocess.Popen[str]],
-    tmp_path: Path,
+def test_ctrl_c_to_all_processes_stops_at_a_checkpoint_that_one_process_goes_on_from(
+    small: Any, is_whole: Callable[[Path], bool], process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     changes = {**settings(small), "checkpoint_seconds": 3600.0}  # only the checkpoint that the stop asks for
     command = process(*small.flags(run, **changes, processes=2), start_new_session=True)
     until(lambda: len(metrics(run)) >= 5)
     workers = children_of(command.pid)
-    os.killpg(command.pid, number)  # as a terminal does
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
     _, err = command.communicate(timeout=MINUTE)
-    assert command.returncode == 128 + number and not any(map(is_running, workers)), err
+    assert command.returncode == 128 + signal.SIGINT and not any(map(is_running, workers)), err
     assert err.splitlines()[-1] == f"expgen: stopped; go on with: expgen train --resume --run {run}"
     rows = metrics(run)
     for learner in LEARNERS:

@@ -51,7 +51,7 @@ def test_mps_daemon_runs_while_the_block_does(notes: Path, monkeypatch: pytest.M
     with cuda_mps(patience=5.0) as variables:
         folder = Path(variables[PIPES])
         assert (folder / "control").exists() and set(variables) == {PIPES, "CUDA_MPS_LOG_DIRECTORY"}
-        assert notes.read_text() == "start unset\nget_server_list\n"
+        assert notes.read_text() == "start unset\nget_default_active_thread_percentage\n"
         pid = int((folder / "pid").read_text())
     assert notes.read_text().endswith("quit\n") and not folder.exists()
     assert time.monotonic() - began < 5 and not is_running(pid)
