@@ -19,7 +19,7 @@ def children_of(pid: int) -> list[int]:
     """Its worker processes, in the order in which they were started."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = sorted(int(word) for task in tasks for word in task.read_text().split())
-    return [child for child in children if "expgen.training.processes" in _command(child)]
+    return [child for child in children if "expgen.fast.processes" in _command(child)]
 
 
 def _command(pid: int) -> str:
