@@ -21,6 +21,7 @@ from expgen.experiments.sitting import State, sitting
 from expgen.networks.actor_critic import Policy
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
+from expgen.training.average import Weights
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.learner_state import resume_learner
@@ -125,20 +126,21 @@ def _run(
         for plan, learner in zip(plans, learners, strict=True):
 
             def score(
-                policy: Policy, plan: LearnerPlan = plan, learner: Learner = learner
+                policy: Policy, weights: Weights, plan: LearnerPlan = plan, learner: Learner = learner
             ) -> Generator[None, None, Scores]:
-                return scorer.score(plan, learner.env_steps, policy)
+                return scorer.score(plan, learner.env_steps, policy, weights)
 
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, should_stop, milestones[learner.name])
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
-            if scorer.is_wanting(plan, learner.env_steps):  # joined complete, so that no sitting here has scored it
-                result_of(scorer.score(plan, learner.env_steps, learner.algorithm.policy))
+            for weights, policy in learner.policies().items():
+                if scorer.is_wanting(plan, learner.env_steps, weights):  # joined complete: no sitting here scored it
+                    result_of(scorer.score(plan, learner.env_steps, policy, weights))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
-            scorer.score_consensus()
+            scorer.score_consensus([learner.name for learner in learners if "average" in learner.policies()])
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
         seat.write(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)

@@ -13,7 +13,6 @@ corrected). An update is that of a whole rollout, however many minibatches it ha
 1 / (1 − a) rollouts. Nothing is learnt from the average and no game is played with it: training is the same without it.
 """
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -21,10 +20,22 @@ from torch import Tensor
 
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.training.checkpoint import Checkpoint
 from expgen.training.fast_networks import plain_copy
 
 Weights = Literal["live", "average"]  # those of a learner that a policy can be played with
 FACT = "average"  # also what the average's tensors begin with
+
+
+def has_average(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint holds averaged weights beside the live ones."""
+    return FACT in checkpoint.facts
+
+
+def policy_weights(checkpoint: Checkpoint, weights: Weights) -> dict[str, Tensor]:
+    """A policy's tensors by the names of its own: the averaged ones where they are asked for and there are any."""
+    is_averaged = weights == "average" and has_average(checkpoint)
+    return under_prefix(FACT if is_averaged else "policy", checkpoint.tensors)
 
 
 class AveragedPolicy:
@@ -51,7 +62,7 @@ class AveragedPolicy:
         """What else a checkpoint says of the average."""
         return {FACT: {"rate": self.rate, "updates": self.updates}}
 
-    def load_state(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    def load_state(self, checkpoint: Checkpoint) -> None:
         """Continue from a checkpoint that has an average."""
-        load_module(self.policy, under_prefix(FACT, tensors), "the checkpoint's average")
-        self.updates = facts[FACT]["updates"]
+        load_module(self.policy, under_prefix(FACT, checkpoint.tensors), "the checkpoint's average")
+        self.updates = checkpoint.facts[FACT]["updates"]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from expgen.envs.vec_env import Snapshots
 from expgen.networks.state import under_prefix, with_prefix
-from expgen.training.average import FACT, AveragedPolicy
+from expgen.training.average import FACT, AveragedPolicy, has_average
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.stints import Stint
@@ -53,9 +53,9 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     learner.stints = [Stint(*stint) for stint in facts.get("stints", ())]
     with learner.lane.updating():
         learner.algorithm.load_state(tensors)
-        if FACT in facts:
+        if has_average(checkpoint):
             learner.average = learner.average or AveragedPolicy(learner.algorithm.policy, facts[FACT]["rate"])
-            learner.average.load_state(tensors, facts)
+            learner.average.load_state(checkpoint)
     if checkpoint.is_weights_alone:
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
         return

@@ -83,7 +83,7 @@ def test_the_run_s_agent_plays_what_was_picked_and_a_flag_wins(
     fewer = expgen.load_agent(folder.path, ensemble_size=2)
     assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # in proportion
     lines = folder.tune_file.read_text().splitlines()
-    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,1,")
+    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
     config, _ = folder.read_config()
     assert capsys.readouterr().err == ""
     write_tuned(folder, 5, trials, trials[1])

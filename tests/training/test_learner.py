@@ -14,6 +14,7 @@ from expgen.networks.actor_critic import NetworkConfig, Policy
 from expgen.reward.scale import ReturnScaler
 from expgen.reward.source import GameReward, GameRewardConfig
 from expgen.rollout.rollout import Rollout
+from expgen.training.average import Weights
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase, Schedule
 from expgen.training.learner_state import resume_learner
@@ -32,7 +33,7 @@ def make(memory: str = "none", env_steps: int = 2 * T * N, eval_every: int = 0, 
     return Learner("m0", env, algorithm, GameReward(GameRewardConfig(), N), rollout, schedule, 0)
 
 
-def no_score(policy: Policy) -> Generator[None, None, dict[str, float]]:
+def no_score(policy: Policy, weights: Weights) -> Generator[None, None, dict[str, float]]:
     yield
     return {"test_return": 1.0}
 
