@@ -8,13 +8,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from expgen.experiments.make_config import make_config
+from expgen.experiments.plan import build_learner, plans_of
 from expgen.networks.state import under_prefix
 from expgen.training.average import AveragedPolicy
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from expgen.training.learner_state import resume_learner
+from expgen.training.resources import Resources
 from tests.training.lives import live, small_learner
 
 ALGORITHMS = ["ppo", "ppo-gru", "maxent", "leep", "ucb-drac", "idaac", "ppg"]  # dense, plain, joint and decoupled
+
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
 def newest(folder: Path) -> Checkpoint:
@@ -57,6 +63,25 @@ def test_average_is_the_weighted_mean_of_what_updates_left(algo: str, small: Any
             mean = sum(s * weights[name].double() for s, weights in zip(share, left, strict=True)) / sum(share)
             torch.testing.assert_close(tensor.double(), mean, rtol=1e-5, atol=1e-7)
     assert any(not torch.equal(averaged[name], left[-1][name]) for name in averaged)
+    learner.close()
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("algo", ["ppo", "maxent"])
+def test_average_on_a_gpu_is_that_of_its_live_weights(algo: str, small: Any) -> None:
+    """Beside streams, kernels and graphs."""
+    settings = {name: value for name, value in small.settings.items() if name != "device"}
+    picture = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, "average": 0.5}
+    config = make_config(**{**settings, "steps": 3 * small.update_steps, **picture})
+    resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
+    learner = build_learner(config, plans_of(config)[0], resources)
+    left = []
+    for _ in range(3):
+        list(learner.iterate())
+        left.append([weight.double().clone() for weight in learner.algorithm.policy.parameters()])
+    for averaged, one, two, three in zip(learner.policies()["average"].parameters(), *left, strict=True):
+        torch.testing.assert_close(averaged.double(), (one + 2 * two + 4 * three) / 7, rtol=1e-5, atol=1e-7)
     learner.close()
 
 
