@@ -7,11 +7,11 @@ from expgen.cli.watch import SoFar, Watch
 from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Watcher
 from expgen.errors import check_writable
-from expgen.experiments.load import check_weights
-from expgen.experiments.presets import QUORUM, paper_quorum
-from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.tune import TuneRequest, best, left_out, tune
-from expgen.experiments.tuned import Trial, write_tuned
+from expgen.runs.load import check_weights
+from expgen.runs.presets import QUORUM, paper_quorum
+from expgen.runs.folder import RunFolder
+from expgen.runs.tune import TuneRequest, best, left_out, tune
+from expgen.runs.tuned import Trial, write_tuned
 from expgen.training.resources import resolve_device
 
 

@@ -12,13 +12,13 @@ import torch
 
 from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import VecEnv
+from expgen.fast.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.networks.actor_critic import Policy
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.training.average import AveragedPolicy, Weights
 from expgen.training.episodes import EpisodeLog
 from expgen.training.stints import Stint
@@ -87,7 +87,9 @@ class Learner:
             rollout.reward.copy_(self.reward(rollout))
             if isinstance(self.algorithm, HasCritic):
                 self.algorithm.judge(rollout)
-            gae = advantages(rollout.reward, rollout.value, rollout.first, config.gamma, config.gae_lambda)
+            played = (rollout.reward, rollout.value, rollout.first)
+            end = (rollout.survived, self.reward.end_value)
+            gae = advantages(*played, config.gamma, config.gae_lambda, *end)
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])
             if self.director is not None:
