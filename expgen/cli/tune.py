@@ -7,9 +7,9 @@ from expgen.cli.watch import SoFar, Watch
 from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Watcher
 from expgen.errors import check_writable
+from expgen.runs.folder import RunFolder
 from expgen.runs.load import check_weights
 from expgen.runs.presets import QUORUM, paper_quorum
-from expgen.runs.folder import RunFolder
 from expgen.runs.tune import TuneRequest, best, left_out, tune
 from expgen.runs.tuned import Trial, write_tuned
 from expgen.training.resources import resolve_device

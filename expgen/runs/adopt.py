@@ -9,9 +9,9 @@ from expgen.algorithms.algorithm import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.shipped import find_run
-from expgen.runs.folder import RunFolder
 from expgen.storage.place import Place, below, whole
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint, write_whole
 

@@ -13,13 +13,13 @@ import torch
 from expgen.algorithms.algorithm import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import append_scores, read_scores
+from expgen.networks.state import with_prefix
 from expgen.runs.adopt import plans_in, read_adopted
 from expgen.runs.config import EXPLORER, TrainConfig
-from expgen.runs.load import check_weights
-from expgen.runs.shipped import PRETRAINED, bundled_agents
-from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.folder import RunFolder
-from expgen.networks.state import with_prefix
+from expgen.runs.load import check_weights
+from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import digest_of, keep_checkpoint, write_whole
 from expgen.training.stints import Stint, commits_of, covered_seconds

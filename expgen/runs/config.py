@@ -12,10 +12,10 @@ from expgen.algorithms.algorithm import recipe_of
 from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.runs.config_tree import decisive_values, filled, with_changes
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
+from expgen.runs.config_tree import decisive_values, filled, with_changes
 from expgen.settings import LAST_SEED, flag_of, later_setting, setting
 
 EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name

@@ -5,8 +5,8 @@ import math
 
 from expgen.evaluation.scores import SPLITS, Score
 from expgen.runs.adopt import plans_in
-from expgen.runs.load import variant
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import variant
 from expgen.runs.scoring import METRIC_PREFIXES
 from expgen.training.metrics import MetricsFile
 

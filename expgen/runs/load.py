@@ -12,16 +12,16 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stret
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.algorithm import build_policy, recipe_of
 from expgen.errors import InputError, check_choice
-from expgen.runs.config import EXPLORER, TrainConfig
-from expgen.runs.plan import plans_of
-from expgen.runs.shipped import find_run
-from expgen.runs.folder import RunFolder
-from expgen.runs.tuned import read_tuned
+from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module
+from expgen.runs.config import EXPLORER, TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
+from expgen.runs.shipped import find_run
+from expgen.runs.tuned import read_tuned
 from expgen.settings import flag_of
 from expgen.training.average import Weights, has_average, policy_weights
-from expgen.fast.fast_networks import for_play
 from expgen.training.resources import use_device
 
 

@@ -14,8 +14,8 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
-from expgen.runs.plan import plans_of
 from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
 from expgen.training.checkpoint import has_checkpoint_from, write_whole
 from expgen.training.learner import Learner
 from expgen.training.life import Milestone

@@ -8,8 +8,8 @@ from expgen.errors import InputError
 from expgen.runs.config import TrainConfig, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.config_tree import flat
-from expgen.runs.make_config import make_config, with_quorum
 from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import make_config, with_quorum
 from expgen.settings import flag_of
 from expgen.storage.place import Place, is_url
 from expgen.storage.view import View

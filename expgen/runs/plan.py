@@ -8,10 +8,10 @@ import numpy as np
 from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
+from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources

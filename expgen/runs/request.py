@@ -9,16 +9,16 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import OnEpisode, check_played, evaluate
+from expgen.evaluation.scores import Score, Split
 from expgen.exploration.explore import Exploration, explore
 from expgen.exploration.oracle import make_oracle
-from expgen.evaluation.scores import Score, Split
+from expgen.reward.knn import KnnConfig
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
 from expgen.runs.load import agents_of, check_weights, load_run
 from expgen.runs.plan import LearnerPlan
-from expgen.runs.folder import RunFolder
 from expgen.runs.scoring import Scored, score_row
-from expgen.reward.knn import KnnConfig
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 

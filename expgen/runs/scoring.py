@@ -8,18 +8,18 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import VecEnv
 from expgen.evaluation.evaluate import Evaluation, play_episodes, result_of, summarize
+from expgen.evaluation.scores import Score, Split, append_scores, rows_so_far
 from expgen.exploration.explore import Exploration, explore_episodes
 from expgen.exploration.oracle import Oracle, make_oracle
-from expgen.evaluation.scores import Score, Split, append_scores, rows_so_far
-from expgen.runs.config import TrainConfig
-from expgen.runs.load import LoadedAgent, load_run, players_of, variant
-from expgen.runs.plan import LearnerPlan
-from expgen.runs.folder import RunFolder
+from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
+from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import LoadedAgent, load_run, players_of, variant
+from expgen.runs.plan import LearnerPlan
 from expgen.training.average import Weights
-from expgen.fast.fast_networks import for_play
 from expgen.training.life import Scores
 from expgen.training.resources import Resources
 

@@ -9,16 +9,16 @@ import torch
 
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
+from expgen.networks.actor_critic import Policy
 from expgen.runs.adopt import adopt as adopt_from
 from expgen.runs.adopt import check_can_go_on, plans_in
 from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
 from expgen.runs.milestones import open_milestones, refuse_passed
 from expgen.runs.open_run import open_run
 from expgen.runs.plan import LearnerPlan, build_learner
-from expgen.runs.folder import RunFolder
 from expgen.runs.scoring import Scorer
 from expgen.runs.sitting import State, sitting
-from expgen.networks.actor_critic import Policy
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
 from expgen.training.average import Weights

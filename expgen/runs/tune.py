@@ -17,8 +17,8 @@ from expgen.errors import InputError
 from expgen.evaluation.evaluate import OnEpisode, check_played, play_episodes, result_of, summarize
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import EXPLORER, TrainConfig
-from expgen.runs.load import load_policies
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_policies
 from expgen.runs.tuned import Trial
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from expgen.agents.decision import Counts
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Evaluation
+from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.provenance import commit
 from expgen.training.average import Weights
 from expgen.training.checkpoint import write_whole
 

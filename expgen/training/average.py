@@ -18,10 +18,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from expgen.fast.fast_networks import plain_copy
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.training.checkpoint import Checkpoint
-from expgen.fast.fast_networks import plain_copy
 
 Weights = Literal["live", "average"]  # those of a learner that a policy can be played with
 FACT = "average"  # also what the average's tensors begin with

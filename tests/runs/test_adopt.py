@@ -9,8 +9,8 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.adopt import read_adopted
-from expgen.runs.plan import member_levels
 from expgen.runs.folder import RunFolder
+from expgen.runs.plan import member_levels
 
 
 @pytest.fixture

@@ -12,18 +12,18 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.cli.main import main
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.networks.actor_critic import Policy
+from expgen.networks.state import under_prefix
 from expgen.runs.bundle import bundle
 from expgen.runs.config import TrainConfig
 from expgen.runs.curves import curve_rows
+from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_policy, load_run
 from expgen.runs.make_config import make_config
-from expgen.watch.play import PlayRequest, play_run
 from expgen.runs.shipped import bundled_agents, find_run
-from expgen.runs.folder import RunFolder
 from expgen.runs.tune import TuneRequest, tune
-from expgen.networks.actor_critic import Policy
-from expgen.networks.state import under_prefix
 from expgen.training.metrics import MetricsFile
+from expgen.watch.play import PlayRequest, play_run
 
 
 @pytest.fixture(scope="module")

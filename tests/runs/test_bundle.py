@@ -10,11 +10,11 @@ import torch
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.provenance import commit
 from expgen.runs.bundle import bundle
+from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_policy, load_run
 from expgen.runs.shipped import bundled_agents, find_run
-from expgen.runs.folder import RunFolder
-from expgen.provenance import commit
 from expgen.training.checkpoint import digest_of, keep_checkpoint
 
 

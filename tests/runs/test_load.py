@@ -11,8 +11,8 @@ import torch
 
 import expgen
 from expgen.errors import InputError
-from expgen.runs.load import agents_of, load_run
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import agents_of, load_run
 
 
 @pytest.fixture(scope="module")

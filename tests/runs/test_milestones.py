@@ -10,9 +10,9 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.bundle import bundle
+from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
 from expgen.runs.milestones import config_at
-from expgen.runs.folder import RunFolder
 from expgen.runs.sitting import read_sitting
 
 

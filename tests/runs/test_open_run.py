@@ -7,9 +7,9 @@ import pytest
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
 from expgen.runs.open_run import default_folder, open_run
-from expgen.runs.folder import RunFolder
 
 
 def test_the_default_folder_names_game_algorithm_and_seed() -> None:

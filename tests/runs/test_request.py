@@ -9,8 +9,8 @@ import pytest
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.errors import InputError
-from expgen.runs.request import EvaluationRequest, score_run, single_requests, split_of
 from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest, score_run, single_requests, split_of
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import pytest
 
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
+from expgen.provenance import commit
 from expgen.runs.adopt import plans_in
+from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_policy
 from expgen.runs.request import EvaluationRequest, score_run
-from expgen.runs.folder import RunFolder
 from expgen.runs.scoring import Scorer
-from expgen.provenance import commit
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
 

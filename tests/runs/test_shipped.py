@@ -9,8 +9,8 @@ import pytest
 
 import expgen
 from expgen.runs.shipped import PRETRAINED, bundled_agents
-from expgen.watch.story import tell
 from expgen.training.checkpoint import digest_of
+from expgen.watch.story import tell
 
 MINIMAZE = ("minimaze/ppo", "minimaze/maxent", "minimaze/expgen")
 MOST_BYTES = 20 * 2**20  # of one game

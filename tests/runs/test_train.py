@@ -8,8 +8,8 @@ import pytest
 import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
-from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest, score_run
 
 
 def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:

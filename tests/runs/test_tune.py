@@ -13,8 +13,8 @@ from expgen.cli import progress
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import tune as module
-from expgen.runs.load import load_run
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_run
 from expgen.runs.tune import TuneRequest, best, left_out, tune
 from expgen.runs.tuned import COLUMNS, Trial, read_tuned, write_tuned
 

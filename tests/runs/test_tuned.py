@@ -7,8 +7,8 @@ import pytest
 from expgen.agents.decision import Counts
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, Evaluation
-from expgen.runs.make_config import make_config
 from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import make_config
 from expgen.runs.tuned import Trial, read_tuned, write_tuned
 
 CONFIG = make_config(algo="expgen", members=4)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from expgen.networks.state import under_prefix
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
-from expgen.networks.state import under_prefix
 from expgen.training.average import AveragedPolicy
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from expgen.training.learner_state import resume_learner
