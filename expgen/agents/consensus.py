@@ -153,7 +153,7 @@ class ConsensusAgent:
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
             left = np.where((left == 0) & ~agreed, stretch_length(uniform, self.config), left)
             action = np.where(left > 0, other, action)
-        actor = np.where(left > 0, self.fallback_actor, Actor.LEADER).astype(np.int8)
+        actor = np.where(left > 0, self.fallback_actor, Actor.MEMBER).astype(np.int8)
         self.explore_steps = np.maximum(left - 1, 0)
         self.decision = Decision(votes, agreed, actor, self.explore_steps)
         self.tally.record(self.decision, episode)

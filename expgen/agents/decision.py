@@ -10,7 +10,7 @@ from numpy import ndarray
 class Actor(IntEnum):
     """Whose action was carried out."""
 
-    LEADER = 0
+    MEMBER = 0
     EXPLORER = 1
     RANDOM = 2
 
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
     steps: int
     votes: int  # steps in which the members were asked
     agreed: int  # steps in which the quorum was reached
-    explored: int  # steps in which another than the leader acted
+    explored: int  # steps in which no member acted
     stretches: int  # stretches of exploration begun
 
     @property
@@ -57,7 +57,7 @@ class Tally:
 
     def record(self, decision: Decision, episode: ndarray) -> None:
         """Add one step; `episode` `[N]` as agents are told it."""
-        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.LEADER  # [N]
+        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
         every = np.ones_like(has_voted)
         step = np.stack([every, has_voted, decision.agreed, has_explored, has_voted & has_explored])  # [fields, N]
         self._total += step[:, episode >= 0].sum(1)

@@ -74,7 +74,7 @@ def _agrees(agent: ConsensusAgent, votes: ndarray) -> tuple[bool, ...]:
 
 
 def _who(actor: Actor, has_agreed: bool) -> Who:
-    if actor is Actor.LEADER:
+    if actor is Actor.MEMBER:
         return "ensemble" if has_agreed else "leader"
     return "explorer" if actor is Actor.EXPLORER else "random"
 

@@ -233,7 +233,7 @@ def test_actions_without_agreement_do_not_lean_on_the_votes(fallback: str):
     player = ConsensusAgent(members, opinionated([0, 0, 0, 0, 1], "gru"), SPEC, config)
     action = player.act(np.zeros((num, 7, 7, 3), dtype=np.uint8), np.ones(num, dtype=bool))
     assert player.decision is not None
-    chosen = action[player.decision.actor != Actor.LEADER]
+    chosen = action[player.decision.actor != Actor.MEMBER]
     assert 2000 < len(chosen) < num / 2
     wanted = np.exp([0, 0, 0, 0, 1]) / (4 + np.e) if fallback == "explorer" else np.full(5, 0.2)
     np.testing.assert_allclose(np.bincount(chosen, minlength=5) / len(chosen), wanted, atol=0.03)

@@ -49,5 +49,5 @@ def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration(
 def test_the_number_of_environments_may_change():
     tally = Tally()
     for num_envs in (2, 3):
-        tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.LEADER] * num_envs), np.arange(num_envs))
+        tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.MEMBER] * num_envs), np.arange(num_envs))
     assert tally.total().steps == 5
