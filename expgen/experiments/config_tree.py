@@ -25,6 +25,16 @@ def flat(config: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def decisive_values(config: Any) -> dict[str, Any]:
+    """A config as plain data, without the settings that are as they were before they were settings."""
+    parts, found = parts_of(config), dict[str, Any]()
+    for name, field in _fields(config).items():
+        value = getattr(config, name)
+        if not (field.metadata.get("is_later") and value == field.default):
+            found[name] = decisive_values(parts[name]) if name in parts else value
+    return found
+
+
 def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """`config` with the values that belong in it or below, and the values that do not.
 
