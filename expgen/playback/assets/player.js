@@ -321,7 +321,7 @@
       const member = votedOn(episode, t);
       const wish = episode.rows[episode.rowOf[step.votes[member]]];
       const few = step.who === "ensemble" || step.setAside ? `${agree} of ${members}` : `Only ${agree} of ${members}`;
-      const which = isMajority && step.who !== "leader" ? "which has the most votes" : "as the leader is";
+      const which = isMajority && step.who !== "leader" ? "nothing else has more votes" : "as the leader is";
       text = `${few} members are for “${wish}”, ${which}; ${quorum} are needed. `;
       if (step.setAside) text += "The ensemble has acted on this frame before, so its agreement is set aside. ";
       if (step.who === "ensemble") {
