@@ -2,7 +2,7 @@
 
     python benchmarks/kernel_speed.py [--search]
 
-`--search` times each kernel over block sizes and warps; the defaults in `expgen/kernels` are the best on an H200.
+`--search` times each kernel over block sizes and warps; the defaults in `expgen/fast/kernels` are the best on an H200.
 """
 
 import argparse
@@ -14,11 +14,11 @@ import triton
 from torch import Tensor, nn
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.kernels.conv3x3 import conv3x3, weight_gradient
-from expgen.kernels.gru import FusedGru
-from expgen.kernels.impala_encoder import FusedImpala
-from expgen.kernels.pool import max_pool, max_pool_gradient
-from expgen.kernels.stem import stem, stem_weight_gradient
+from expgen.fast.kernels.conv3x3 import conv3x3, weight_gradient
+from expgen.fast.kernels.gru import FusedGru
+from expgen.fast.kernels.impala_encoder import FusedImpala
+from expgen.fast.kernels.pool import max_pool, max_pool_gradient
+from expgen.fast.kernels.stem import stem, stem_weight_gradient
 from expgen.networks.actor_critic import NetworkConfig, make_policy
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory

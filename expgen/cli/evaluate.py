@@ -10,13 +10,14 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cli.watch import SoFar, Watch
+from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import SPLITS, Score, append_scores, check_can_append
-from expgen.experiments.pretrained import FoundRun, find_run
-from expgen.experiments.request import EvaluationRequest, score_run, single_requests
-from expgen.experiments.run_folder import RunFolder
+from expgen.exploration.explore import Exploration
+from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest, score_run, single_requests
+from expgen.runs.shipped import FoundRun, find_run
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url, whole
 from expgen.storage.scratch import scratch_folder
@@ -47,6 +48,7 @@ def main(argv: Sequence[str]) -> int:
         "--scores", type=folder, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_weights_flag(parser)
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))

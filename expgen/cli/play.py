@@ -7,12 +7,13 @@ from pathlib import Path
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.weights import add_weights_flag
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
-from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
-from expgen.experiments.pretrained import find_run
-from expgen.playback.recording import Recording
-from expgen.playback.write import check_out, write_recording
+from expgen.runs.shipped import find_run
+from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
+from expgen.watch.recording import Recording
+from expgen.watch.write import check_out, write_recording
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_weights_flag(parser)
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     arguments = vars(parser.parse_args(argv))
     found = find_run(arguments.pop("run"))

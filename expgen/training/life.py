@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
+from expgen.training.average import Weights
 from expgen.training.learner import Learner, Phase
 from expgen.training.learner_state import save_learner
 from expgen.training.stints import Stint
 
 Scores = dict[str, float]
-ScorePolicy = Callable[[Policy], Generator[None, None, Scores]]  # plays train and test levels, giving way as it goes
+ScorePolicy = Callable[[Policy, Weights], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
 Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
 
 
@@ -38,7 +39,8 @@ def life_of(
     while learner.env_steps < learner.schedule.env_steps and not should_stop():
         row = yield from learner.iterate()
         if _eval_is_due(learner):
-            row |= yield from _giving_way(score(learner.algorithm.policy))
+            for weights, policy in learner.policies().items():
+                row |= yield from _giving_way(score(policy, weights))
         learner.seconds = before + time.monotonic() - began
         learner.stints = [*stints, Stint(now, learner.seconds - before, commit())]
         report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})

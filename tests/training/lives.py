@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from expgen.envs.library import is_installed
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import build_learner, plans_of
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Learner
 from expgen.training.life import life_of
 from expgen.training.resources import Resources
@@ -33,9 +33,9 @@ def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[
     """Let it run, to its end or for so many updates; the rows it reports."""
     rows: list[dict[str, float]] = []
 
-    def score(policy: Any) -> Any:
+    def score(policy: Any, weights: str) -> Any:
         yield
-        return {"test_return": 1.0}
+        return {"test_return" if weights == "live" else "average_test_return": 1.0}
 
     for _ in life_of(learner, score, lambda name, row: rows.append(row), folder, lambda: len(rows) == stop_after):
         pass
