@@ -8,11 +8,11 @@ import torch
 
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import policy_from
+from expgen.runs.load import policies_from
 from expgen.runs.messages import Scored, ScoreRequest
 from expgen.runs.scoring import Scorer
 from expgen.runs.sitting import Sitting
-from expgen.training.checkpoint import read_checkpoint
+from expgen.training.average import has_average
 from expgen.training.life import Scores
 from expgen.training.resources import Resources, allotted, plan_resources
 
@@ -42,6 +42,7 @@ class _Room:
     """Where the policies of one run are played."""
 
     def __init__(self, folder: RunFolder, mark: str, resources: Resources) -> None:
+        self.folder = folder
         self.config, self.spec = folder.read_config()
         self.plans = {plan.name: plan for plan in plans_in(folder, self.config)}
         self.device = str(resources.device)
@@ -50,9 +51,9 @@ class _Room:
     def play(self, request: ScoreRequest) -> Generator[None, None, Scores]:
         """Play one policy, giving way as it goes; the whole ensemble at once, for that is a run's last score."""
         if request.learner is None or request.weights is None:
-            self.scorer.score_consensus()
+            averaged = [name for name in self.plans if has_average(self.folder.checkpoint(name))]
+            self.scorer.score_consensus(averaged)
             return {}
         plan = self.plans[request.learner]
-        tensors, _ = read_checkpoint(request.weights)
-        policy = policy_from(tensors, plan, self.spec, self.device, str(request.weights))
-        return (yield from self.scorer.score(plan, request.env_steps, policy))
+        policies = policies_from(request.weights, plan, self.spec, self.device)
+        return (yield from self.scorer.score_all(plan, request.env_steps, policies))

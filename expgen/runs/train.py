@@ -8,12 +8,11 @@ import torch
 
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
-from expgen.networks.actor_critic import Policy
 from expgen.runs.adopt import adopt as adopt_from
 from expgen.runs.adopt import check_can_go_on, plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import policy_from
+from expgen.runs.load import policies_from
 from expgen.runs.milestones import open_milestones, refuse_passed
 from expgen.runs.open_run import open_run
 from expgen.runs.plan import LearnerPlan, build_learner
@@ -24,10 +23,10 @@ from expgen.runs.sitting import State, sitting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
-from expgen.training.checkpoint import latest_checkpoint, read_checkpoint
+from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Report, Scores, life_of
+from expgen.training.life import Policies, Report, Scores, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import check_processes, num_workers, plan_resources
@@ -175,9 +174,9 @@ def _run(
         for plan, learner in zip(plans, learners, strict=True):
 
             def score(
-                policy: Policy, plan: LearnerPlan = plan, learner: Learner = learner
+                policies: Policies, plan: LearnerPlan = plan, learner: Learner = learner
             ) -> Generator[None, None, Scores]:
-                return scorer.score(plan, learner.env_steps, policy)
+                return scorer.score_all(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, should_stop, milestones[learner.name])
@@ -185,10 +184,10 @@ def _run(
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
             if is_wanting(folder, config, plan, learner.env_steps):  # it joined complete, so no sitting has scored it
-                result_of(scorer.score(plan, learner.env_steps, learner.algorithm.policy))
+                result_of(scorer.score_all(plan, learner.env_steps, learner.policies()))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
-            scorer.score_consensus()
+            scorer.score_consensus([learner.name for learner in learners if "average" in learner.policies()])
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
         seat.write(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)
@@ -201,7 +200,7 @@ def _score_left(
     _, spec = folder.read_config()
     for plan in plans:
         for env_steps, weights in files_to_score(folder, plan.name):
-            policy = policy_from(read_checkpoint(weights).tensors, plan, spec, device, str(weights))
-            metrics.complete(plan.name, env_steps, result_of(scorer.score(plan, env_steps, policy)))
+            policies = policies_from(weights, plan, spec, device)
+            metrics.complete(plan.name, env_steps, result_of(scorer.score_all(plan, env_steps, policies)))
             weights.unlink()
     remove_empty(folder)

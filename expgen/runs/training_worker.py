@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from expgen.networks.actor_critic import Policy
 from expgen.networks.state import with_prefix
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
@@ -19,7 +19,7 @@ from expgen.runs.plan import build_learner
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import ScorePolicy, Scores, life_of
+from expgen.training.life import Policies, ScorePolicies, Scores, life_of
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import allotted, plan_resources
 
@@ -52,12 +52,15 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
         run_side_by_side(turns, resources.updates_at_once)
 
 
-def hand_over(learner: Learner, folder: Path) -> ScorePolicy:
-    """A way to score a policy that writes its weights to `folder` for another process and has no scores to tell."""
+def hand_over(learner: Learner, folder: Path) -> ScorePolicies:
+    """A way to score policies that writes their weights to `folder` for another process and has no scores to tell."""
 
-    def write(policy: Policy) -> Generator[None, None, Scores]:
-        facts = {"learner": learner.name, "env_steps": learner.env_steps}
-        tensors = with_prefix("policy", policy.state_dict())
+    def write(policies: Policies) -> Generator[None, None, Scores]:
+        facts: dict[str, Any] = {"learner": learner.name, "env_steps": learner.env_steps}
+        tensors = with_prefix("policy", policies["live"].state_dict())
+        if learner.average is not None and "average" in policies:
+            tensors |= learner.average.state()
+            facts |= learner.average.facts()
         write_checkpoint(checkpoint_file(folder, learner.env_steps), tensors, facts)
         yield from ()  # there is nothing to give way for
         return {}

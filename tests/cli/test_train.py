@@ -68,7 +68,7 @@ BAD_INPUT = {  # the words, and what the line says
     "gymnasium": (["--env", "gymnasium:NoSuch-v0"], "--env is 'gymnasium:NoSuch-v0'; accepted: the ID of"),
     "algo": (["--algo", "a3c"], "--algo is 'a3c'; accepted: ppo, ppo-gru"),
     "no algo": (["--algo"], "--algo: expected one argument; see expgen train --help"),
-    "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, laptop, smoke"),
+    "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, best, laptop, smoke"),
     "flag": (["--stepz", "100"], "unrecognized arguments: --stepz"),
     "abbreviation": (["--step", "100"], "unrecognized arguments: --step"),
     "steps in words": (["--steps", "many"], "--steps is 'many'; accepted: a whole number"),
