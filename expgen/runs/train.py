@@ -80,11 +80,11 @@ def train_together(
         workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
         if workers > 1:
             return run_in_processes(runs, device, workers, on_start, on_row, should_stop)
-        results = []
+        results: list[RunResult] = []
         for run in runs:
-            results.append(_run(run, device, on_start, on_row, should_stop))
-            if should_stop():
+            if results and should_stop():
                 break
+            results.append(_run(run, device, on_start, on_row, should_stop))
         return results
 
 

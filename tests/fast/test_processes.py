@@ -80,7 +80,7 @@ def test_ctrl_c_and_sigterm_do_not_reach_a_worker() -> None:
 OWNER = """
 import time
 from expgen.fast.processes import Worker
-from tests.training.test_processes import echo
+from tests.fast.test_processes import echo
 worker = Worker(echo, {"GREETING": "hello"})
 print(worker.receive()[1], flush=True)
 time.sleep(60)
