@@ -19,8 +19,8 @@ from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
 from expgen.reproduce.job import Job, JobResult
+from expgen.reproduce.job_list import write_job_list
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.ledger import JobLedger
 from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
@@ -54,7 +54,7 @@ def reproduce(
         try:
             return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
         except StorageOutage as outage:  # it was there when we began
-            space.give_up()  # of ours it lacks lines of jobs.csv, which the next command begins anew
+            space.give_up()  # the next command writes again what the URL lacks of this folder
             raise StorageOutage(f"{outage}; the same command goes on from there") from None
 
 
@@ -79,12 +79,10 @@ def _reproduce(
         Task(job.name, partial(run_job, job, place, command, device), job.adopt, below(place, RUNS, job.name))
         for job in jobs
     ]
-    ledger = JobLedger(here)
-    ledger.plan(jobs)
+    write_job_list(here, jobs)
     complaints, ended_well = [], 0
     for ended in (engine or LocalEngine()).run(tasks, watcher):
         result = _result_of(ended, by_name)
-        ledger.note(result)
         on_result(result)
         ended_well += result.status != "stopped"
         if result.status in ("refused", "failed"):

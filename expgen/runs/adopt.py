@@ -42,7 +42,7 @@ def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
         return {}
     try:
         known = {place: Adopted(**facts) for place, facts in json.loads(folder.adopted_file.read_text()).items()}
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, RecursionError):
         raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
     present = set(folder.learners())
     return {place: facts for place, facts in known.items() if place in present}

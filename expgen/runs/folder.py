@@ -22,7 +22,8 @@ class RunFolder:
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
-        self.sitting_file = self.path / "sitting.json"
+        self.journal_file = self.path / "journal.json"
+        self.old_journal_file = self.path / "sitting.json"  # of earlier versions
         self.failures_file = self.path / "failures.log"
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
@@ -39,10 +40,6 @@ class RunFolder:
     def to_score(self, learner: str) -> Path:
         """The folder of one learner's weights that wait to be scored beside training."""
         return self.path / "scoring" / "checkpoints" / learner
-
-    def milestone(self, steps: int) -> "RunFolder":
-        """What the run had become at `steps`, a run folder of its own."""
-        return RunFolder(self.path / "milestones" / str(steps))
 
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""
@@ -95,7 +92,7 @@ class RunFolder:
             return json.loads(self.config_file.read_text())
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None
 
 

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from expgen.errors import InputError
+from expgen.errors import InputError, TakenOver
 from expgen.storage.folder_content import FolderContent, is_weights
 from expgen.storage.listing import FILES, LIST_NAME, LISTS, Kept, Listing, parse, sitting_of, text_of
 from expgen.storage.store import Store
@@ -22,10 +22,6 @@ from expgen.training.checkpoint import write_whole
 EVENTS = "tensorboard"
 BUSY_SECONDS = 600.0  # without a push, a writer may be dead
 READS = 5  # of a snapshot that is replaced while it is read
-
-
-class TakenOver(RuntimeError):
-    """Another process has begun to work on the run."""
 
 
 class Mirror:

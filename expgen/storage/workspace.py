@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError
-from expgen.storage.mirror import Mirror, TakenOver
+from expgen.errors import FailedStorage, InputError, TakenOver
+from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageError, Store
 

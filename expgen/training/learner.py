@@ -21,7 +21,7 @@ from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.training.average import AveragedPolicy, Weights
 from expgen.training.episodes import EpisodeLog
-from expgen.training.stints import Stint
+from expgen.training.sessions import Session
 
 
 class Phase(Enum):
@@ -68,8 +68,8 @@ class Learner:
         self.lane = make_lane(algorithm.policy, rollout)
         self.algorithm = make_learning(algorithm, self.lane)
         self.env_steps = self.updates = 0
-        self.seconds = 0.0  # spent in earlier sittings and this one
-        self.stints: list[Stint] = []
+        self.seconds = 0.0  # of all sessions that trained it
+        self.sessions: list[Session] = []
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""

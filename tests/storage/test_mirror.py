@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from expgen.errors import InputError
+from expgen.errors import InputError, TakenOver
 from expgen.storage.listing import FILES, LISTS
-from expgen.storage.mirror import Mirror, TakenOver
+from expgen.storage.mirror import Mirror
 from expgen.storage.store import Store
 
 pytest.importorskip("fsspec")
