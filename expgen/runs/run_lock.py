@@ -68,14 +68,14 @@ class RunLock:
 def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
     """Own the run in `folder` meanwhile; an error that ends it is written to the journal."""
     lock = RunLock(folder, work)
-    sweep_parts(folder.path)
     lock.take()
+    sweep_parts(folder.path)  # after it, so that a process whose file this deletes finds out why
     try:
         yield lock
     except TakenOver:
         raise
     except BaseException as error:
-        with contextlib.suppress(InputError, TakenOver):  # no space left for this either
+        with contextlib.suppress(InputError):  # no space left for this either; TakenOver explains the error
             lock.save("failed", " ".join(f"{type(error).__name__}: {error}".split()))
         raise
 

@@ -35,8 +35,10 @@ def test_a_damaged_checkpoint_costs_one_update_and_no_more(
 
 @pytest.mark.parametrize(
     ("damage", "rows_kept", "processes"),
-    [("flipped", 3, 1), ("flipped", 3, 2), ("garbage", 4, 1), ("header", 0, 1), ("zeros", 0, 1), ("binary", 0, 1)]
-    + [("folder", 0, 1), ("pipe", 0, 1)],
+    [
+        *(("flipped", 3, 1), ("flipped", 3, 2), ("garbage", 4, 1), ("header", 0, 1), ("zeros", 0, 1), ("binary", 0, 1)),
+        *(("folder", 0, 1), ("pipe", 0, 1)),
+    ],
 )
 def test_damaged_metrics_never_stop_a_resume(
     damage: str,

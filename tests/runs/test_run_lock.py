@@ -54,6 +54,14 @@ def test_later_process_takes_over_and_the_earlier_one_writes_nothing_more(small:
     assert equal(small.state(folder.path), small.state(tmp_path / "whole"))
 
 
+def test_error_of_a_process_that_was_taken_over_is_told_as_that(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with pytest.raises(TakenOver), own_run(folder):
+        RunLock(folder).take()
+        raise InputError("cannot write a file that the other process has swept")
+    assert [entry.state for entry in read_journal(folder)] == ["running", "running"]
+
+
 def test_time_is_saved_now_and_then_so_that_a_kill_costs_little(tmp_path: Path) -> None:
     for name, save_seconds in (("seldom", 1e6), ("often", 0.0)):
         lock = RunLock(RunFolder(tmp_path / name), save_seconds=save_seconds)
