@@ -19,11 +19,12 @@ from torch import Tensor
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
 from expgen.algorithms.runner import AsWritten, Runner
-from expgen.envs.level_stream import LevelStream, below, counter_hash
+from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.random import counter_hash, draw_below
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, everything, gather, transition_order
 from expgen.rollout.rollout import Rollout
@@ -182,7 +183,7 @@ def level_subsets(config: LeepConfig, levels: LevelSet, seed: int) -> list[tuple
     elif config.subset_levels == "bootstrap":
         seed_word, member = np.array([seed], dtype=np.uint64), np.arange(config.subsets, dtype=np.uint64)
         word = counter_hash(counter_hash(seed_word, member)[:, None], np.arange(len(every), dtype=np.uint64))  # [M, L]
-        parts = list(every[below(word, len(every))])
+        parts = list(every[draw_below(word, len(every))])
     else:
         parts = [every] * config.subsets
     return [tuple(part.tolist()) for part in parts]
