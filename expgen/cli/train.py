@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from expgen.algorithms.algorithm import RECIPES, recipe_of
+from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place

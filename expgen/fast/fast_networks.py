@@ -3,7 +3,6 @@
 The weights stay where they are, in float32; what is replaced is the way from pictures to features.
 """
 
-import copy
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from expgen.fast.replayed_policy import ReplayedPolicy
 from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
+from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
 
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
@@ -44,7 +44,7 @@ def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Ca
     if asked[0].is_cuda:
         accelerate_networks(policy)
         with torch.no_grad():
-            return Recording(policy, asked, [True] * len(asked), capture_on_gpu).replay
+            return Recording(policy, asked, capture_on_gpu).replay
     return lambda: policy(*asked)
 
 
@@ -80,25 +80,6 @@ def make_room_to_compile() -> None:
     config = torch._dynamo.config
     config.cache_size_limit += SHAPES_OF_AN_ENCODER
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
-
-
-def has_seam(part: nn.Module) -> bool:
-    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
-    return hasattr(part, "encode") and hasattr(part, "encoder")
-
-
-def plain_copy(policy: Policy) -> Policy:
-    """The policy as it is now, for evaluation, computed by its modules in float32 as a new one is."""
-    plain = copy.deepcopy(policy).eval()
-    parts: list[Any] = list(plain.modules())
-    for part in parts:
-        if has_seam(part):
-            part.encode = part.encoder.forward
-        if hasattr(part, "is_bfloat16"):
-            part.is_bfloat16 = False
-        if isinstance(part, Memory):
-            part.scan = None
-    return plain
 
 
 def has_kernels() -> bool:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import append_scores, read_scores
 from expgen.networks.state import with_prefix
