@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.folder import CARD, RunFolder
 from expgen.storage.place import Place, whole
 from expgen.storage.view import local_copy
 
-PRETRAINED = Path(expgen.__file__).parent / "pretrained"
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
 
 @dataclass(frozen=True)

@@ -166,10 +166,8 @@ def test_every_gradient_step_of_every_algorithm_is_a_replay(algo: str) -> None:
 
     record_steps(algorithm, capture)
     metrics = updated(algorithm, Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu")), 0)
-    assert (
-        metrics and replays.count(1) == len(metrics) + (algorithm.value_network is not None) * recipe.config.minibatches
-    )
-    # one-dimensional are the stacked metrics of a step, and a value network's values, read off in as many parts
+    num_values = recipe.config.minibatches if algorithm.value_network is not None else 0  # as many parts are read off
+    assert metrics and replays.count(1) == len(metrics) + num_values  # [metrics] of each step, V [B] of each part
 
 
 def test_a_minibatch_is_gathered_from_the_rollout_and_what_else_is_given_is_copied() -> None:
