@@ -79,7 +79,7 @@ class Leep(Algorithm):
         self.policy, self.config = policy, config
         self.members = policies_in(policy)
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descents = [Descent(member.parameters(), *adam, fused_on_cpu=True) for member in self.members]
+        self.descents = [Descent(member.parameters(), *adam, fused=True) for member in self.members]
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Member after member, each on its own environments; later ones see what earlier ones have become."""

@@ -50,7 +50,7 @@ class PPO(Algorithm):
     def __init__(self, policy: Policy, config: PPOConfig) -> None:
         self.policy, self.config = policy, config
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descent = Descent(policy.parameters(), *adam, fused_on_cpu=True)
+        self.descent = Descent(policy.parameters(), *adam, fused=True)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches, the advantages normalised over the rollout; yields the metrics of each."""

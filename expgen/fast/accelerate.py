@@ -12,6 +12,7 @@ from expgen.algorithms.protocol import Algorithm
 from expgen.fast.cuda_lane import CudaLane
 from expgen.fast.dense_lane import DenseLane
 from expgen.fast.dense_ppo import DensePPO
+from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
 from expgen.fast.recorded_steps import record_steps
 from expgen.networks.actor_critic import Policy
@@ -33,6 +34,7 @@ def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]
     if isinstance(lane, CudaLane):
         if algorithm.value_network is not None:
             accelerate_networks(algorithm.value_network)
+        accelerate_optimizers(algorithm)
         if is_capturable(algorithm.policy):
             record_steps(algorithm)
     return algorithm, lane

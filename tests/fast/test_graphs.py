@@ -17,6 +17,7 @@ from torch import Tensor
 from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.accelerate import accelerate
+from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
 from expgen.fast.graphs import Graphs
 from expgen.fast.recorded_steps import RECORDED, record_steps
@@ -244,6 +245,7 @@ def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> No
     graphed = copy.deepcopy(plain)
     for algorithm in (plain, graphed):
         accelerate_networks(algorithm.policy)
+        accelerate_optimizers(algorithm)
         if algorithm.value_network is not None:
             accelerate_networks(algorithm.value_network)
     assert is_capturable(graphed.policy)
