@@ -93,7 +93,7 @@ class Leep(Algorithm):
         part, advantage = rollout.columns(begin, end), torch.zeros_like(rollout.advantage)
         advantage[:, begin:end] = normalized(part.advantage, config.advantage_epsilon)
         every = torch.arange(rollout.num_steps * rollout.num_envs, device=rollout.device)
-        rows = every.view(rollout.num_steps, -1)[:, begin:end].flatten()  # [T · size] of its part, among [T · N]
+        rows = every.view(rollout.num_steps, -1)[:, begin:end].flatten()  # [T · size] those of its part
 
         def batch_of(row: Tensor) -> Minibatch:
             return Minibatch(rollout, advantage, row, "shuffled")

@@ -24,9 +24,10 @@ DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as fl
 
 
 def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]:
-    """The fastest form of `algorithm`, which is used up, and of acting in `rollout`, on the device they lie on.
+    """`algorithm`, fresh and not used otherwise from here on, in its fastest form, and the lane that acts for it.
 
-    The same checkpoints and the same function, up to rounding; tests hold each fast way to the plain one.
+    Both for the device that `rollout` lies on. The same checkpoints and the same function, up to rounding; tests hold
+    each fast way to the plain one.
     """
     lane = make_lane(algorithm.policy, rollout)
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
