@@ -19,7 +19,16 @@ from torch import Tensor
 
 THREADS = 256  # of every program
 SOURCES = Path(__file__).parent / "cuda"
-FILES = ("tensor_core.cuh", "impala.cu")
+FILES = (  # in this order
+    "tensor_core.cuh",
+    "pictures.cuh",
+    "convolution.cuh",
+    "residual_block.cuh",
+    "pooled_convolution.cuh",
+    "weight_gradient.cuh",
+    "stem.cuh",
+    "impala.cu",
+)
 OPTIONS = ("--std=c++17",)
 MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
@@ -100,7 +109,7 @@ def packed(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_vo
 
 def read_source() -> str:
     """All kernels in one text."""
-    return "\n".join((SOURCES / name).read_text(encoding="utf-8") for name in FILES)
+    return "\n".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text(encoding="utf-8")}' for name in FILES)
 
 
 def kernel_names(source: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from expgen.kernels.cuda_module import SOURCES, packed
+from expgen.kernels.cuda_module import FILES, SOURCES, packed
 
 HERE = Path(__file__).parent
 
@@ -17,7 +17,9 @@ class EmulatedKernels:
     def __init__(self, folder: Path) -> None:
         library = folder / "kernels.so"
         options = ("-std=c++17", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", f"-I{HERE}")
-        subprocess.run(["g++", *options, str(HERE / "emulated_kernels.cpp"), "-o", str(library)], check=True)
+        included = [f"-include{name}" for name in ("emulated_cuda.h", *FILES[1:])]  # in place of tensor_core.cuh
+        files = (*included, str(HERE / "emulated_kernels.cpp"))
+        subprocess.run(["g++", *options, *files, "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 
     def launch(self, name: str, grid: tuple[int, int], shared_bytes: int, *arguments: Tensor | int | None) -> None:

@@ -1,8 +1,4 @@
-// The kernels of impala.cu as a library: `launch` runs one of them by name.
-
-#include "emulated_cuda.h"
-
-#include "impala.cu"
+// The kernels of impala.cu as a library: `launch` runs one of them by name. emulated.py includes their files.
 
 uint4 shared[emulator::CAPACITY];
 
