@@ -18,6 +18,12 @@ def setting(default: Any, help: str, low: float | None = None, high: float | Non
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
 
 
+def later_setting(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
+    """A setting that configs published before did not have: at its default it is left out of a config's digest."""
+    field = setting(default, help, low, high)
+    return dataclasses.field(default=default, metadata={**field.metadata, "is_later": True})
+
+
 def own_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
     """The setting `name` of the config `base`, with the default and perhaps the help line of a config built on it."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]

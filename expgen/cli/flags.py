@@ -81,7 +81,10 @@ folder.__name__ = "a file or folder of this machine"
 def add_config_flags(
     parser: argparse.ArgumentParser, config: Any, title: str, leave_out: Iterable[str] = (), prefix: str = ""
 ) -> None:
-    """A flag for each field of `config`; a flag that is not given leaves no trace in the namespace."""
+    """A flag for each field of `config`; a flag that is not given leaves no trace in the namespace.
+
+    Flags begin with `prefix`; where no flag before has a field's bare name, that is another name of the same flag.
+    """
     hints = get_type_hints(type(config))
     group = parser.add_argument_group(title)
     for field in dataclasses.fields(config):
@@ -97,7 +100,9 @@ def add_config_flags(
         else:
             keywords["type"] = {int: whole_number, float: float}.get(hint, str)
             keywords["metavar"] = {int: "N", float: "X"}.get(hint, "TEXT")
-        group.add_argument(flag_of(prefix + field.name), **keywords)
+        bare, full = flag_of(field.name), flag_of(prefix + field.name)
+        names = (full,) if bare == full or bare in parser._option_string_actions else (bare, full)
+        group.add_argument(*names, **keywords)
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:

@@ -58,7 +58,9 @@ class EnvpoolEnv:
             self._layout.fill(self._seen.obs, env, obs)
             self._seen.reward[env] = reward
             self._seen.first[env] = has_ended
-            self._seen.solved[env] = has_ended & _is_solved(terminated, reward, info)
+            solved = has_ended & _is_solved(terminated, reward, info)
+            self._seen.solved[env] = solved
+            self._seen.timed_out[env] = truncated & ~terminated & ~solved
             if has_ended.any():
                 self._restart(env[has_ended])
         return self._seen

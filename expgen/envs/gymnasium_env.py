@@ -7,7 +7,7 @@ save a game, so a resumed run starts new episodes.
 
 Where Gymnasium leaves a choice open:
 - `act` keeps the actions and `observe` steps: nothing runs in between, and `act` returns at once as promised.
-- A truncated episode is an ordinary end, as in ProcGen.
+- A truncated episode is an ordinary end, as in ProcGen; unless it is solved, it counts as timed out.
 - `solved`: what the last step's info says under `success` or `is_success`; where it says nothing, an episode that
   terminated (not truncated) with a positive last reward. CartPole pays for the step it falls on, so read its
   returns, not its `solved`.
@@ -86,7 +86,9 @@ class GymnasiumEnv:
         has_ended = bool(terminated or truncated)
         self._seen.reward[env] = reward
         self._seen.first[env] = has_ended
-        self._seen.solved[env] = has_ended and _is_solved(bool(terminated), float(reward), info)
+        is_solved = has_ended and _is_solved(bool(terminated), float(reward), info)
+        self._seen.solved[env] = is_solved
+        self._seen.timed_out[env] = truncated and not terminated and not is_solved
         if has_ended:
             self._restart(env)
         else:

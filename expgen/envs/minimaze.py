@@ -127,6 +127,7 @@ class Minimaze:
         np.multiply(seen.solved, self.config.goal_reward, out=seen.reward, casting="same_kind")
         np.greater_equal(self._elapsed, self._horizon, out=seen.first)
         np.logical_or(seen.first, seen.solved, out=seen.first)
+        np.greater(seen.first, seen.solved, out=seen.timed_out)  # the only other end
         if seen.first.any():
             ended = seen.first.nonzero()[0]
             self._start(ended, self._stream.next(ended))
@@ -152,7 +153,7 @@ class Minimaze:
         self._start(np.arange(self.num_envs), state["level"].astype(np.int64))
         self._flat_pixels[self._agent] = self._ground
         for name, array in self._state().items():
-            array[:] = state[name]
+            array[:] = state.get(name, False) if name == "timed_out" else state[name]  # older states lack it
         self._ground[:] = self._flat_pixels[self._agent]
         self._flat_pixels[self._agent] = AGENT_COLOR
 
@@ -169,6 +170,7 @@ class Minimaze:
             "reward": seen.reward,
             "first": seen.first,
             "solved": seen.solved,
+            "timed_out": seen.timed_out,
         }
 
     def _start(self, env: ndarray, level: ndarray) -> None:

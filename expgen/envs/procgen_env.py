@@ -14,6 +14,8 @@ from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.errors import InputError
 
 Options = Mapping[str, str | int | bool]
+TIME_LIMITS = {"maze": 500, "leaper": 500, "bossfight": 4000, "plunder": 4000, "bigfish": 6000}  # of the others: 1000
+MEMORY_MODE = 10  # the library's number
 
 
 class ProcgenEnv:
@@ -34,8 +36,10 @@ class ProcgenEnv:
         self._action = self._games.action["action"]  # [N]
         self._complete = self._games.info["prev_level_complete"].view(bool)  # [N]
         obs, reward, first = self._games.obs["rgb"], self._games.reward, self._games.first.view(bool)
-        solved = np.zeros(num_envs, bool)  # [N]
-        self._seen = Observation(obs, obs, reward, first, self._games.info["level_seed"], solved)
+        solved, timed_out = np.zeros(num_envs, bool), np.zeros(num_envs, bool)  # [N]
+        self._seen = Observation(obs, obs, reward, first, self._games.info["level_seed"], solved, timed_out)
+        self._elapsed = np.full(num_envs, -1)  # [N] steps of the episode under way; the first reset is not one
+        self._time_limit = time_limit(str(options["env_name"]), int(options["distribution_mode"]))
         self._stepping = True  # the first reset is under way
 
     def act(self, action: ndarray) -> None:
@@ -53,8 +57,17 @@ class ProcgenEnv:
         if self._stepping:
             self._games.observe()
             self._stepping = False
-            np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
+            self._elapsed += 1
+            self._tell_ends()
+            self._elapsed[self._seen.first] = 0
         return self._seen
+
+    def _tell_ends(self) -> None:
+        """How episodes ended: the library tells successes, and the number of steps tells time-outs from deaths."""
+        seen = self._seen
+        np.logical_and(self._complete, seen.first, out=seen.solved)
+        np.greater_equal(self._elapsed, self._time_limit, out=seen.timed_out)
+        np.logical_and(seen.timed_out, seen.first & ~seen.solved, out=seen.timed_out)
 
     def picture(self, env: int) -> ndarray:
         """One game as a person would want to see it, `[512, 512, 3]` uint8; only with the option render_human."""
@@ -101,6 +114,7 @@ class ControlledProcgenEnv(ProcgenEnv):
         own = self._games.get_state(env)
         start = start_of_level(tuple(self._options.items()), int(level))
         self._games.set_state(env, enter(own, start, float(seen.reward[env]), bool(seen.solved[env])))
+        self._elapsed[env] = 0
 
     def whereabouts(self, env: int) -> Whereabouts:
         """Where the player of one game is."""
@@ -108,12 +122,19 @@ class ControlledProcgenEnv(ProcgenEnv):
         return whereabouts_of(self._games.get_state(env))
 
     def save(self) -> dict[str, ndarray]:
-        """The games as one array of bytes with their lengths, and the generator of replacement levels."""
+        """The games as one array of bytes with their lengths, how long and how they have been played, and the generator
+        of replacement levels."""
         self.observe()
         games = [np.frombuffer(self._games.get_state(env), np.uint8) for env in range(self.num_envs)]
         rng = json.dumps(self._rng.bit_generator.state).encode()
         length = np.array([len(game) for game in games])  # [N]
-        return {"games": np.concatenate(games), "length": length, "rng": np.frombuffer(rng, np.uint8)}
+        return {
+            "games": np.concatenate(games),
+            "length": length,
+            "elapsed": self._elapsed.copy(),
+            "timed_out": self._seen.timed_out.copy(),
+            "rng": np.frombuffer(rng, np.uint8),
+        }
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
         """Continue where `save` was called; the frames and rewards shown then are shown again."""
@@ -124,6 +145,9 @@ class ControlledProcgenEnv(ProcgenEnv):
         for env, game in enumerate(np.split(games, np.cumsum(length)[:-1])):
             self._games.set_state(env, game.tobytes())
         np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
+        nothing = np.zeros(self.num_envs, np.int64)  # states saved before time-outs were told have neither
+        self._elapsed[:] = state.get("elapsed", nothing)
+        self._seen.timed_out[:] = state.get("timed_out", nothing)
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
 
 
@@ -140,6 +164,13 @@ def library_range(levels: LevelSet, can_replace: bool) -> tuple[dict[str, int], 
     if replaces and not can_replace:
         raise InputError("levels has gaps, but use_generated_assets is True; accepted: COUNT, START:COUNT or all")
     return options, replaces
+
+
+def time_limit(game: str, mode: int) -> int:
+    """Steps after which the library ends an episode of `game` in its distribution mode number `mode`."""
+    if (game, mode) == ("jumper", MEMORY_MODE):
+        return 2000
+    return TIME_LIMITS.get(game, 1000)
 
 
 @lru_cache(maxsize=256)  # 10 MB at most, and level replay's 200 levels fit

@@ -24,6 +24,7 @@ class Observation(NamedTuple):
     first: ndarray  # [N] bool, this observation opens an episode
     level: ndarray  # [N] int32, seed of the level now being played
     solved: ndarray  # [N] bool, the episode that just ended was completed; False where none ended
+    timed_out: ndarray  # [N] bool, the episode that just ended, unsolved, was cut off by its time limit
 
 
 def fresh_observation(obs: ndarray) -> Observation:
@@ -36,6 +37,7 @@ def fresh_observation(obs: ndarray) -> Observation:
         first=np.ones(num_envs, dtype=bool),
         level=np.zeros(num_envs, dtype=np.int32),
         solved=np.zeros(num_envs, dtype=bool),
+        timed_out=np.zeros(num_envs, dtype=bool),
     )
 
 
@@ -74,9 +76,9 @@ class LevelControl(Protocol):
     def play(self, env: int, level: int) -> None:
         """Put one game at the start of one level; call between `observe` and `act`.
 
-        Rewrites that environment's `obs`, `full`, `level` and `first` in place; `reward` and `solved` go on saying
-        how the last episode ended. The level need not be in the environment's level set. At the end of that
-        episode the environment draws from its own level set again.
+        Rewrites that environment's `obs`, `full`, `level` and `first` in place; `reward`, `solved` and
+        `timed_out` go on saying how the last episode ended. The level need not be in the environment's level set. At
+        the end of that episode the environment draws from its own level set again.
         """
 
 

@@ -12,7 +12,7 @@ from expgen.algorithms.algorithm import recipe_of
 from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.experiments.config_tree import filled, with_changes
+from expgen.experiments.config_tree import decisive_values, filled, with_changes
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
@@ -113,7 +113,7 @@ class TrainConfig:
 
     def digest(self) -> str:
         """Twelve hex digits that name this config in results/; what is kept on the way decides nothing of it."""
-        decisive = {name: value for name, value in self.to_json().items() if name != "keep_at"}
+        decisive = {name: value for name, value in decisive_values(self).items() if name != "keep_at"}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -25,20 +25,30 @@ def flat(config: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def decisive_values(config: Any) -> dict[str, Any]:
+    """A config as plain data, without the settings that are as they were before they were settings."""
+    parts, found = parts_of(config), dict[str, Any]()
+    for name, field in _fields(config).items():
+        value = getattr(config, name)
+        if not (field.metadata.get("is_later") and value == field.default):
+            found[name] = decisive_values(parts[name]) if name in parts else value
+    return found
+
+
 def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """`config` with the values that belong in it or below, and the values that do not.
 
-    Where a field's metadata say `is_prefix`, names of what is below it begin with its name.
+    Where a field's metadata say `is_prefix`, names of what is below it begin with its name; a name that nothing before
+    it has may do without.
     """
     fields = _fields(config)
     changes = {name: value for name, value in values.items() if name in fields}
     left = {name: value for name, value in values.items() if name not in changes}
     for name, part in parts_of(config).items():
         prefix = _prefix(fields[name])
-        meant = {key.removeprefix(prefix): value for key, value in left.items() if key.startswith(prefix)}
+        meant = {key.removeprefix(prefix): value for key, value in left.items()}
         changed, unknown = with_changes(changes.get(name, part), meant)
-        for key in meant.keys() - unknown.keys():
-            del left[prefix + key]
+        left = {key: value for key, value in left.items() if key.removeprefix(prefix) in unknown}
         if changed != part:
             changes[name] = changed
     return dataclasses.replace(config, **changes), left

@@ -30,7 +30,7 @@ from expgen.errors import InputError
 from expgen.reward.packing import packed, unpacked
 from expgen.reward.pooling import LARGEST_POOL, Pooled, pooled
 from expgen.rollout.rollout import Rollout
-from expgen.settings import setting
+from expgen.settings import later_setting, setting
 
 Distance = Literal["l2", "l0"]
 Transform = Literal["raw", "log", "log1p"]
@@ -50,13 +50,16 @@ class KnnConfig:
     memory_length: int = setting(500, "earlier frames of the episode a frame is compared with", low=1)
     pool: int = setting(3, "pixels per side of the cells frames are averaged over", low=1, high=LARGEST_POOL)
     reward_scale: float = setting(1.0, "factor of r_I in what is learnt from; returns are reported without it", low=0)
+    end_value: float = later_setting(
+        0.0, "share κ of V(s) that a step is still worth which ends the episode by success or time-out", low=0, high=1
+    )
 
 
 class KnnReward:
     """Owns the frames of the episodes under way that later steps will be compared with."""
 
     def __init__(self, config: KnnConfig, num_envs: int) -> None:
-        self.config = config
+        self.config, self.end_value = config, config.end_value
         self.frames: Tensor | None = None  # [≤ B−1, N, cells, C] pooled, the latest last; none before the first rollout
         self.age = torch.zeros(num_envs, dtype=torch.int64)  # [N] how many of them are of the episode under way
         self.intrinsic = torch.zeros(0, num_envs)  # [T, N] r_I of the last rollout

@@ -25,7 +25,7 @@ class MixedReward:
     """Owns the intrinsic reward it mixes in."""
 
     def __init__(self, config: MixtureConfig, num_envs: int) -> None:
-        self.beta = config.beta
+        self.beta, self.end_value = config.beta, config.end_value
         self.knn = KnnReward(config, num_envs)
 
     @property

@@ -20,6 +20,10 @@ class RewardSource(Protocol):
     def intrinsic(self) -> Tensor | None:
         """`[T, N]` r_I of the last rollout (empty before the first); None where r_I plays no part."""
 
+    @property
+    def end_value(self) -> float:
+        """κ: the share of V(s_t) that a step which ends the episode by success or time-out is still worth."""
+
     def __call__(self, rollout: Rollout) -> Tensor: ...
 
     def state(self) -> dict[str, ndarray]: ...
@@ -41,6 +45,7 @@ class GameReward:
     """The game's own reward, scaled unless the config says raw."""
 
     intrinsic = None
+    end_value = 0.0
 
     def __init__(self, config: GameRewardConfig, num_envs: int) -> None:
         whole = config.normalize_with == "rollout"

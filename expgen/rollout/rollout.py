@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -48,22 +49,24 @@ class Rollout:
         self.host_first = _on_host(device, T + 1, N, dtype=torch.bool)
         self.host_level = _on_host(device, T + 1, N, dtype=torch.int32)
         self.host_solved = _on_host(device, T + 1, N, dtype=torch.bool)
+        self.host_survived = _on_host(device, T + 1, N, dtype=torch.bool)  # an episode ended, by success or time-out
         self.first = self.host_first.to(device)
         self.game_reward = self.host_reward.to(device)
         self.level = self.host_level.to(device)
+        self.survived = self.host_survived.to(device)
         # numpy views of the host tensors: the cheapest way to write a row
-        self._rows = tuple(
-            tensor.numpy() for tensor in (self.host_reward, self.host_first, self.host_level, self.host_solved)
-        )
+        written = (self.host_reward, self.host_first, self.host_level, self.host_solved, self.host_survived)
+        self._rows = tuple(tensor.numpy() for tensor in written)
 
     def record(self, t: int, observation: Observation) -> None:
         """Store what the environment shows at step `t`, and what the step into it paid."""
-        reward, first, level, solved = self._rows
+        reward, first, level, solved, survived = self._rows
         if t > 0:
             reward[t - 1] = observation.reward
         first[t] = observation.first
         level[t] = observation.level
         solved[t] = observation.solved
+        np.logical_or(observation.solved, observation.timed_out, out=survived[t])
         self.obs[t].copy_(torch.from_numpy(observation.obs), non_blocking=True)
         if self.full is not self.obs:
             self.full[t].copy_(torch.from_numpy(observation.full), non_blocking=True)
@@ -76,6 +79,7 @@ class Rollout:
             self.first.copy_(self.host_first, non_blocking=True)
             self.game_reward.copy_(self.host_reward, non_blocking=True)
             self.level.copy_(self.host_level, non_blocking=True)
+            self.survived.copy_(self.host_survived, non_blocking=True)
 
     def columns(self, begin: int, end: int) -> "Rollout":
         """Environments begin..end-1 of what learning reads, sharing this rollout's memory."""

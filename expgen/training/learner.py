@@ -84,7 +84,9 @@ class Learner:
             rollout.reward.copy_(self.reward(rollout))
             if isinstance(self.algorithm, HasCritic):
                 self.algorithm.judge(rollout)
-            gae = advantages(rollout.reward, rollout.value, rollout.first, config.gamma, config.gae_lambda)
+            played = (rollout.reward, rollout.value, rollout.first)
+            end = (rollout.survived, self.reward.end_value)
+            gae = advantages(*played, config.gamma, config.gae_lambda, *end)
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])
             if self.director is not None:

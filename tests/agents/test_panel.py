@@ -20,7 +20,7 @@ LEVELS = LevelSet((0, 1, 2, 3))
 def showing(level: list[int]) -> Observation:
     """Only what a panel looks at."""
     nothing = np.zeros(len(level))
-    return Observation(nothing, nothing, nothing, nothing, np.array(level, dtype=np.int32), nothing)
+    return Observation(nothing, nothing, nothing, nothing, np.array(level, dtype=np.int32), nothing, nothing)
 
 
 def test_only_levels_that_two_members_have_not_seen_are_voted_on():

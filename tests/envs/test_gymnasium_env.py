@@ -98,7 +98,7 @@ def test_pictures_keep_their_shape_and_actions_count_from_zero() -> None:
     seen = env.observe()
     assert (seen.obs[0, 0, :, 0] > 0).tolist() == [False, False, True, False]
     assert seen.first.tolist() == [False, True]
-    assert not seen.solved.any()  # the left end terminates without reward
+    assert not (seen.solved | seen.timed_out).any()  # the left end terminates without reward
     env.act(np.array([1, 1], dtype=np.int32))
     seen = env.observe()
     assert seen.solved.tolist() == [True, False] and seen.reward.tolist() == [1, 0]
@@ -149,7 +149,7 @@ def test_truncation_is_an_end_but_not_a_solution() -> None:
         env.act(np.zeros(1, dtype=np.int32))
         seen = env.observe()
         firsts.append(bool(seen.first[0]))
-        assert not seen.solved[0]
+        assert not seen.solved[0] and seen.timed_out[0] == seen.first[0]
     assert firsts == [False, True, False, True]
 
 

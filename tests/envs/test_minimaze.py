@@ -138,6 +138,7 @@ def test_time_limit_is_exact() -> None:
         env.act(still)
         seen = env.observe()
         assert (seen.first == (step % 7 == 0)).all() and not seen.reward.any() and not seen.solved.any()
+        assert (seen.timed_out == seen.first).all()
 
 
 def test_goal_on_the_last_step_counts() -> None:

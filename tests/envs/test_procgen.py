@@ -95,7 +95,7 @@ def test_level_draws_are_the_reference_s() -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_every_game_steps_and_its_seed_fixes_it_whatever_the_threads(game: str) -> None:
     alone, threaded = walk(make(game), 30), walk(make(game, threads=2), 30)
-    obs, full, _, first, _, solved = alone
+    obs, full, _, first, _, solved, _ = alone
     assert same(alone, threaded) and np.array_equal(obs, full)
     assert first[0].all() and not solved[~first].any()
     assert not np.array_equal(obs[0], obs[-1])
@@ -107,7 +107,7 @@ def test_observations_are_views_of_one_set_of_buffers() -> None:
     env.act(np.full(4, 7, np.int64))
     assert env.observe() is seen and seen.full is seen.obs and env.observe() is seen
     assert seen.obs.dtype == env.spec.obs_dtype and seen.obs.shape == (4, *env.spec.obs_shape) == (4, 64, 64, 3)
-    assert [array.dtype for array in seen[2:]] == [np.float32, bool, np.int32, bool]
+    assert [array.dtype for array in seen[2:]] == [np.float32, bool, np.int32, bool, bool]
 
 
 def test_actions_of_another_shape_or_kind_are_refused() -> None:
@@ -167,7 +167,7 @@ def test_states_are_arrays_of_a_few_kilobytes_and_checked() -> None:
     env = make("maze")
     state = env.save()
     assert isinstance(env, LevelControl) and isinstance(env, Snapshots)
-    assert all(array.dtype in (np.uint8, np.int64) for array in state.values())
+    assert all(array.dtype in (np.uint8, np.int64, bool) for array in state.values())
     assert state["length"].max() < 40_000
     with pytest.raises(InputError, match="accepted: 3"):
         make("maze", num_envs=3).restore(state)
@@ -185,12 +185,48 @@ def test_a_chosen_level_plays_as_if_it_were_the_only_one(game: str) -> None:
         env.play(1, level)
         seen, lone = walk(env, 40, seed=level), walk(alone, 40, seed=level)
         for column in range(2):
-            obs, _, reward, first, _, solved = (array[:, column] for array in seen)
+            obs, _, reward, first, _, solved, _ = (array[:, column] for array in seen)
             end = 1 + next(iter(np.flatnonzero(first[1:])), 40)  # from here on each draws its own levels
             assert np.array_equal(obs[:end], lone[0][:end, column])
             assert np.array_equal(reward[1 : end + 1], lone[2][1 : end + 1, column])
             assert np.array_equal(first[: end + 1], lone[3][: end + 1, column])
             assert np.array_equal(solved[1 : end + 1], lone[5][1 : end + 1, column])
+
+
+def test_standing_still_times_out_and_falling_into_water_does_not() -> None:
+    maze, leaper, still, up = make("maze", num_envs=2), make("leaper", num_envs=16), 4, 5
+    for step in range(1, 501):
+        maze.act(np.full(2, still))
+        assert (maze.observe().timed_out == (step == 500)).all()
+    deaths = 0
+    for _ in range(60):
+        leaper.act(np.full(16, up))
+        seen = leaper.observe()
+        deaths += (seen.first & ~seen.solved).sum()
+        assert not seen.timed_out.any()
+    assert deaths
+
+
+def test_a_restored_game_times_out_when_it_would_have() -> None:
+    env, other = make("maze", num_envs=2), make("maze", num_envs=2, seed=1)
+    walk(env, 5)
+    env.play(1, 7)
+    other.restore(env.save())
+    env.act(np.full(2, FORCE_RESET))
+    for step in range(1, 501):
+        other.act(np.full(2, 4))
+        timed_out = other.observe().timed_out
+        assert timed_out.tolist() == [step == 495, step == 500]
+        if timed_out.any():
+            env.restore(other.save())
+            assert env.observe().timed_out.tolist() == timed_out.tolist()
+
+
+def test_a_state_saved_before_time_outs_were_told_can_be_restored() -> None:
+    env = make("maze", num_envs=2)
+    state = {name: array for name, array in env.save().items() if name not in ("elapsed", "timed_out")}
+    env.restore(state)
+    assert not env.observe().timed_out.any()
 
 
 def test_a_chosen_level_changes_no_later_draw() -> None:

@@ -76,7 +76,8 @@ class WithoutControl:
     def observe(self) -> Observation:
         obs = self.elapsed[:, None].astype(np.float32)
         solved = self.first & (self.reward == 2)
-        return Observation(obs, obs, self.reward, self.first, self.count * 10 + np.arange(self.num_envs), solved)
+        level = self.count * 10 + np.arange(self.num_envs)
+        return Observation(obs, obs, self.reward, self.first, level, solved, self.first & ~solved)
 
     def close(self) -> None: ...
 

@@ -106,7 +106,8 @@ class Corridor:
     def observe(self) -> Observation:
         value = self.shown[self.now]
         obs, first = np.array([[abs(value)]], dtype=np.float32), np.array([value < 0])
-        return Observation(obs, obs, first.astype(np.float32), first, np.array([7], dtype=np.int32), first)
+        level, never = np.array([7], dtype=np.int32), np.zeros_like(first)
+        return Observation(obs, obs, first.astype(np.float32), first, level, first, never)
 
     def close(self) -> None: ...
 

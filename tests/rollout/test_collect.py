@@ -23,8 +23,9 @@ class Scripted:
         self.spec, self.levels, self.num_envs = SPEC, LevelSet.parse(9), N
         self.clock, self.acted = 0, []
         obs = np.zeros((N, 2), dtype=np.float32)
+        none = np.zeros(N, bool)
         self.seen = Observation(
-            obs, obs, np.zeros(N, np.float32), np.ones(N, bool), np.zeros(N, np.int32), np.zeros(N, bool)
+            obs, obs, np.zeros(N, np.float32), np.ones(N, bool), np.zeros(N, np.int32), none, none.copy()
         )
 
     @staticmethod

@@ -56,3 +56,25 @@ def test_normalized_uses_the_unbiased_std_and_adds_epsilon_to_it():
     expected = torch.tensor([[-2.0, -1.0], [0.0, 3.0]])
     torch.testing.assert_close(normalized(advantage, 0.0), expected / std)
     torch.testing.assert_close(normalized(advantage, 1.0), expected / (std + 1))
+
+
+def test_an_end_that_was_survived_is_worth_a_share_of_its_own_state():
+    """κ = 0.8, γ = 0.9, λ = 0.5; o_1 follows a success, o_3 a death: only the first of the two keeps value."""
+    reward = torch.tensor([[0.0], [2.0], [1.0], [3.0]])
+    value = torch.tensor([[0.5], [1.0], [1.5], [2.0], [4.0]])
+    first = torch.tensor([[True], [True], [False], [True], [False]])
+    survived = torch.tensor([[True], [True], [False], [False], [False]])  # of slot 0 the rollout before knows
+    # δ_0 = 0.8·0.5 − 0.5 = −0.1, and the trace is cut there
+    # δ_2 = 1 − 1.5 = −0.5;  δ_1 = 2 + 0.9·1.5 − 1 = 2.35, A_1 = 2.35 + 0.45·(−0.5) = 2.125
+    # δ_3 = 3 + 0.9·4 − 2 = 4.6
+    expected = torch.tensor([[-0.1], [2.125], [-0.5], [4.6]])
+    torch.testing.assert_close(advantages(reward, value, first, 0.9, 0.5, survived, 0.8), expected)
+
+
+def test_with_end_value_0_it_does_not_matter_how_episodes_ended():
+    generator = torch.Generator().manual_seed(3)
+    reward, value = torch.randn(16, 4, generator=generator), torch.randn(17, 4, generator=generator)
+    first = torch.rand(17, 4, generator=generator) < 0.3
+    plain = advantages(reward, value, first, 0.9, 0.95)
+    assert torch.equal(advantages(reward, value, first, 0.9, 0.95, first, 0.0), plain)
+    assert not torch.equal(advantages(reward, value, first, 0.9, 0.95, first, 1.0), plain)

@@ -19,6 +19,7 @@ def observation(number: int) -> Observation:
         first=np.array([number % 2 == 0, False]),
         level=np.array([number, 10 + number], dtype=np.int32),
         solved=np.array([False, number == 1]),
+        timed_out=np.array([number == 2, False]),
     )
 
 
@@ -31,6 +32,7 @@ def test_a_reward_belongs_to_the_step_before_its_observation():
     assert rollout.first.tolist() == [[True, False], [False, False], [True, False]]
     assert rollout.level.tolist() == [[0, 10], [1, 11], [2, 12]]
     assert rollout.host_solved.tolist() == [[False, False], [False, True], [False, False]]
+    assert rollout.survived.tolist() == [[False, False], [False, True], [True, False]]  # by success, by time-out
     assert rollout.obs[:, 0, 0].tolist() == [0, 1, 2]
 
 

@@ -42,7 +42,7 @@ def observations(spec: EnvSpec, steps: int, num_envs: int) -> Iterator[Observati
             obs[:] = rng.normal(size=obs.shape)
         first = np.full(num_envs, True) if t == 0 else rng.random(num_envs) < 0.3
         zeros = np.zeros(num_envs, dtype=np.float32)
-        yield Observation(obs, obs, zeros, first, zeros.astype(np.int32), zeros.astype(bool))
+        yield Observation(obs, obs, zeros, first, zeros.astype(np.int32), zeros.astype(bool), zeros.astype(bool))
 
 
 def play(lane: Lane, rollout: Rollout, spec: EnvSpec) -> list[ndarray]:

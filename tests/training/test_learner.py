@@ -11,8 +11,9 @@ from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.make import make_env
 from expgen.networks.actor_critic import NetworkConfig, Policy
+from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.scale import ReturnScaler
-from expgen.reward.source import GameReward, GameRewardConfig
+from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase, Schedule
@@ -23,13 +24,19 @@ T, N = 32, 4
 CPU = torch.device("cpu")
 
 
-def make(memory: str = "none", env_steps: int = 2 * T * N, eval_every: int = 0, **options: float) -> Learner:
+def make(
+    memory: str = "none",
+    env_steps: int = 2 * T * N,
+    eval_every: int = 0,
+    reward: RewardSource | None = None,
+    **options: float,
+) -> Learner:
     env = make_env("minimaze", levels=20, num_envs=N, seed=0, max_cells=2, time_limit=20)
     network, config = NetworkConfig(features=8, memory=memory), PPOConfig(epochs=1, minibatches=2, **options)  # type: ignore[arg-type]
     algorithm = build_algorithm(recipe_of("ppo"), env.spec, network, config, 0, CPU)
     rollout = Rollout(env.spec, T, N, algorithm.policy.state_size, CPU)
     schedule = Schedule(env_steps, eval_every, checkpoint_seconds=1e9)
-    return Learner("m0", env, algorithm, GameReward(GameRewardConfig(), N), rollout, schedule, 0)
+    return Learner("m0", env, algorithm, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
 
 
 def no_score(policy: Policy) -> Generator[None, None, dict[str, float]]:
@@ -58,6 +65,15 @@ def test_rewards_advantages_and_targets_of_one_iteration(tmp_path: Path):
         torch.testing.assert_close(rollout.advantage[t], after)
         torch.testing.assert_close(rollout.value_target[t], after + rollout.value[t])
     assert torch.equal(rollout.state[0], rollout.state[T]) and rollout.state[0].any()
+
+
+def test_an_explorer_with_an_end_value_loses_only_part_of_v_where_an_episode_ends_well(tmp_path: Path):
+    learner = make("gru", env_steps=T * N, reward=KnnReward(KnnConfig(pool=1, end_value=0.75), N), gae_lambda=0.0)
+    live(learner, tmp_path)
+    rollout = learner.rollout
+    ends = rollout.first[1:]
+    assert rollout.host_solved[1:].any() and (rollout.host_survived & ~rollout.host_solved)[1:].any()  # by time-out
+    torch.testing.assert_close(rollout.advantage[ends], 0.75 * rollout.value[:-1][ends] - rollout.value[:-1][ends])
 
 
 def test_phases_rows_and_counts(tmp_path: Path):
