@@ -13,8 +13,8 @@ from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.make import make_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
-from expgen.experiments.load import load_agent
-from expgen.experiments.pretrained import find_run
+from expgen.runs.load import load_agent
+from expgen.runs.shipped import find_run
 
 
 class FrameCount:

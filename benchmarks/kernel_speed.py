@@ -22,18 +22,18 @@ from torch.nn import functional as F
 
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.envs.vec_env import EnvSpec
-from expgen.kernels import impala_kernels
-from expgen.kernels.cuda_module import CudaModule, cuda_module
-from expgen.kernels.impala_encoder import FusedImpala
-from expgen.kernels.impala_kernels import ImpalaKernels
-from expgen.kernels.impala_weights import Packed, WeightPacking
+from expgen.fast.accelerate import make_lane, make_learning
+from expgen.fast.fast_networks import recorded_forward
+from expgen.fast.graphs import capture_on_gpu
+from expgen.fast.kernels import impala_kernels
+from expgen.fast.kernels.cuda_module import CudaModule, cuda_module
+from expgen.fast.kernels.impala_encoder import FusedImpala
+from expgen.fast.kernels.impala_kernels import ImpalaKernels
+from expgen.fast.kernels.impala_weights import Packed, WeightPacking
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
 from expgen.networks.memory import Memory
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import make_lane, make_learning
-from expgen.training.fast_networks import recorded_forward
-from expgen.training.graphs import capture_on_gpu
 
 BATCH = 2048
 SPEC = EnvSpec("maze", (64, 64, 3), "uint8", 15)
@@ -315,7 +315,7 @@ def time_rest() -> dict[str, float]:
             figures[f"forward of {batch}"] = wall_microseconds(recorded_forward(policy, asked), 20)
     memory = Memory(256, 256).to(DEVICE)
     memory.initialise(torch.Generator(DEVICE).manual_seed(0))
-    from expgen.kernels.gru import FusedGru
+    from expgen.fast.kernels.gru import FusedGru
 
     scan = FusedGru(memory.gru)
     inputs = (

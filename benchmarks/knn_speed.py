@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from expgen.envs.make import make_env
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import build_learner, plans_of
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.pooling import pooled
 from expgen.rollout.rollout import Rollout
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.resources import Resources, plan_resources
 
 ACCEPTED_SHARE = 0.05

@@ -26,10 +26,10 @@ from torch import Tensor, nn
 
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, VecEnv
-from expgen.experiments.config import TrainConfig
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import build_learner, plans_of
 from expgen.networks.actor_critic import make_encoder
+from expgen.runs.config import TrainConfig
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.resources import Resources
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import plans_of
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.rates import rate_beside_ppo
 from expgen.reproduce.scale import SCALES
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import plans_of
 
 ONE, ELEVEN, FIVE = 49_500, 92_600, 93_900  # PPO on an H200 with 16 cores; five are to check the model by
 EXPLORER = 31_800

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from expgen.envs.make import make_env
     from expgen.errors import InputError
     from expgen.evaluation.evaluate import Evaluation, evaluate
-    from expgen.experiments.load import load_agent
-    from expgen.experiments.run import RunResult, train
+    from expgen.runs.load import load_agent
+    from expgen.runs.train import RunResult, train
 
 __all__ = ["Evaluation", "InputError", "LevelSet", "RunResult", "evaluate", "load_agent", "make_env", "train"]
 
@@ -17,11 +17,11 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "Evaluation": "expgen.evaluation.evaluate",
     "InputError": "expgen.errors",
     "LevelSet": "expgen.envs.levels",
-    "RunResult": "expgen.experiments.run",
+    "RunResult": "expgen.runs.train",
     "evaluate": "expgen.evaluation.evaluate",
-    "load_agent": "expgen.experiments.load",
+    "load_agent": "expgen.runs.load",
     "make_env": "expgen.envs.make",
-    "train": "expgen.experiments.run",
+    "train": "expgen.runs.train",
 }
 
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 import expgen
 from expgen.cli.main import main
-from expgen.experiments.run_folder import RunFolder
 from expgen.reproduce.job import Job
+from expgen.runs.folder import RunFolder
 from tests.storage.s3_server import Faults, s3_server
 
 if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source

@@ -16,7 +16,7 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.scores import read_scores
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 from expgen.training.checkpoint import DamagedCheckpoint, read_checkpoint, write_checkpoint
 
 JUNK: list[Any] = [

@@ -14,7 +14,7 @@ Two ways to compute it, the faster of which is taken by what the members are mad
 So convolutions take the loop: each member's forward is a batch that fills the cores already, while groups make small
 convolutions of it; the last 10 % on two threads are not worth a second copy of the network. Dense layers take vmap:
 there it is the number of calls that costs. On a GPU the rule is the same; there each member's forward is one launch
-(`training.replayed_policy`). Members of differing architecture always take the loop.
+(`fast.replayed_policy`). Members of differing architecture always take the loop.
 """
 
 from collections.abc import Sequence

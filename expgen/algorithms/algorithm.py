@@ -12,6 +12,7 @@ from expgen.algorithms.idaac import IDAAC, IDAACConfig
 from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
 from expgen.algorithms.plr import LevelReplay, PlrConfig
 from expgen.algorithms.ppg import PPG, PPGConfig
+from expgen.algorithms.ppg_history import History
 from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
 from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
 from expgen.envs.levels import LevelSet
@@ -23,7 +24,6 @@ from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
-from expgen.rollout.history import History
 from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.rollout import Rollout
 

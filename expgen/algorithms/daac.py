@@ -29,7 +29,7 @@ from expgen.settings import own_default, setting
 
 @dataclass(frozen=True)
 class DAACConfig(LearningConfig):
-    """The authors' defaults; what they tuned per game is in `experiments.presets`."""
+    """The authors' defaults; what they tuned per game is in `runs.presets`."""
 
     epochs: int = own_default(LearningConfig, "epochs", 1, "policy's passes over each rollout (E_π)")
     minibatch_order: Order = own_default(LearningConfig, "minibatch_order", "shuffled")

@@ -11,7 +11,7 @@ from expgen.networks.state import load_optimizer, optimizer_state
 def adam_of(parameters: list[nn.Parameter], learning_rate: float, epsilon: float, fused_on_cpu: bool = False) -> Adam:
     """An Adam, on a GPU fused and with its count of steps there, so that a step may be part of a graph.
 
-    On the CPU weights may be views into a larger tensor (`training.dense_network`), which torch's fused step spoils.
+    On the CPU weights may be views into a larger tensor (`fast.dense_network`), which torch's fused step spoils.
     """
     on_gpu = parameters[0].is_cuda
     return Adam(parameters, learning_rate, eps=epsilon, fused=on_gpu or fused_on_cpu, capturable=on_gpu)

@@ -16,13 +16,13 @@ from torch.nn import functional as F
 from expgen.algorithms.critic import Critic, judge
 from expgen.algorithms.daac import AdvantageHead, DAACConfig, daac_loss
 from expgen.algorithms.descent import Descent
+from expgen.algorithms.idaac_order import Pairs, draw_pairs
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, everything, gather, transition_order
-from expgen.rollout.order import Pairs, draw_pairs
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 

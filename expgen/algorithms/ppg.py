@@ -17,12 +17,12 @@ from expgen.algorithms.critic import judge
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.learning import LearningConfig, passes
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
+from expgen.algorithms.ppg_history import History
 from expgen.algorithms.ppo import Metrics
 from expgen.algorithms.runner import AsWritten, Runner
 from expgen.networks.actor_critic import PolicyOutput
 from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.history import History
 from expgen.rollout.minibatch import Minibatch, gather
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting

@@ -1,4 +1,4 @@
-"""How an algorithm's steps are carried out: as they are written, or faster where `training.accelerate` knows how."""
+"""How an algorithm's steps are carried out: as they are written, or faster where `fast.accelerate` knows how."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, runtime_checkable

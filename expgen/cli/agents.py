@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from expgen.cli.flags import Parser
 from expgen.evaluation.scores import Score
-from expgen.experiments.pretrained import bundled_agents
+from expgen.runs.shipped import bundled_agents
 
 
 def main(argv: Sequence[str]) -> int:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
+from expgen.bench.bench import bench
+from expgen.bench.speed import COLUMNS, shares
+from expgen.bench.trace import trace
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, parse_options, whole_number
 from expgen.errors import InputError, check_writable
-from expgen.experiments.bench import bench
-from expgen.experiments.make_config import make_config
-from expgen.experiments.presets import PRESETS
-from expgen.experiments.speed import COLUMNS, shares
-from expgen.experiments.trace import trace
+from expgen.runs.make_config import make_config
+from expgen.runs.presets import PRESETS
 from expgen.training.resources import plan_resources
 
 

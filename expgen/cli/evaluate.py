@@ -12,11 +12,11 @@ from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_numb
 from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.evaluation.exploration import Exploration
 from expgen.evaluation.scores import SPLITS, Score, append_scores, check_can_append
-from expgen.experiments.pretrained import FoundRun, find_run
-from expgen.experiments.request import EvaluationRequest, score_run, single_requests
-from expgen.experiments.run_folder import RunFolder
+from expgen.exploration.explore import Exploration
+from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest, score_run, single_requests
+from expgen.runs.shipped import FoundRun, find_run
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url, whole
 from expgen.storage.scratch import scratch_folder

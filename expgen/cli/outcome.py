@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from expgen.evaluation.scores import Score, rows_so_far, without_asides
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 from expgen.training.metrics import MetricsFile
 
 

@@ -9,10 +9,10 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
-from expgen.experiments.playing import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
-from expgen.experiments.pretrained import find_run
-from expgen.playback.recording import Recording
-from expgen.playback.write import check_out, write_recording
+from expgen.runs.shipped import find_run
+from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
+from expgen.watch.recording import Recording
+from expgen.watch.write import check_out, write_recording
 
 
 def main(argv: Sequence[str]) -> int:

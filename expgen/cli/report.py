@@ -45,9 +45,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _rows(path: Path) -> list[tuple[Score, str, int]]:
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
-    from expgen.experiments.curves import curve_rows
-    from expgen.experiments.run_folder import RunFolder
     from expgen.report.entry import rows_of
+    from expgen.runs.curves import curve_rows
+    from expgen.runs.folder import RunFolder
 
     if not path.is_dir():
         return rows_of(path)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
-from expgen.experiments.status import RunStatus, run_status, runs_below
 from expgen.reproduce.ledger import JobLedger
+from expgen.runs.status import RunStatus, run_status, runs_below
 from expgen.storage.place import Place
 from expgen.storage.view import View
 

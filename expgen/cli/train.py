@@ -15,12 +15,12 @@ from expgen.cli.outcome import outcome
 from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
-from expgen.experiments.config import EXPLORER, default_config
-from expgen.experiments.config_tree import parts_of
-from expgen.experiments.open_run import open_run
-from expgen.experiments.presets import PRESETS
-from expgen.experiments.run import RunResult, train
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.config import EXPLORER, default_config
+from expgen.runs.config_tree import parts_of
+from expgen.runs.folder import RunFolder
+from expgen.runs.open_run import open_run
+from expgen.runs.presets import PRESETS
+from expgen.runs.train import RunResult, train
 from expgen.storage.place import Place, is_url, whole
 from expgen.storage.view import View
 

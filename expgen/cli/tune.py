@@ -6,10 +6,10 @@ from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Watcher
 from expgen.errors import check_writable
-from expgen.experiments.presets import QUORUM, paper_quorum
-from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.tune import TuneRequest, best, left_out, tune
-from expgen.experiments.tuned import Trial, write_tuned
+from expgen.runs.folder import RunFolder
+from expgen.runs.presets import QUORUM, paper_quorum
+from expgen.runs.tune import TuneRequest, best, left_out, tune
+from expgen.runs.tuned import Trial, write_tuned
 from expgen.training.resources import resolve_device
 
 

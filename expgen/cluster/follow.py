@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.experiments.adopt import plans_in
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.adopt import plans_in
+from expgen.runs.folder import RunFolder
 from expgen.storage.store import StorageError
 from expgen.storage.view import View
 from expgen.training.metrics import MetricsFile

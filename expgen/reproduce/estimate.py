@@ -6,12 +6,12 @@ Rivals train at PPO's rate times what `rates` says of them.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from expgen.bench.bench import training_rate
 from expgen.errors import InputError
-from expgen.experiments.bench import training_rate
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import plans_of
 from expgen.reproduce.job import Job
 from expgen.reproduce.rates import rate_beside_ppo
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import plans_of
 from expgen.training.resources import plan_resources
 
 SECONDS = 1.0  # of work behind each rate

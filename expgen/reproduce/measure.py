@@ -17,10 +17,10 @@ import torch
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, append_scores, rows_so_far, without_asides
-from expgen.experiments.config import EXPLORER, TrainConfig
-from expgen.experiments.request import EvaluationRequest
-from expgen.experiments.run_folder import RunFolder
 from expgen.reproduce.work import played_rows
+from expgen.runs.config import EXPLORER, TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest
 
 TRAINED_LEVELS, NEXT_LEVELS = "0:200", "201:200"  # what the original code trains and tests on
 SIZES, ALPHAS = (4, 6, 8), (0.2, 0.8)

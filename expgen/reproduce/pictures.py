@@ -11,11 +11,11 @@ from expgen.agents.agent import Agent
 from expgen.envs.make import make_env
 from expgen.envs.procgen import HIDDEN_OPTIONS
 from expgen.errors import InputError
-from expgen.experiments.load import load_agent
-from expgen.experiments.run_folder import RunFolder
 from expgen.report.score_sections import FIVE_GAMES
 from expgen.report.section import Section
 from expgen.report.style import figure_style
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_agent
 from expgen.storage.place import Place
 from expgen.storage.view import local_copy
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from expgen.evaluation.normalize import CONSTANTS
-from expgen.experiments.make_config import make_config
 from expgen.paper import numbers
 from expgen.report.section import Section
 from expgen.report.tables import Table, number_cell
+from expgen.runs.make_config import make_config
 
 
 def settings_sections(names: Sequence[str]) -> list[Section]:

@@ -11,15 +11,15 @@ from typing import Any
 
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
-from expgen.evaluation.exploration import Exploration, Mean
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
-from expgen.experiments.curves import curve_rows
-from expgen.experiments.request import EvaluationRequest, score_run
-from expgen.experiments.run import RunResult, train
-from expgen.experiments.run_folder import RunFolder
+from expgen.exploration.explore import Exploration, Mean
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
 from expgen.reproduce.spent import Spent
+from expgen.runs.curves import curve_rows
+from expgen.runs.folder import RunFolder
+from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.train import RunResult, train
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.workspace import workspace

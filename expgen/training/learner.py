@@ -12,12 +12,12 @@ import torch
 
 from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import VecEnv
+from expgen.fast.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
-from expgen.training.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.training.episodes import EpisodeLog
 from expgen.training.stints import Stint
 

@@ -7,8 +7,8 @@ from torch import Tensor
 from expgen.agents.ensemble import Ensemble
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
-from expgen.training.fast_networks import for_play
 
 PICTURES = EnvSpec("toy", (32, 32, 3), "uint8", 15)
 MINIMAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)

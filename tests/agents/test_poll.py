@@ -15,9 +15,9 @@ from expgen.agents.panel import Panel, Panels, WholeEnsemble
 from expgen.agents.poll import Poll
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
+from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
 from expgen.networks.remembered import RememberedFrames
-from expgen.training.fast_networks import for_play
 
 MAZES = {"max_cells": 3, "time_limit": 25}
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)

@@ -8,8 +8,8 @@ import torch
 from expgen.algorithms.algorithm import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.experiments.config import default_config
 from expgen.networks.actor_critic import NetworkConfig, policies_in
+from expgen.runs.config import default_config
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 PICTURES = EnvSpec("toy", (5, 5, 3), "uint8", 4)

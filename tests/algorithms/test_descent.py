@@ -29,7 +29,7 @@ def test_other_weights_get_no_gradient_and_unused_ones_do_not_move():
 
 
 def test_weights_may_be_views_into_a_larger_tensor():
-    """As those of a policy that `training.dense_network` has taken over: what lies between them is not theirs."""
+    """As those of a policy that `fast.dense_network` has taken over: what lies between them is not theirs."""
     whole, weight = torch.zeros(3, 4), nn.Parameter(torch.zeros(2, 3))
     weight.data = whole[:2, :3]
     Descent([weight], 0.1, 1e-8).step(weight.sum())

@@ -9,7 +9,7 @@ import torch
 from expgen.algorithms.algorithm import RECIPES
 from expgen.algorithms.learning import LearningConfig, passes
 from expgen.errors import InputError
-from expgen.experiments.make_config import make_config
+from expgen.runs.make_config import make_config
 
 SHARED = [field.name for field in dataclasses.fields(LearningConfig)]
 ALGOS = sorted(RECIPES)

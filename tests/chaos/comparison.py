@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 from tests.chaos.scene import JOBS
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from expgen.cli.agents import _return
-from expgen.experiments.pretrained import bundled_agents
+from expgen.runs.shipped import bundled_agents
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from expgen.cli.outcome import outcome
 from expgen.evaluation.scores import append_scores, read_scores
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 
 
 def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_path: Path) -> None:

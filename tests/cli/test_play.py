@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from expgen.playback.page import players_in
+from expgen.watch.page import players_in
 
 
 @pytest.fixture(scope="module")

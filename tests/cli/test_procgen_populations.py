@@ -8,7 +8,7 @@ import pytest
 
 from expgen.envs.library import is_installed
 from expgen.evaluation.scores import read_scores
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 
 TINY = (
     *("--algo", "expgen", "--preset", "smoke", "--device", "cpu", "--envs", "4", "--rollout-steps", "8"),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.sitting import read_sitting
-from expgen.experiments.status import run_status
 from expgen.reproduce.job import Job, JobResult
 from expgen.reproduce.ledger import JobLedger
+from expgen.runs.folder import RunFolder
+from expgen.runs.sitting import read_sitting
+from expgen.runs.status import run_status
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from expgen.experiments.run_folder import RunFolder
-from expgen.experiments.sitting import read_sitting
+from expgen.runs.folder import RunFolder
+from expgen.runs.sitting import read_sitting
 from tests.storage.s3_server import Faults
 
 PATIENCE = 180.0  # seconds, on a machine that does other things too

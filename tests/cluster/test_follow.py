@@ -8,7 +8,7 @@ import pytest
 
 from expgen.cluster.follow import Follower
 from expgen.cluster.task import Task, Watcher
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 from expgen.training.metrics import MetricsFile
 
 

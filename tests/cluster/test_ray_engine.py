@@ -15,7 +15,7 @@ from expgen.cluster.ray_engine import RayEngine
 from expgen.cluster.share import Share
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
 from expgen.storage.mirror import Mirror
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.store import Store

@@ -4,8 +4,8 @@ import pytest
 
 from expgen.envs.procgen import GAMES
 from expgen.evaluation.normalize import CONSTANTS, generalization_gap
-from expgen.experiments.presets import QUORUM
 from expgen.paper import numbers
+from expgen.runs.presets import QUORUM
 
 
 def test_sixteen_games_in_the_order_of_the_tables():

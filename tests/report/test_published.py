@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from expgen.experiments.pretrained import find_run
 from expgen.report.ablation_sections import ensemble_size_section
 from expgen.report.entry import as_entries, rows_of
 from expgen.report.methods import Method
 from expgen.report.provenance import read_provenance
 from expgen.report.score_table import ScoreTable
+from expgen.runs.shipped import find_run
 
 SCORES = Path(__file__).parents[2] / "results" / "scores.csv"
 TABLE = ScoreTable(as_entries(rows_of(SCORES), [SCORES]), resamples=50)

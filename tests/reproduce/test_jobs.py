@@ -3,12 +3,12 @@
 import pytest
 
 from expgen.algorithms.algorithm import RECIPES
-from expgen.experiments.make_config import make_config
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.reproduce.job import Job, Scoring, merged
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.scale import SCALES
+from expgen.runs.make_config import make_config
 
 RIVALS = {"daac", "idaac", "ppg", "plr", "ucb-drac", "leep", "expgen-idaac"}
 WITHOUT_RUNS = {"figure-1", "figure-8", "table-3", "table-6"}

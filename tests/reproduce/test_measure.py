@@ -9,9 +9,9 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
-from expgen.experiments.make_config import make_config
-from expgen.experiments.run_folder import RunFolder
 from expgen.reproduce.measure import NEXT_LEVELS, figures_of, measure, measured_steps
+from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import make_config
 
 STEPS = defaultdict(lambda: 25)
 

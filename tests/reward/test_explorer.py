@@ -10,9 +10,9 @@ import pytest
 
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
-from expgen.experiments.make_config import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.rollout.rollout import Rollout
+from expgen.runs.make_config import make_config
 from tests.reward.walks import CPU
 
 

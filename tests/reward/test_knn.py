@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from expgen.errors import InputError
-from expgen.experiments.make_config import make_config
 from expgen.reward.knn import LOG_FLOOR, KnnConfig
+from expgen.runs.make_config import make_config
 from tests.reward.walks import film, oracle, reward_of
 
 

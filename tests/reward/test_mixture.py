@@ -10,10 +10,10 @@ import torch
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.experiments.make_config import make_config
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.rollout.rollout import Rollout
+from expgen.runs.make_config import make_config
 
 
 def make_rollout(seed: int = 0) -> Rollout:

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from expgen.envs.library import is_installed
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import build_learner, plans_of
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Learner
 from expgen.training.life import life_of
 from expgen.training.resources import Resources

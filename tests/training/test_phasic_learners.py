@@ -14,10 +14,10 @@ from expgen.agents.agent import UniformAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.library import is_installed
 from expgen.evaluation.scores import read_scores
-from expgen.experiments.load import load_policy
-from expgen.experiments.make_config import make_config
-from expgen.experiments.plan import build_learner, plans_of
-from expgen.experiments.run_folder import RunFolder
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_policy
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner, save_learner

@@ -1,0 +1,74 @@
+"""How many multiplications and additions a training step takes, and how fast they could be done: the floor of its time.
+
+Counted, not estimated: a learner of the same networks plays and learns on a small rollout on the CPU, and every
+matrix product and convolution of acting, forward and backward is added up. A GRU's share, about a hundredth of an
+IMPALA encoder's, is left out where the library has it as one operation.
+"""
+
+import dataclasses
+import time
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from expgen.runs.config import TrainConfig
+from expgen.runs.plan import build_learner, plans_of
+from expgen.training.learner import Phase
+from expgen.training.resources import Resources
+
+_ENVS, _STEPS = 8, 8  # of the rollout that is counted; minibatches shrink with it
+_ON_CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
+_SIDES = {"cuda": 8192, "cpu": 1024}  # of the square matrices whose product is timed
+
+
+class Flops(NamedTuple):
+    """Multiplications and additions of one step of one environment."""
+
+    acting: float
+    learning: float
+
+    @property
+    def total(self) -> float:
+        return self.acting + self.learning
+
+
+def flops_per_step(config: TrainConfig) -> Flops:
+    """The mean over the algorithm's whole cycle of updates."""
+    algorithm: Any = config.algorithm
+    if hasattr(algorithm, "policy_phases"):  # an auxiliary phase goes over all data since the last: as much a step
+        algorithm = dataclasses.replace(algorithm, policy_phases=1)
+    small = dataclasses.replace(config, envs=_ENVS, rollout_steps=_STEPS, members=1, algorithm=algorithm)
+    learner = build_learner(small, plans_of(small)[0], _ON_CPU)
+    rollouts, acting = int(getattr(algorithm, "value_every", 1)), 0
+    try:
+        with FlopCounterMode(display=False) as counter:
+            for _ in range(rollouts):
+                before = counter.get_total_flops()
+                for phase in learner.iterate():
+                    if phase is Phase.READY:
+                        acting += counter.get_total_flops() - before
+    finally:
+        learner.close()
+    steps = rollouts * _ENVS * _STEPS
+    return Flops(acting / steps, (counter.get_total_flops() - acting) / steps)
+
+
+def peak_flops(device: torch.device, seconds: float) -> float:
+    """Multiplications and additions per second of a large matrix product, in the type that training multiplies in."""
+    side = _SIDES[device.type]
+    matrix = torch.ones(side, side, device=device, dtype=torch.bfloat16 if device.type == "cuda" else torch.float32)
+    out = torch.empty_like(matrix)
+    torch.mm(matrix, matrix, out=out)
+    began, done = _now(device), 0
+    while _now(device) - began < seconds:
+        for _ in range(4):
+            torch.mm(matrix, matrix, out=out)
+        done += 4
+    return done * 2.0 * side**3 / (_now(device) - began)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

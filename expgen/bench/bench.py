@@ -1,0 +1,144 @@
+"""How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+
+import numpy as np
+import torch
+
+from expgen.algorithms.algorithm import build_policy, recipe_of
+from expgen.bench.arithmetic import flops_per_step, peak_flops
+from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
+from expgen.envs.make import make_env
+from expgen.fast.fast_networks import recorded_forward
+from expgen.provenance import commit
+from expgen.runs.config import TrainConfig
+from expgen.runs.plan import build_learner, first_plans, plans_of
+from expgen.training.learner import Learner, Phase
+from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.resources import Resources, hardware, plan_resources
+
+FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
+
+
+def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device: str) -> Iterator[Speed]:
+    """Each figure as it is measured, over about `seconds` of work after warming up."""
+    resources = plan_resources(device, 1)
+
+    def row(what: str, learners: int, rate: float) -> Speed:
+        today = date.today().isoformat()
+        return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
+
+    yield row("environment", 1, _environment_rate(config, resources, seconds))
+    phases = _phase_rates(config, resources, seconds)
+    yield row("rollout", 1, phases[Phase.COLLECT])
+    yield row("update", 1, phases[Phase.UPDATE])
+    for count in learner_counts:
+        yield row("training", count, training_rate(config, count, plan_resources(device, count), seconds))
+    peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
+    yield row(FLOOR, 1, peak / flops.total)
+    yield row(UPDATE_FLOOR, 1, peak / flops.learning)
+    for batch in FORWARD_BATCHES:
+        yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
+
+
+def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
+    """Random actions, nothing else."""
+    env = make_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
+    rng = np.random.default_rng(0)
+    actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
+
+    def step() -> int:
+        for action in actions:
+            env.act(action)
+            env.observe()
+        return actions.size
+
+    try:
+        return _rate(step, seconds)
+    finally:
+        env.close()
+
+
+def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
+    """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
+    plan, device = plans_of(config)[0], resources.device
+    env = make_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
+    spec = env.spec
+    env.close()
+    recipe = recipe_of(plan.algo)
+    policy = build_policy(recipe, spec, plan.network, plan.algorithm, torch.Generator(), device).eval()
+    obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
+    first = torch.zeros(1, batch, dtype=torch.bool, device=device)
+    asked = (obs, first, torch.zeros(batch, policy.state_size, device=device))
+    forward = recorded_forward(policy, asked)
+
+    def work() -> int:
+        for _ in range(8):
+            forward()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return 8 * batch
+
+    with torch.no_grad():
+        return _rate(work, seconds)
+
+
+def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> dict[Phase, float]:
+    """One learner alone, its time split by phase."""
+    learner = build_learner(config, plans_of(config)[0], resources)
+    spent = dict.fromkeys(Phase, 0.0)
+    rollouts = 0
+    try:
+        for _ in learner.iterate():  # warms up
+            pass
+        while not rollouts or sum(spent.values()) < seconds:
+            last = time.perf_counter()
+            for phase in learner.iterate():
+                now = time.perf_counter()
+                spent[phase] += now - last
+                last = now
+            spent[Phase.UPDATE] += time.perf_counter() - last
+            rollouts += 1
+    finally:
+        learner.close()
+    spent[Phase.UPDATE] += spent.pop(Phase.READY)
+    return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
+
+
+def training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
+    """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer."""
+    plans = first_plans(config, count)
+    learners = [build_learner(config, plan, resources) for plan in plans]
+    began, done = 0.0, 0
+
+    def life(learner: Learner, rollout_size: int) -> Iterator[Phase]:
+        nonlocal began, done
+        yield from learner.iterate()  # warms up
+        began = time.perf_counter()  # the last one to warm up starts the clock
+        done = 0
+        while time.perf_counter() - began < seconds:
+            yield from learner.iterate()
+            done += rollout_size
+
+    lives = [life(learner, plan.envs * plan.rollout_steps) for learner, plan in zip(learners, plans, strict=True)]
+    try:
+        turns = [Turn(learner.name, its) for learner, its in zip(learners, lives, strict=True)]
+        run_side_by_side(turns, resources.updates_at_once)
+        return done / (time.perf_counter() - began)
+    finally:
+        for learner in learners:
+            learner.close()
+
+
+def _rate(work: Callable[[], int], seconds: float) -> float:
+    work()
+    began, done = time.perf_counter(), 0
+    while (spent := time.perf_counter() - began) < seconds:
+        done += work()
+    return done / spent
+
+
+def _rollout_size(config: TrainConfig) -> int:
+    return config.envs * config.rollout_steps

@@ -1,0 +1,133 @@
+"""The most novelty there is to find in a level: maximum-entropy oracles (Appendix B.2), where they exist.
+
+An oracle takes level seeds and answers in steps that show a new frame, the measure of `exploration`. It knows the
+level, not the clock.
+
+| environment | counted |
+|---|---|
+| minimaze | exactly: the cells that can be reached without touching the goal, less the one the agent starts on |
+| procgen:maze | what the wall follower finds, played on the layout |
+| procgen:jumper | background cells of the first frame, pooled 3 × 3 and uncentred |
+| procgen:miner | cells of the 10 × 10 that hold dirt |
+
+The last two are the paper's and rough: some cells cannot be reached, and one cell shows many frames (a jump moves the
+agent by fractions of a cell, boulders fall). In ProcGen's Maze the agent's sprite looks the way it last went left or
+right, so that a cell can be new twice; the wall follower's own count allows for that, where the number of cells, as in
+the original code, does not. In flat colours the agent looks the same from both sides, and the count is exact.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.envs.maze_generator import MazeGenerator
+from expgen.envs.minimaze import MinimazeConfig
+from expgen.envs.procgen import ProcgenConfig
+from expgen.envs.procgen_env import ControlledProcgenEnv
+from expgen.envs.vec_env import VecEnv
+from expgen.envs.views import ControlledTwin
+from expgen.errors import InputError
+from expgen.exploration.coverage import background_cells, dirt_cells, reachable_cells, tour_frames
+from expgen.exploration.maze_layout import Layout, read_procgen_maze
+from expgen.exploration.wall_follower import WallFollower, minimaze_follower, procgen_maze_follower
+
+FLAT = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
+MAZE_LIMIT = 500  # steps of an episode of Maze; the last one's frame is never seen
+MAZE_ALIKE = ((6, 8), (6, 12))  # where its sprite looks the same both ways, in a layout; found by playing 0.10.7
+_TOGETHER = 256  # levels looked at in one go
+
+
+class _Count(NamedTuple):
+    """How a ProcGen game is counted."""
+
+    of_frames: Callable[[ndarray], ndarray]  # first frames [L, 64, 64, 3] → [L]
+    view: Mapping[str, bool]  # options those frames are shown with
+
+
+_PROCGEN = {
+    "maze": _Count(lambda frame: tour_frames(read_procgen_maze(frame), MAZE_LIMIT - 1, MAZE_ALIKE) - 1, FLAT),
+    "jumper": _Count(background_cells, {"use_backgrounds": False, "center_agent": False}),
+    "miner": _Count(dirt_cells, FLAT),
+}
+_FLAT_MAZE = _Count(lambda frame: reachable_cells(read_procgen_maze(frame)) - 1, FLAT)
+
+
+class Oracle(Protocol):
+    """Counts what there is to find."""
+
+    def __call__(self, level: ndarray) -> ndarray:
+        """Level seeds `[E]`, repeated or not → counts `[E]` int64."""
+
+
+class LevelCounts:
+    """An oracle that counts a level when it is first asked about and then remembers."""
+
+    def __init__(self, count: Callable[[ndarray], ndarray]) -> None:
+        self.count = count  # distinct level seeds `[L]` → counts `[L]`
+        self.known: dict[int, int] = {}
+
+    def __call__(self, level: ndarray) -> ndarray:
+        unknown = np.array(sorted(set(level.tolist()) - self.known.keys()), dtype=np.int64)
+        for part in np.split(unknown, range(_TOGETHER, len(unknown), _TOGETHER)):
+            if len(part):
+                self.known.update(zip(part.tolist(), self.count(part).tolist()))
+        return np.array([self.known[seed] for seed in level.tolist()], dtype=np.int64)
+
+
+FOLLOWED = ("minimaze", "procgen:maze")  # environments whose walls can be followed
+
+
+def make_oracle(env: str, **options: Any) -> Oracle | None:
+    """The oracle of the environment that `make_env` makes of the same name and options; None where there is none."""
+    if env == "minimaze":
+        config = MinimazeConfig(**options)
+        generator = MazeGenerator(config.min_cells, config.max_cells, config.num_themes, config.texture)
+        return LevelCounts(lambda level: reachable_cells(minimaze_layout(generator, level)) - 1)
+    family, _, game = env.partition(":")
+    if family != "procgen" or game not in _PROCGEN:
+        return None
+    procgen = ProcgenConfig(game, **options)
+    changes_levels = procgen.use_generated_assets or procgen.hidden or procgen.use_sequential_levels
+    if procgen.distribution_mode != "easy" or changes_levels:
+        return None
+    count, view = _FLAT_MAZE if game == "maze" and procgen.use_monochrome_assets else _PROCGEN[game]
+    return LevelCounts(lambda level: count(first_frames(env, level, **view)))
+
+
+def make_wall_follower(
+    env: str, levels: Any, num_envs: int, seed: int = 0, threads: int = 1, **options: Any
+) -> tuple[WallFollower, VecEnv]:
+    """The wall follower and an environment it can read: `full` is the ordinary view, and what r_I measures."""
+    if env == "minimaze":
+        return minimaze_follower(), make_env(env, levels, num_envs, seed, threads, **options)
+    if env == "procgen:maze":
+        shown = ProcgenConfig("maze", **options)
+        read = ProcgenConfig("maze", **{**options, **FLAT})
+        both = [
+            ControlledProcgenEnv(config.options(), LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2)
+            for config in (read, shown)
+        ]
+        return procgen_maze_follower(), ControlledTwin(*both)
+    raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
+
+
+def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:
+    """The frames that levels `[L]` open with, `[L, …]`."""
+    frames = []
+    for seed in level.tolist():
+        game = make_env(env, (seed,), num_envs=1, threads=0, **options)
+        frames.append(game.observe().obs[0].copy())
+        game.close()
+    return np.stack(frames)
+
+
+def minimaze_layout(generator: MazeGenerator, level: ndarray) -> Layout:
+    """The mazes of levels `[L]`, with the goal for a wall."""
+    mazes = generator(level)
+    is_free = ~mazes.walls
+    is_free[np.arange(len(level)), mazes.goal] = False
+    return Layout(is_free.reshape(len(level), generator.side, generator.side), mazes.start)

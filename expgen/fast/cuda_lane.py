@@ -1,0 +1,100 @@
+"""CudaLane: acting on a high-priority stream as a captured graph, updates on an ordinary one.
+
+So one learner's actions slip in between another's minibatches; the launches never wait for the host.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from numpy import ndarray
+
+from expgen.envs.vec_env import Observation
+from expgen.fast.fast_networks import accelerate_networks
+from expgen.networks.actor_critic import Policy
+from expgen.rollout.rollout import Rollout
+from expgen.rollout.sampling import act_in_slot
+
+
+class CudaLane:
+    """Graph capture for acting, two streams, and a bf16 compiled encoder for updates."""
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        self.policy, self.rollout = policy, rollout
+        accelerate_networks(policy)
+        self.acting = torch.cuda.Stream(rollout.device, priority=-1)
+        self.update = torch.cuda.Stream(rollout.device)
+        self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
+        self.action = torch.zeros(rollout.num_envs, dtype=torch.int32, pin_memory=True)
+        self.action_view = self.action.numpy()
+        self.decided = torch.cuda.Event()
+        self.handed_over: deque[torch.cuda.Event] = deque()
+        self.pinned: dict[int, bool] = {}  # buffers seen, and whether this lane page-locked them
+        self.graph = self._capture()
+
+    def start(self, t: int, observation: Observation) -> None:
+        self._pin(observation.obs)
+        self._pin(observation.full)
+        with torch.cuda.stream(self.acting):
+            if t == 0:
+                self.acting.wait_stream(self.update)
+                self.slot.zero_()
+            self.rollout.record(t, observation)
+            self.graph.replay()
+            self.action.copy_(self.device_action, non_blocking=True)
+            self.decided.record(self.acting)
+
+    def wait(self) -> ndarray:
+        self.decided.synchronize()  # the CPU waits for the GPU here
+        return self.action_view
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        with torch.cuda.stream(self.update):
+            self.update.wait_stream(self.acting)
+            yield
+            event = torch.cuda.Event()
+            event.record(self.update)
+            self.handed_over.append(event)
+
+    def backlog(self) -> int:
+        while self.handed_over and self.handed_over[0].query():
+            self.handed_over.popleft()
+        return len(self.handed_over)
+
+    def _step(self) -> None:
+        act_in_slot(self.policy, self.rollout, self.slot)
+        self.device_action.copy_(self.rollout.action.index_select(0, self.slot)[0])
+        self.slot.add_(1)
+
+    def _capture(self) -> torch.cuda.CUDAGraph:
+        self.device_action = torch.zeros_like(self.action, device=self.rollout.device, pin_memory=False)
+        state = self.rollout.state[1].clone()  # warming up plays slot 0 and must leave no trace in the memory
+        self.acting.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.acting):
+            for _ in range(3):
+                self.slot.zero_()
+                self._step()
+            self.slot.zero_()
+        self.acting.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self.acting):
+            self._step()
+        self.acting.synchronize()
+        self.rollout.state[1].copy_(state)
+        torch.cuda.synchronize()
+        return graph
+
+    def _pin(self, array: ndarray) -> None:
+        """Page-lock the environment's own buffer, so that copies from it run beside the host."""
+        address = array.__array_interface__["data"][0]
+        if address not in self.pinned:
+            is_free = not torch.from_numpy(array).is_pinned()
+            self.pinned[address] = is_free and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
+
+    def close(self) -> None:
+        torch.cuda.synchronize(self.rollout.device)
+        for address in [address for address, is_ours in self.pinned.items() if is_ours]:
+            torch.cuda.cudart().cudaHostUnregister(address)
+        self.pinned.clear()

@@ -1,0 +1,49 @@
+"""DenseLane: acting on the CPU with as few operations a step as a memoryless dense policy needs."""
+
+import torch
+
+from expgen.envs.vec_env import Observation
+from expgen.fast.dense_network import DenseNetwork
+from expgen.networks.actor_critic import Policy
+from expgen.networks.small import SmallEncoder
+from expgen.rollout.rollout import Rollout
+from expgen.training.lane import HostLane
+
+
+class DenseLane(HostLane):
+    """Keeps each observation as the float32 row the network reads, so that an update need not convert it again.
+
+    A step computes what the game waits for, the action. Values and log-probabilities of all steps are written in one
+    go when the last slot has been decided, from the outputs kept until then.
+    """
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        assert isinstance(policy.encoder, SmallEncoder)
+        self.network = DenseNetwork(policy)
+        super().__init__(rollout)
+        self.is_pixels = policy.encoder.is_pixels
+        slots, num_envs = rollout.num_steps + 1, rollout.num_envs
+        self.rows = torch.ones(slots, num_envs, policy.encoder.linear1.in_features + 1)  # [T+1, N, I+1]
+        self.output = torch.zeros(slots, policy.policy_head.out_features + 1, num_envs)  # [T+1, A+1, N]
+        # views of each slot, made once
+        self.seen, self.row = rollout.obs.flatten(2).unbind(), self.rows.unbind()
+        self.numbers, self.said = self.rows[..., :-1].unbind(), self.output.unbind()
+        self.logits, self.noise = self.output.numpy()[:, :-1], rollout.noise.numpy().transpose(0, 2, 1)  # [T+1, A, N]
+
+    @torch.no_grad()
+    def start(self, t: int, observation: Observation) -> None:
+        self.rollout.record(t, observation)
+        numbers = self.numbers[t].copy_(self.seen[t])  # [N, I]
+        if self.is_pixels:
+            numbers.mul_(2 / 255).sub_(1)  # as SmallEncoder centres them
+        self.network.forward(self.row[t], out=self.said[t])
+        self.action[:] = self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)  # Gumbel-max, as in `sample`
+        if t == self.rollout.num_steps:
+            self._complete()
+
+    def _complete(self) -> None:
+        """log π(a|o) and V of every slot."""
+        rollout = self.rollout
+        log_prob = torch.log_softmax(self.output[:, :-1], 1).gather(1, rollout.action.unsqueeze(1))  # [T+1, 1, N]
+        rollout.log_prob.copy_(log_prob.squeeze(1))
+        rollout.value.copy_(self.output[:, -1])

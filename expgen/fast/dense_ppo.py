@@ -1,0 +1,152 @@
+"""DensePPO: `algorithms.ppo` for a memoryless dense policy on the CPU, with the loss's gradient written out.
+
+The same minibatches from the same random numbers, the same loss, clipping and Adam, and the same checkpoints as PPO,
+which it is made from; what differs is rounding. `tests/fast/test_dense_ppo.py` holds the two together.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor
+from torch.optim.adam import adam as adam_step
+
+from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.fast.dense_network import DenseNetwork
+from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import transition_order
+from expgen.rollout.rollout import Rollout
+
+MOMENTS = ("exp_avg", "exp_avg_sq")  # torch's names for Adam's
+BETAS = (0.9, 0.999)  # torch's defaults, which PPO takes
+PARTS = ("loss", "policy_loss", "value_loss", "entropy", "approximate_kl")
+
+
+class Transitions(NamedTuple):
+    """A minibatch: observations as the network reads them `[B, I+1]`, the rest numpy arrays `[B]`."""
+
+    obs: Tensor
+    action: ndarray
+    log_prob: ndarray
+    value: ndarray
+    advantage: ndarray
+    value_target: ndarray
+
+
+def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tuple[ndarray, ndarray]:
+    """∂L/∂o `[A+1, B]` of `ppo_loss` and its PARTS, from `output` `[A+1, B]`: logits z over the value V.
+
+    With π = softmax(z), ρ = π(a)/π_old(a), H the row's entropy and c_H, c_V, c the config's coefficients and clip,
+
+        ∂L/∂z_i = (1/B) [ (π_i − 1{i = a}) w + c_H π_i (log π_i + H) ]
+        w       = ρ Â  where  ρ Â ≤ clip(ρ, 1±c) Â,  else 0
+        ∂L/∂V   = (c_V/B) (V − R)  where  (V − R)² ≥ (V_old + clip(V − V_old, ±c) − R)²,  else 0
+
+    In numpy: forty operations on a few kilobytes, which torch takes three times as long to start.
+    """
+    logits, value = output[:-1], output[-1]
+    num_rows = output.shape[1]
+    chosen = (batch.action, np.arange(num_rows))
+    log_pi = logits - logits.max(0)  # [A, B]
+    pi = np.exp(log_pi)
+    total = pi.sum(0)
+    pi /= total
+    log_pi -= np.log(total)
+    entropy = -(pi * log_pi).sum(0)  # [B]
+
+    log_ratio = log_pi[chosen] - batch.log_prob
+    ratio = np.exp(log_ratio)
+    surrogate = ratio * batch.advantage
+    smaller = np.minimum(surrogate, ratio.clip(1 - config.clip, 1 + config.clip) * batch.advantage)
+    weight = surrogate * (surrogate <= smaller)  # w
+
+    error, change = value - batch.value_target, value - batch.value
+    clipped_error = error + (change.clip(-config.clip, config.clip) - change)  # `error` itself where nothing is clipped
+    squared = error * error
+    larger = np.maximum(squared, clipped_error * clipped_error)
+
+    gradient = np.empty_like(output)
+    d_logits = np.add(log_pi, entropy, out=gradient[:-1])
+    d_logits *= config.entropy_coef
+    d_logits += weight
+    d_logits *= pi
+    d_logits[chosen] -= weight
+    np.multiply(config.value_coef * error, squared >= larger, out=gradient[-1])
+    gradient *= 1 / num_rows
+
+    terms = np.stack([-smaller, 0.5 * larger, entropy, ratio - 1 - log_ratio]).mean(1)
+    loss = terms[0] + config.value_coef * terms[1] - config.entropy_coef * terms[2]
+    return gradient, np.concatenate([[loss], terms], dtype=np.float32)
+
+
+class DensePPO:
+    """An Algorithm; owns the weights of `plain.policy`, through `network`, and Adam's moments of them."""
+
+    def __init__(self, plain: PPO, network: DenseNetwork, rows: Tensor) -> None:
+        """`rows` `[T+1, N, I+1]` are the observations of the rollout as the network reads them."""
+        self.policy, self.config = plain.policy, plain.config
+        self.network, self.rows = network, rows
+        self.moments = {name: network.flat() for name in MOMENTS}
+        self.num_steps = torch.zeros(())  # taken by Adam so far
+        self.load_state(plain.state())
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E epochs of minibatches; yields the metrics of each, as 0-d tensors."""
+        config, T = self.config, rollout.num_steps
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        facts = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target])
+        obs, action, facts = self.rows[:T].flatten(0, 1), rollout.action[:T].flatten(), facts.flatten(1)
+        for _ in range(config.epochs):
+            for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
+                arrays = action.index_select(0, row).numpy(), *facts.index_select(1, row).numpy()
+                yield self.step(Transitions(obs.index_select(0, row), *arrays))
+
+    @torch.no_grad()
+    def step(self, batch: Transitions) -> Metrics:
+        """One gradient step."""
+        output = self.network.forward(batch.obs)
+        d_output, parts = ppo_gradient(output.numpy(), batch, self.config)
+        gradient = self.network.backward(batch.obs, torch.from_numpy(d_output))
+        norm = torch.linalg.vector_norm(gradient)
+        gradient.mul_((self.config.max_grad_norm / (norm + 1e-6)).clamp_(max=1))  # as nn.utils.clip_grad_norm_
+        self._adam(gradient)
+        return {**dict(zip(PARTS, torch.from_numpy(parts).unbind())), "grad_norm": norm}
+
+    def _adam(self, gradient: Tensor) -> None:
+        first, second = ([self.moments[name]] for name in MOMENTS)
+        adam_step(
+            [self.network.weight],
+            [gradient],
+            first,
+            second,
+            max_exp_avg_sqs=[],
+            state_steps=[self.num_steps],
+            fused=True,
+            amsgrad=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            lr=self.config.learning_rate,
+            weight_decay=0,
+            eps=self.config.adam_epsilon,
+            maximize=False,
+        )
+
+    def state(self) -> dict[str, Tensor]:
+        """As PPO's, tensor for tensor."""
+        moments = {name: self.network.layers_of(flat).by_name() for name, flat in self.moments.items()}
+        adam = {}
+        for index, (parameter, _) in enumerate(self.policy.named_parameters()):
+            adam[f"{index}.step"] = self.num_steps.clone()
+            adam |= {f"{index}.{name}": moments[name][parameter] for name in MOMENTS}
+        return {**with_prefix("policy", self.policy.state_dict()), **with_prefix("adam", adam)}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`, this path's or PPO's."""
+        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
+        adam, nothing = under_prefix("adam", state), torch.zeros(())  # PPO's has no moments before its first step
+        for name, tensor in under_prefix("adam", self.state()).items():
+            tensor.copy_(adam.get(name, nothing))
+        self.num_steps.copy_(adam.get("0.step", nothing))

@@ -1,0 +1,109 @@
+"""Networks on a GPU: in bf16, by our own kernels where they fit, compiled elsewhere; and how a frozen one plays.
+
+The weights stay where they are, in float32; what is replaced is the way from pictures to features.
+"""
+
+import copy
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from expgen.fast.graphs import Recording, capture_on_gpu
+from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
+from expgen.fast.replayed_policy import ReplayedPolicy
+from expgen.networks.actor_critic import Policy, policies_in
+from expgen.networks.conv import has_convolution
+from expgen.networks.memory import Memory
+from expgen.networks.remembered import RememberedFrames
+
+SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
+
+
+def for_play(policy: Policy) -> Policy:
+    """A frozen copy, as fast as its device plays it; on a GPU it computes as it acted in training.
+
+    Nothing of `policy` is touched. The copy must not be trained: what makes it fast relies on weights that stay.
+    Without convolutions it is a plain one: an ensemble of such has a faster way (agents.ensemble).
+    """
+    frozen = plain_copy(policy).requires_grad_(False)
+    if not has_convolution(frozen):
+        return frozen
+    if next(frozen.parameters()).device.type == "cpu":
+        for part in policies_in(frozen):
+            part.encode = RememberedFrames(part.encoder)
+        return frozen
+    accelerate_networks(frozen, may_compile=False)
+    replayed: Any = ReplayedPolicy(frozen)  # is called like one
+    return replayed if is_capturable(frozen) else frozen
+
+
+def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
+    """One forward over the same inputs again and again, as acting does it on their device."""
+    if asked[0].is_cuda:
+        accelerate_networks(policy)
+        with torch.no_grad():
+            return Recording(policy, asked, [True] * len(asked), capture_on_gpu).replay
+    return lambda: policy(*asked)
+
+
+def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
+    """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
+    parts: list[Any] = list(network.modules())
+    for part in parts:
+        if isinstance(part, Memory) and has_triton():
+            from expgen.fast.kernels.gru import FusedGru, can_fuse_gru
+
+            part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
+        if has_seam(part):
+            part.encode = fast_encode(part.encoder, may_compile)
+
+
+def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Tensor]:
+    """The encoder's forward, as fast as we have it; compiling takes seconds for every shape."""
+    if can_fuse(encoder) and has_fitting_gpu(encoder.linear.weight.device):
+        return FusedImpala(encoder)
+    if hasattr(encoder, "is_bfloat16"):
+        encoder.is_bfloat16 = True
+        if may_compile:
+            make_room_to_compile()
+            return torch.compile(encoder.forward, dynamic=False)
+    return encoder.forward
+
+
+def make_room_to_compile() -> None:
+    """For one more encoder: all of a class count together, and beyond the limit they run uncompiled."""
+    config = torch._dynamo.config
+    config.cache_size_limit += SHAPES_OF_AN_ENCODER
+    config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
+
+
+def has_seam(part: nn.Module) -> bool:
+    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
+    return hasattr(part, "encode") and hasattr(part, "encoder")
+
+
+def plain_copy(policy: Policy) -> Policy:
+    """The policy as it is now, for evaluation, computed by its modules in float32 as a new one is."""
+    plain = copy.deepcopy(policy).eval()
+    parts: list[Any] = list(plain.modules())
+    for part in parts:
+        if has_seam(part):
+            part.encode = part.encoder.forward
+        if hasattr(part, "is_bfloat16"):
+            part.is_bfloat16 = False
+        if isinstance(part, Memory):
+            part.scan = None
+    return plain
+
+
+def has_triton() -> bool:
+    """Whether Triton, which the GRU's kernel is written in, is installed."""
+    return importlib.util.find_spec("triton") is not None
+
+
+def is_capturable(policy: nn.Module) -> bool:
+    """Whether a whole gradient step has fixed shapes and no host values: memory has them in our own kernel alone."""
+    return all(part.scan is not None for part in policy.modules() if isinstance(part, Memory))

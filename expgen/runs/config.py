@@ -1,0 +1,150 @@
+"""TrainConfig: everything that decides a run, frozen, as flags, as JSON and as Python alike."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.ppo import PPOConfig
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig
+from expgen.reward.knn import KnnConfig
+from expgen.reward.source import GameRewardConfig
+from expgen.runs.config_tree import decisive_values, filled, with_changes
+from expgen.settings import LAST_SEED, flag_of, setting
+
+EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
+
+
+@dataclass(frozen=True)
+class ExplorerConfig:
+    """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
+
+    steps: int = setting(100_000_000, "environment steps", low=1)
+    envs: int = setting(0, "environments; 0: as many as a member has", low=0)
+    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    network: NetworkConfig = NetworkConfig()
+    algorithm: PPOConfig = PPOConfig()
+    reward: KnnConfig = KnnConfig()
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One run: one or more learners of the same kind that differ in their seed and, beside an ensemble, an explorer."""
+
+    algo: str = setting("ppo", "what learns")
+    env: str = setting("minimaze", "minimaze, procgen:GAME, gymnasium:ID or envpool:ID")
+    levels: str = setting("200", "training levels: COUNT, START:COUNT or A,B,C")
+    test_levels: str = setting("all", "levels to score on, never trained on: START:COUNT, A,B,C, or all (the others)")
+    member_levels: Literal["all", "bootstrap"] = setting(
+        "all", "what each learner trains on: all training levels, or those a bootstrap of its own draws from them"
+    )
+    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=LAST_SEED)
+    members: int = setting(1, "learners trained side by side", low=1)
+    steps: int = setting(25_000_000, "environment steps of each learner", low=1)
+    envs: int = setting(32, "environments of each learner", low=1)
+    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    eval_every: int = setting(2_500_000, "score on train and test levels every so many steps; 0 for never", low=0)
+    eval_episodes: int = setting(200, "episodes of each such score", low=1)
+    checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
+    keep_at: str = setting("none", "steps whose checkpoints stay, as run folders milestones/STEPS: A,B,C or none")
+    options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
+    network: NetworkConfig = NetworkConfig()
+    algorithm: Any = PPOConfig()  # of the algorithm's own kind
+    reward: GameRewardConfig | KnnConfig = GameRewardConfig()
+    explorer: ExplorerConfig | None = dataclasses.field(default=None, metadata={"is_prefix": True})
+    consensus: ConsensusConfig | None = None
+
+    def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
+        """The most steps, up to those of `part`, that are whole rollouts of it."""
+        size = self.envs_of(part) * part.rollout_steps
+        return part.steps // size * size
+
+    def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
+        """Environments of a member, or of the explorer."""
+        return part.envs or self.envs
+
+    @property
+    def milestones(self) -> tuple[int, ...]:
+        """Steps at which what the run has become is kept for good."""
+        if self.keep_at == "none":
+            return ()
+        words = self.keep_at.split(",")
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise InputError(f"--keep-at is {self.keep_at!r}; accepted: none, or steps, as in 25000000,50000000")
+        return tuple(sorted({int(word) for word in words}))
+
+    @property
+    def game(self) -> str:
+        """The game's own name: `maze` for `procgen:maze`."""
+        return self.env.partition(":")[2] or self.env
+
+    @property
+    def train_set(self) -> LevelSet:
+        """The levels learnt from."""
+        return LevelSet.parse(self.levels, "--levels")
+
+    @property
+    def test_set(self) -> LevelSet:
+        """The levels scored on; `all` means all but the training levels."""
+        test = LevelSet.parse(self.test_levels, "--test-levels")
+        return test.without(self.train_set) if test.seeds is None and self.has_unseen_levels else test
+
+    @property
+    def has_unseen_levels(self) -> bool:
+        """Whether anything is left to be tested on; not where an environment knows no levels and plays `all`."""
+        return self.train_set.seeds is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "TrainConfig":
+        """The inverse of `to_json`; an InputError names what does not fit."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
+        return filled(default_config(str(data.get("algo"))), data, "config")
+
+    def digest(self) -> str:
+        """Twelve hex digits that name this config in results/; what is kept on the way decides nothing of it."""
+        decisive = {name: value for name, value in decisive_values(self).items() if name != "keep_at"}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def default_config(algo: str) -> TrainConfig:
+    """The defaults of `algo`."""
+    recipe = recipe_of(algo)
+    config = TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
+    config = dataclasses.replace(config, **recipe.run)
+    if recipe.explorer is None:
+        return config
+    other = recipe_of(recipe.explorer)
+    envs = TrainConfig.envs if recipe.run else 0  # an explorer is the same whoever it is trained beside
+    explorer = ExplorerConfig(envs=envs, network=other.network, algorithm=other.config, reward=other.reward)
+    return dataclasses.replace(config, members=10, explorer=explorer, consensus=ConsensusConfig())
+
+
+def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
+    """`config` with some settings replaced, wherever in the tree they stand: names are unique across it.
+
+    Those of the explorer beside an ensemble begin with `explorer_`.
+    """
+    changed, left = with_changes(config, {name: _as_text(name, value) for name, value in values.items()})
+    if left:
+        raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
+    return changed
+
+
+def _as_text(name: str, value: Any) -> Any:
+    """Levels and milestones as the text that config.json keeps, also where Python gave numbers or ranges."""
+    if name == "keep_at" and not isinstance(value, str):
+        return ",".join(str(steps) for steps in ((value,) if isinstance(value, int) else value))
+    if name not in ("levels", "test_levels") or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))

@@ -1,0 +1,56 @@
+"""What cannot be trained, said in one line before anything is."""
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.algorithms.algorithm import recipe_of
+from expgen.errors import InputError
+from expgen.runs.config import EXPLORER, ExplorerConfig, TrainConfig
+from expgen.settings import check_config, flag_of
+
+# Options of ProcGen under which a level set means nothing: one fixed level, or levels that follow from the last.
+UNSPLITTABLE = (("distribution_mode", "exploration"), ("use_sequential_levels", True))
+
+
+def checked(config: TrainConfig) -> TrainConfig:
+    """`config`, or an InputError that says what is wrong with it."""
+    recipe_of(config.algo)
+    check_config(config)
+    if not config.has_unseen_levels and not config.env.startswith("envpool:"):
+        raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
+    if config.has_unseen_levels and config.test_set.overlaps(config.train_set):
+        raise InputError(f"--test-levels {config.test_levels} overlap --levels {config.levels}; accepted: disjoint")
+    for option, value in UNSPLITTABLE:
+        if config.options.get(option) == value:
+            raise InputError(f"--option {option}={value} leaves the level set; accepted: a value that keeps to it")
+    _check_lengths(config, config, "")
+    if config.explorer is not None:
+        _check_lengths(config, config.explorer, f"{EXPLORER}_")
+    if config.seed + config.members > 2**31:
+        accepted = f"accepted for {config.members} members: 0 to {2**31 - config.members}"
+        raise InputError(f"--seed is {config.seed}; {accepted}")
+    if config.consensus is not None:
+        _check_ensemble(config, config.consensus)
+    return config
+
+
+def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, prefix: str) -> None:
+    """Steps and minibatches of members, or of the explorer, whose flags begin with `prefix`."""
+    envs, ppo = config.envs_of(part), part.algorithm
+    least = envs * part.rollout_steps
+    for flag, steps in ((flag_of(prefix + "steps"), part.steps), *(("--keep-at", at) for at in config.milestones)):
+        if steps < least:
+            raise InputError(f"{flag} is {steps}; accepted: {least} (one rollout) or more")
+    is_whole = ppo.minibatch_order == "columns"
+    most, what = (envs, "--envs") if is_whole else (least, "the transitions of a rollout")
+    if ppo.minibatches > most:
+        flag = flag_of(prefix + "minibatches")
+        raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most {what} ({most})")
+
+
+def _check_ensemble(config: TrainConfig, consensus: ConsensusConfig) -> None:
+    """What else would show only when all members are trained."""
+    if consensus.leader >= config.members:
+        raise InputError(f"--leader is {consensus.leader}; accepted: 0 to {config.members - 1}")
+    if consensus.ensemble_size > config.members:
+        raise InputError(f"--ensemble-size is {consensus.ensemble_size}; accepted: 0 to {config.members}")
+    if config.network.memory != "none":
+        raise InputError(f"--memory is {config.network.memory} but members of an ensemble have none; accepted: none")

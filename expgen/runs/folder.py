@@ -1,0 +1,103 @@
+"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, and more where it applies."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.runs.config import TrainConfig
+from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, write_whole
+
+CARD = "card.json"
+
+
+class RunFolder:
+    """Knows where a run keeps what; reads and writes its config."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.config_file = self.path / "config.json"
+        self.metrics_file = self.path / "metrics.csv"
+        self.scores_file = self.path / "scores.csv"
+        self.adopted_file = self.path / "adopted.json"
+        self.sitting_file = self.path / "sitting.json"
+        self.card_file = self.path / CARD
+        self.tune_file = self.path / "tune.csv"
+        self.events_folder = self.path / "tensorboard"
+
+    def exists(self) -> bool:
+        """Whether a run was ever started here."""
+        return self.config_file.exists()
+
+    def checkpoints_of(self, learner: str) -> Path:
+        """The folder of one learner's checkpoints."""
+        return self.path / "checkpoints" / learner
+
+    def milestone(self, steps: int) -> "RunFolder":
+        """What the run had become at `steps`, a run folder of its own."""
+        return RunFolder(self.path / "milestones" / str(steps))
+
+    def learners(self) -> list[str]:
+        """Names of the learners that have a checkpoint."""
+        folders = (self.path / "checkpoints").glob("*")
+        names = (folder.name for folder in folders if any(folder.glob("*.safetensors")))
+        return sorted(names, key=lambda name: (len(name), name))  # member2 before member10
+
+    def write_config(self, config: TrainConfig, spec: EnvSpec) -> None:
+        """Freeze what this run is."""
+        data = {"train": config.to_json(), "spec": dataclasses.asdict(spec)}
+        write_whole(self.config_file, (json.dumps(data, indent=2) + "\n").encode())
+
+    def read_config(self) -> tuple[TrainConfig, EnvSpec]:
+        """The frozen config and the environment's spec."""
+        data = self._json()
+        try:
+            spec = _spec_of(data["spec"])
+            return TrainConfig.from_json(data["train"]), spec
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
+
+    def checkpoint(self, learner: str) -> Checkpoint:
+        """The newest good checkpoint of `learner`."""
+        found = latest_checkpoint(self.checkpoints_of(learner))
+        if found is None:
+            trained = ", ".join(self.learners()) or "none yet"
+            raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
+        if found.is_weights_alone and self.card_file.exists():
+            self._check_shipped(learner, found)
+        return found
+
+    def read_card(self) -> dict[str, Any]:
+        """What a bundle says of itself."""
+        try:
+            card = json.loads(self.card_file.read_text())
+        except (OSError, ValueError):
+            card = None
+        if not isinstance(card, dict):
+            raise InputError(f"{self.card_file} is damaged; accepted: a card that scripts/bundle wrote")
+        return card
+
+    def _check_shipped(self, learner: str, checkpoint: Checkpoint) -> None:
+        digest = digest_of(checkpoint.tensors)
+        if self.read_card().get("weights", {}).get(learner, digest) != digest:
+            where = self.checkpoints_of(learner)
+            raise InputError(f"{where} holds other weights than {self.card_file} says; accepted: those that shipped")
+
+    def _json(self) -> Any:
+        try:
+            return json.loads(self.config_file.read_text())
+        except OSError as error:
+            raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
+        except ValueError:
+            raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None
+
+
+def _spec_of(data: dict[str, Any]) -> EnvSpec:
+    """A spec as `write_config` keeps it; KeyError or TypeError where it is none."""
+    spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
+    sizes = (*spec.obs_shape, spec.num_actions)
+    if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
+        raise TypeError("a spec of sizes and a type of numbers")
+    return spec

@@ -1,0 +1,108 @@
+"""A run's learners spelled out: members and, beside an ensemble, the explorer."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.networks.actor_critic import NetworkConfig
+from expgen.rollout.level_choice import Director
+from expgen.rollout.rollout import Rollout
+from expgen.runs.config import EXPLORER, TrainConfig
+from expgen.training.learner import Learner, Schedule
+from expgen.training.resources import Resources
+
+
+@dataclass(frozen=True)
+class LearnerPlan:
+    """One policy to train: what, from which seed, on which levels, for how many steps."""
+
+    name: str  # member0, member1, …, explorer: also its folder among the checkpoints
+    algo: str
+    seed: int
+    levels: LevelSet
+    steps: int  # whole rollouts
+    envs: int
+    rollout_steps: int
+    network: NetworkConfig
+    algorithm: Any
+    reward: Any
+
+
+def plans_of(config: TrainConfig) -> list[LearnerPlan]:
+    """Members first, in the order of their seeds, then the explorer."""
+    recipe = recipe_of(config.algo)
+    algo = recipe.member or config.algo
+    plans = [
+        LearnerPlan(
+            f"member{index}",
+            algo,
+            config.seed + index,
+            member_levels(config, config.seed + index),
+            config.whole_rollouts(config),
+            config.envs,
+            config.rollout_steps,
+            config.network,
+            config.algorithm,
+            config.reward,
+        )
+        for index in range(config.members)
+    ]
+    if config.explorer is not None and recipe.explorer is not None:
+        part = config.explorer
+        how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
+        what = (part.network, part.algorithm, part.reward)
+        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *how_long, *what))
+    return plans
+
+
+def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
+    """`count` learners of a run, the last of a population its explorer; one alone is a member."""
+    members = count - 1 if config.explorer is not None and count > 1 else count
+    return plans_of(replace(config, members=members))[:count]
+
+
+def member_levels(config: TrainConfig, seed: int) -> LevelSet:
+    """What the member of `seed` trains on: all training levels, or the distinct ones of a bootstrap of them.
+
+    A bootstrap of n levels has about 63 % of them, so that each level is unseen by about 37 % of the members.
+    """
+    levels = config.train_set
+    if config.member_levels == "all" or levels.seeds is None:
+        return levels
+    rng = np.random.default_rng([seed, len(levels)])
+    drawn = np.unique(rng.integers(len(levels), size=len(levels)))
+    return LevelSet(tuple(levels.seeds[int(index)] for index in drawn))
+
+
+def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
+    """The learner of a plan, untrained."""
+    recipe = recipe_of(plan.algo)
+    env = make_env(
+        config.env,
+        plan.levels,
+        plan.envs,
+        plan.seed,
+        resources.env_threads,
+        recipe.needs_full_view,
+        **config.options,
+    )
+    director = None
+    if recipe.build_levels is not None:
+        director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
+    algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
+    observation = env.observe()
+    rollout = Rollout(
+        env.spec,
+        plan.rollout_steps,
+        plan.envs,
+        algorithm.policy.state_size,
+        resources.device,
+        full_view=observation.full is not observation.obs,
+    )
+    schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
+    reward = recipe.build_reward(plan.reward, plan.envs)
+    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director)

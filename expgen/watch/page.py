@@ -1,0 +1,132 @@
+"""The inspector: a recorded episode as a page of its own, or as a player inside another page.
+
+    page = inspector_page([recording])                         # a whole HTML document
+
+    head = player_assets()                                     # once, in another page's <head>
+    body = player(recording)                                   # wherever an episode shall be shown
+    body = player_group([player(ppo), player(expgen)])         # side by side, stepped together
+    body = player_group(players_in(page))                      # of a page written earlier
+
+Nothing is fetched: pictures are data URIs, and the page's own policy forbids the rest.
+"""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from expgen.watch.recording import Recording, Step
+from expgen.watch.strips import encode_film, encode_picture
+
+FILM_BYTES, SEEN_BYTES = 4_000_000, 1_500_000  # of text, for the large pictures and for what the agent sees
+MAP_SIDE = 256  # pixels
+DIGITS = 3  # of a probability
+
+
+def inspector_page(recordings: Sequence[Recording], title: str = "") -> str:
+    """A self-contained document that shows one episode, or several side by side."""
+    heading = title or " and ".join(heading_of(recording) for recording in recordings)
+    return document(heading, player_group([player(recording) for recording in recordings]))
+
+
+def document(title: str, body: str) -> str:
+    """A self-contained page around `body`, which is HTML and may hold players."""
+    return _asset("page.html").format(title=html.escape(title), assets=player_assets(), body=body)
+
+
+def player_assets() -> str:
+    """The style and the script that players need, once in a page."""
+    return f"<style>{_asset('player.css')}</style>\n<script>{_asset('player.js')}</script>"
+
+
+def player_group(players: Sequence[str]) -> str:
+    """Players side by side that step together."""
+    return f'<div class="xg-group">{"".join(players)}</div>'
+
+
+def player(recording: Recording) -> str:
+    """One episode, as an HTML fragment."""
+    data = json.dumps(player_data(recording), separators=(",", ":"), allow_nan=False)
+    safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # no way out of the script
+    label = html.escape(f"Episode: {heading_of(recording)}", quote=True)
+    return (
+        f'<section class="xg-player" aria-label="{label}">'
+        f'<script type="application/json">{safe}</script>'
+        "<noscript>This episode needs JavaScript to be shown.</noscript></section>"
+    )
+
+
+def players_in(page: str) -> list[str]:
+    """The players of an inspector page that was written earlier, to put them into another page."""
+    return re.findall(r'<section class="xg-player".*?</section>', page, re.DOTALL)  # their data holds no < of its own
+
+
+def heading_of(recording: Recording) -> str:
+    """Who plays what."""
+    return f"{recording.agent} on {place_of(recording)}"
+
+
+def place_of(recording: Recording) -> str:
+    """The environment and the level."""
+    which = {"train": ", a training level", "test": ", an unseen level"}.get(recording.split, "")
+    return recording.env + (f" level {recording.level}{which}" if recording.level is not None else "")
+
+
+def player_data(recording: Recording) -> dict[str, Any]:
+    """A recording as the script reads it."""
+    rows, level_map = recording.actions, recording.level_map
+    return {
+        "agent": recording.agent,
+        "place": place_of(recording),
+        "seed": recording.seed,
+        "solved": recording.solved,
+        "return": round(recording.episode_return, DIGITS),
+        "actions": rows.actions,
+        "rows": rows.rows,
+        "rowOf": rows.row_of,
+        **recording.cast._asdict(),
+        "steps": [_step_data(recording, step) for step in recording.steps],
+        "film": encode_film(recording.film, FILM_BYTES),
+        "seen": encode_film(recording.seen, SEEN_BYTES),
+        "map": level_map
+        and {
+            "picture": encode_picture(level_map.picture, MAP_SIDE),
+            "rows": level_map.rows,
+            "columns": level_map.columns,
+            "reachable": level_map.reachable,
+        },
+    }
+
+
+def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
+    """One step; what is empty is left out."""
+    reason = step.reason
+    data = {
+        "votes": reason.votes,
+        "agrees": [int(does) for does in reason.agrees],
+        "lasts": reason.lasts,
+        "probability": _by_row(recording, reason.probability),
+        "explorer": _by_row(recording, reason.explorer),
+        "reward": round(step.reward, DIGITS),
+        "place": step.place,
+    }
+    kept = {name: value for name, value in data.items() if value}
+    value = {} if reason.value is None else {"value": round(reason.value, DIGITS)}
+    return {"who": reason.who, "action": step.action, **kept, **value}
+
+
+def _by_row(recording: Recording, probability: Sequence[float]) -> list[float]:
+    """Probabilities of actions `[A]` → of the rows they are shown in."""
+    rows = recording.actions
+    total = [0.0] * len(rows.rows) if probability else []
+    for row, share in zip(rows.row_of, probability):
+        total[row] += share
+    return [round(share, DIGITS) for share in total]
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("expgen.watch").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,60 @@
+"""Playing one episode in front of a camera."""
+
+import numpy as np
+
+from expgen.agents.agent import Agent
+from expgen.agents.consensus import ConsensusAgent
+from expgen.envs.vec_env import LevelControl
+from expgen.watch.actions import action_rows
+from expgen.watch.cameras import as_picture
+from expgen.watch.film import Film
+from expgen.watch.reasons import cast_of, reason_of
+from expgen.watch.recording import Recording, Step
+from expgen.watch.stage import Stage
+
+
+def record_episode(
+    agent: Agent, stage: Stage, name: str, seed: int = 0, split: str = "", level: int | None = None, episode: int = 0
+) -> Recording:
+    """The episode that `evaluate` would play as its number `episode` on the same level.
+
+    `name` and `seed` are those of the agent, shown to whoever watches. `level` starts one level, where the environment
+    can; else the stage's next one is played. The environment is left at the start of another episode.
+    """
+    env, camera = stage.env, stage.camera
+    if isinstance(agent, ConsensusAgent):
+        agent.ask_everyone()
+    observation = env.observe()
+    if level is not None and isinstance(env, LevelControl):
+        env.play(0, level)
+        observation = env.observe()
+    if not observation.first[0]:
+        raise ValueError("the stage is in the middle of an episode; accepted: one that begins")
+    played = int(observation.level[0])
+    level_map, film, seen, steps = camera.level_map(), Film(), Film(), list[Step]()
+    while True:
+        film.append(camera.picture())
+        seen.append(as_picture(observation.obs[0]))
+        place = camera.place()
+        action = agent.act(observation.obs, observation.first, np.array([episode]))
+        reason = reason_of(agent)
+        env.act(action)
+        observation = env.observe()
+        steps.append(Step(int(action[0]), reason, float(observation.reward[0]), place))
+        if observation.first[0]:
+            break
+    by_action = isinstance(agent, ConsensusAgent) and agent.config.agreement == "action"
+    return Recording(
+        env=env.spec.name,
+        level=played if played >= 0 else None,
+        split=split,
+        agent=name,
+        seed=seed,
+        solved=bool(observation.solved[0]),
+        actions=action_rows(env.spec, by_action),
+        cast=cast_of(agent),
+        steps=tuple(steps),
+        film=film,
+        seen=seen,
+        level_map=level_map,
+    )

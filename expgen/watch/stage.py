@@ -1,0 +1,68 @@
+"""A stage: one game that can be watched, and the camera in front of it."""
+
+from typing import Any, NamedTuple
+
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
+from expgen.envs.minimaze import Minimaze
+from expgen.envs.procgen import ProcgenConfig, make_procgen
+from expgen.envs.procgen_env import ControlledProcgenEnv
+from expgen.envs.vec_env import VecEnv
+from expgen.envs.views import ControlledTwin
+from expgen.errors import InputError
+from expgen.exploration.oracle import FLAT, make_wall_follower
+from expgen.exploration.wall_follower import WallFollower, procgen_maze_follower
+from expgen.watch.cameras import Camera, MinimazeCamera, PlainCamera, ProcgenCamera, watched_procgen
+
+ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
+
+
+class Stage(NamedTuple):
+    """Where an episode is played."""
+
+    env: VecEnv  # of one game
+    camera: Camera
+
+
+def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> Stage:
+    """The environment that `make_env` makes of the same arguments, with one game, made to be watched."""
+    family, _, game = name.partition(":")
+    if family == "procgen":
+        config = ProcgenConfig(game, **options)
+        watched = watched_procgen(config, levels, seed)
+        return Stage(watched, ProcgenCamera(watched, config))
+    if family == "gymnasium" and (stage := _rendered(name, levels, seed, options)):
+        return stage
+    env = make_env(name, levels, 1, seed, **options)
+    return Stage(env, MinimazeCamera(env) if isinstance(env, Minimaze) else PlainCamera(env, is_rendered=False))
+
+
+def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
+    """The wall follower and a stage that it can read; ProcGen's Maze is shown as it is, and read in flat colours."""
+    if name != "procgen:maze":
+        follower, env = make_wall_follower(name, levels, 1, seed, **options)
+        assert isinstance(env, Minimaze)
+        return follower, Stage(env, MinimazeCamera(env))
+    shown, read = ProcgenConfig("maze", **options), ProcgenConfig("maze", **{**options, **FLAT})
+    seen = make_procgen(read, levels, 1, seed, threads=0, full_view=False)
+    large = watched_procgen(shown, levels, seed)
+    if not (isinstance(seen, ControlledProcgenEnv) and isinstance(large, ControlledProcgenEnv)):
+        raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
+    return procgen_maze_follower(), Stage(ControlledTwin(seen, large), ProcgenCamera(large, shown))
+
+
+def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:
+    """A stage with the environment's own pictures; None where it has none or lacks what draws them."""
+    from gymnasium.error import Error
+
+    env = None
+    try:
+        env = make_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
+        camera = PlainCamera(env, is_rendered=True)
+        if camera.picture().ndim == 3:
+            return Stage(env, camera)
+    except (InputError, Error, ImportError):
+        pass
+    if env is not None:
+        env.close()
+    return None

@@ -1,0 +1,106 @@
+"""The paper's story in one table and one page: a bundled population on unseen levels, in parts and as a whole."""
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from expgen.agents.agent import Agent, UniformAgent
+from expgen.envs.levels import LevelSet
+from expgen.envs.library import is_installed
+from expgen.envs.make import make_env
+from expgen.evaluation.evaluate import Evaluation, evaluate
+from expgen.paper.numbers import ablation, scores
+from expgen.runs.config import EXPLORER
+from expgen.runs.load import load_run
+from expgen.runs.shipped import bundled_agents, find_run
+from expgen.training.resources import plan_resources
+from expgen.watch.page import document, player, player_group
+from expgen.watch.record import record_episode
+from expgen.watch.stage import open_stage
+
+PPO, EXPGEN = "one PPO policy", "ExpGen"
+
+
+class Chapter(NamedTuple):
+    """One agent and how it did."""
+
+    title: str
+    agent: Agent
+    evaluation: Evaluation
+    paper: float | None  # its mean return there, where the paper has it
+
+
+def story_game() -> str:
+    """ProcGen's Maze where its library is installed, else the built-in maze."""
+    return "maze" if is_installed() and "maze/expgen" in bundled_agents() else "minimaze"
+
+
+def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
+    """Everyone plays the same levels, none of which anyone has trained on."""
+    folder = find_run(f"{game}/expgen").folder
+    config, spec = folder.read_config()
+    leader = f"member{config.consensus.leader if config.consensus else 0}"
+    cast: dict[str, Agent] = {
+        "random actions": UniformAgent(spec.num_actions),
+        PPO: load_run(folder, leader).agent,
+        "ensemble + random actions": load_run(folder, consensus={"fallback": "random"}).agent,
+        "the explorer": load_run(folder, EXPLORER).agent,
+        EXPGEN: load_run(folder).agent,
+    }
+    threads = plan_resources("cpu", 1).env_threads
+    for title, agent in cast.items():
+        env = make_env(config.env, config.test_set, min(num_envs, episodes), threads=threads, **config.options)
+        try:
+            yield Chapter(title, agent, evaluate(agent, env, episodes), _in_paper(game, title))
+        finally:
+            env.close()
+
+
+def story_page(game: str, chapters: Sequence[Chapter]) -> str:
+    """The table, and the same level played by PPO and by ExpGen: one that only ExpGen solved, one that it did not."""
+    by_title = {chapter.title: chapter for chapter in chapters}
+    ppo, expgen = by_title[PPO], by_title[EXPGEN]
+    rows = "".join(_row(chapter) for chapter in chapters)
+    head = "<tr><th>agent</th><th>solved</th><th>return</th><th>95 % interval</th><th>paper</th></tr>"
+    number = len(expgen.evaluation.episodes)
+    parts = [
+        f"<h1>{html.escape(game)}: {number} levels that nobody trained on</h1>",
+        f"<table>{head}{rows}</table>",
+    ]
+    for heading, solved_by_ppo, solved_by_expgen in (
+        ("A level that ExpGen solved and PPO did not", False, True),
+        ("A level that ExpGen did not solve", None, False),
+    ):
+        for k, (one, other) in enumerate(zip(ppo.evaluation.episodes, expgen.evaluation.episodes, strict=True)):
+            if other.solved == solved_by_expgen and solved_by_ppo in (None, one.solved):
+                players = [_replayed(game, chapter, k) for chapter in (ppo, expgen)]
+                parts += [f"<h2>{heading}: {other.level}, the first of its kind</h2>", player_group(players)]
+                break
+    return document(f"expgen on {game}", "\n".join(parts))
+
+
+def _replayed(game: str, chapter: Chapter, number: int) -> str:
+    """The very episode that was counted, once more in front of a camera."""
+    config, _ = find_run(f"{game}/expgen").folder.read_config()
+    level = chapter.evaluation.episodes[number].level
+    stage = open_stage(config.env, LevelSet((level,)), **config.options)
+    try:
+        return player(record_episode(chapter.agent, stage, chapter.title, 0, "test", level, number))
+    finally:
+        stage.env.close()
+
+
+def _row(chapter: Chapter) -> str:
+    score = chapter.evaluation
+    paper = "" if chapter.paper is None else f"{chapter.paper:.1f}"
+    interval = f"{score.ci_low:.2f} to {score.ci_high:.2f}"
+    cells = (chapter.title, f"{score.solved_rate:.0%}", f"{score.mean_return:.2f}", interval, paper)
+    return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+
+
+def _in_paper(game: str, title: str) -> float | None:
+    if title == "ensemble + random actions":
+        return ablation()["Ensemble + random", "test"].mean if game == "maze" else None
+    algorithm = {PPO: "ppo", EXPGEN: "expgen"}.get(title, "")
+    cell = scores("test").get((algorithm, game))
+    return cell.mean if cell else None

@@ -1,0 +1,85 @@
+"""History: columns of several rollouts, and observations seen again after a checkpoint that left them out."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.algorithms.ppg_history import History
+from expgen.envs.make import make_env
+from expgen.envs.vec_env import VecEnv
+from expgen.rollout.rollout import Rollout
+
+CPU = torch.device("cpu")
+T, N = 5, 3
+
+
+def play(env: VecEnv, history: History, rollouts: int, seed: int) -> None:
+    """Random rollouts, each kept."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(rollouts):
+        history.open(env)
+        rollout = Rollout(env.spec, T, N, 0, CPU)
+        rollout.action.copy_(torch.randint(env.spec.num_actions, (T + 1, N), generator=generator))
+        rollout.value_target.copy_(torch.randn(T, N, generator=generator))
+        for t in range(T):
+            rollout.record(t, env.observe())
+            env.act(rollout.action[t].int().numpy())
+        rollout.record(T, env.observe())
+        history.add(rollout)
+
+
+def maze() -> VecEnv:
+    return make_env("minimaze", levels=20, num_envs=N, seed=0, max_cells=2, time_limit=7)
+
+
+def test_columns_are_environments_of_rollouts():
+    history = History(4)
+    play(maze(), history, 3, seed=0)
+    assert history.num_columns == 3 * N and not history.is_full
+    column = torch.tensor([7, 0])
+    for kept in (history.obs, history.value_target):
+        assert torch.equal(history.columns(kept, column), torch.stack([kept[2, :, 1], kept[0, :, 0]]))
+
+
+def test_what_a_checkpoint_leaves_out_is_seen_again_and_the_games_stay_where_they_are():
+    env, history = maze(), History(4)
+    play(env, History(4), 1, seed=1)  # the history begins in the middle of things
+    play(env, history, 3, seed=0)
+    state = history.state()
+    assert all(tensor.dtype != torch.uint8 or name.startswith("start.") for name, tensor in state.items())
+
+    other, again = maze(), History(4)
+    other.restore(env.save())  # type: ignore[attr-defined]
+    again.load_state(state, CPU)
+    again.open(other)
+    assert torch.equal(again.obs[:3], history.obs[:3]) and again.count == 3
+    assert torch.equal(again.value_target[:3], history.value_target[:3])
+    for games in (env, other):
+        play(games, history if games is env else again, 1, seed=2)
+    assert again.is_full and torch.equal(again.obs, history.obs)
+
+
+def test_a_cleared_history_begins_where_the_games_stand():
+    env, history = maze(), History(1)
+    play(env, history, 1, seed=0)
+    history.clear()
+    assert history.state() == {}
+    play(env, history, 1, seed=1)
+    kept = history.obs.clone()
+    again = History(1)
+    again.load_state(history.state(), CPU)
+    again.open(env)
+    assert torch.equal(again.obs, kept)
+
+
+def test_where_games_cannot_be_saved_a_resumed_history_begins_anew():
+    pytest.importorskip("gymnasium")
+    env: Any = make_env("gymnasium:CartPole-v1", levels=20, num_envs=N, seed=0)
+    history = History(3)
+    play(env, history, 2, seed=0)
+    again = History(3)
+    again.load_state(history.state(), CPU)
+    again.open(env)
+    assert again.count == 0
+    env.close()

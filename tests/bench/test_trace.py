@@ -1,0 +1,51 @@
+"""A timeline of learners side by side."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from expgen.bench import trace as module
+from expgen.bench.trace import trace
+from expgen.errors import FailedStorage
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner
+from expgen.training.learner import Learner
+
+PHASES = ["collect", "ready", "update"]
+
+
+def test_every_turn_of_every_learner_is_a_named_stretch(tmp_path: Path) -> None:
+    trace(make_config("minimaze", "ppo", "smoke"), 2, "cpu", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    stretches = sorted((event["ts"], event["name"]) for event in events if ": " in event.get("name", ""))
+    for learner in ("member0", "member1"):
+        turns = [name.partition(": ")[2] for _, name in stretches if name.startswith(f"{learner}:")]
+        assert turns[0] == "collect" and list(dict.fromkeys(turns)) == PHASES
+
+
+def test_learners_are_closed_where_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Failing(Exception):
+        pass
+
+    def fails() -> None:
+        raise Failing
+
+    def build(*arguments: object) -> Learner:
+        learner = build_learner(*arguments)  # type: ignore[arg-type]
+        close = learner.close
+        monkeypatch.setattr(learner, "iterate", fails)
+        monkeypatch.setattr(learner, "close", lambda: (closed.append(learner.name), close()))
+        return learner
+
+    monkeypatch.setattr(module, "build_learner", build)
+    with pytest.raises(Failing):
+        trace(make_config("minimaze", "ppo", "smoke"), 2, "cpu", tmp_path / "trace.json")
+    assert closed == ["member0", "member1"] and not (tmp_path / "trace.json").exists()
+
+
+def test_a_timeline_that_was_not_written_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(FailedStorage, match=r"cannot write .*gone/trace\.json"):
+        trace(make_config("minimaze", "ppo", "smoke"), 1, "cpu", tmp_path / "gone" / "trace.json")

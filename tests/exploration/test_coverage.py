@@ -1,0 +1,60 @@
+"""Counts by hand and against slow ones."""
+
+import numpy as np
+
+from expgen.exploration.coverage import DIRT, background_cells, dirt_cells, reachable_cells, tour_frames
+from expgen.exploration.maze_layout import Layout
+
+
+def maze(*rows: str) -> Layout:
+    picture = np.array([list(row) for row in rows])
+    return Layout((picture != "#")[None], np.flatnonzero(picture.ravel() == "A"))
+
+
+def test_reachable_by_hand():
+    """The cell behind the wall is free and out of reach; diagonals do not connect."""
+    assert reachable_cells(maze("######", "#A..##", "##.#.#", "######")).tolist() == [4]
+    assert reachable_cells(maze("###", "#A#", "###")).tolist() == [1]
+
+
+def test_reachable_against_a_slow_search():
+    rng = np.random.default_rng(0)
+    is_free = rng.random((50, 9, 8)) < 0.6
+    is_free[:, [0, -1]] = is_free[:, :, [0, -1]] = False
+    is_free[:, 4, 3] = True
+    layout = Layout(is_free, np.full(50, 4 * 8 + 3))
+    for n, count in enumerate(reachable_cells(layout)):
+        found, ahead = {(4, 3)}, [(4, 3)]
+        while ahead:
+            r, c = ahead.pop()
+            for cell in ((r + 1, c), (r - 1, c), (r, c + 1), (r, c - 1)):
+                if is_free[n][cell] and cell not in found:
+                    found.add(cell)
+                    ahead.append(cell)
+        assert count == len(found)
+
+
+def test_a_tour_shows_a_corridor_twice_and_a_shaft_once():
+    """Along a corridor it looks right on the way out and left on the way back; the end is seen looking right alone.
+
+    The first cell is left looking left, and never entered looking right.
+    """
+    assert tour_frames(maze("#####", "#A..#", "#####"), 20).tolist() == [1 + 2 + 1]
+    assert tour_frames(maze("###", "#.#", "#.#", "#A#", "###"), 20).tolist() == [3]
+    assert tour_frames(maze("#####", "#A..#", "#####"), 1).tolist() == [2]
+    assert tour_frames(maze("###", "#A#", "###"), 20).tolist() == [1]
+
+
+def test_background_is_cells_without_red():
+    frame = np.zeros((2, 64, 64, 3), dtype=np.uint8)
+    frame[..., 1] = 200  # green does not matter
+    frame[1, :3, :4, 0] = 1  # touches two cells
+    frame[1, 63, :, 0] = 255  # fills no cell
+    assert background_cells(frame).tolist() == [441, 439]
+
+
+def test_dirt_by_hand():
+    frame = np.zeros((1, 64, 64, 3), dtype=np.uint8)
+    frame[0, :19, :] = DIRT  # three of ten rows: their middles are 3, 9 and 16
+    frame[0, :7, :7] = (255, 191, 191)  # a boulder
+    assert dirt_cells(frame).tolist() == [29]

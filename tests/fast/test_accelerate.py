@@ -1,0 +1,161 @@
+"""Lanes: what is stored is what is played, and the GPU's answers are the CPU's."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from numpy import ndarray
+
+from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.fast.accelerate import make_lane, mean_of
+from expgen.fast.cuda_lane import CudaLane
+from expgen.fast.fast_networks import SHAPES_OF_AN_ENCODER, accelerate_networks
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy, policies_in
+from expgen.networks.joint import JointPolicy
+from expgen.rollout.rollout import Rollout
+from expgen.training.lane import Lane, PlainLane
+
+SMALL = EnvSpec("toy", (3,), "float32", 4)
+PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
+CPU = torch.device("cpu")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def make(
+    spec: EnvSpec, memory: str, num_steps: int, num_envs: int, device: torch.device, features: int = 32
+) -> tuple[Policy, Rollout]:
+    network = NetworkConfig(features=features, memory=memory)  # type: ignore[arg-type]
+    policy = make_policy(spec, network, torch.Generator().manual_seed(0), device)
+    policy.policy_head.weight.data *= 100
+    return policy, Rollout(spec, num_steps, num_envs, policy.state_size, device)
+
+
+def observations(spec: EnvSpec, steps: int, num_envs: int) -> Iterator[Observation]:
+    """One buffer, overwritten step by step, as environments do; pictures of many brightnesses."""
+    rng = np.random.default_rng(0)
+    obs = np.zeros((num_envs, *spec.obs_shape), dtype=spec.obs_dtype)
+    for t in range(steps):
+        if spec.obs_dtype == "uint8":
+            obs[:] = rng.integers(1 + rng.integers(256, size=(num_envs, 1, 1, 1)), size=obs.shape)
+        else:
+            obs[:] = rng.normal(size=obs.shape)
+        first = np.full(num_envs, True) if t == 0 else rng.random(num_envs) < 0.3
+        zeros = np.zeros(num_envs, dtype=np.float32)
+        yield Observation(obs, obs, zeros, first, zeros.astype(np.int32), zeros.astype(bool), zeros.astype(bool))
+
+
+def play(lane: Lane, rollout: Rollout, spec: EnvSpec) -> list[ndarray]:
+    actions = []
+    for t, observation in enumerate(observations(spec, rollout.num_steps + 1, rollout.num_envs)):
+        lane.start(t, observation)
+        actions.append(lane.wait().copy())
+    return actions
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_plain_lane_hands_out_the_actions_it_stores(memory: str):
+    policy, rollout = make(SMALL, memory, 5, 6, CPU)
+    rollout.draw_noise(torch.Generator().manual_seed(0))
+    lane = PlainLane(policy, rollout)
+    actions = play(lane, rollout, SMALL)
+    assert actions[0].dtype == np.int32 and actions[0].shape == (6,)
+    assert np.array_equal(np.stack(actions), rollout.action.numpy())
+    assert len(np.unique(rollout.action)) > 1
+    assert lane.backlog() == 0
+    with lane.updating():
+        pass
+
+
+def test_a_plain_lane_follows_the_weights():
+    """Weights changed in place by an update decide the next step."""
+    policy, rollout = make(SMALL, "none", 1, 50, CPU)
+    lane = PlainLane(policy, rollout)
+    policy.policy_head.bias.data[2] = 1e6
+    observation = next(observations(SMALL, 1, 50))
+    lane.start(0, observation)
+    assert lane.wait().tolist() == [2] * 50
+
+
+def test_mean_of():
+    rows = [{"a": torch.tensor(1.0), "b": torch.tensor(2)}, {"a": torch.tensor(3.0), "b": torch.tensor(2)}]
+    assert mean_of(rows) == {"a": 2.0, "b": 2.0}
+
+
+def test_mean_of_what_only_some_minibatches_have():
+    rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
+    assert mean_of(rows) == {"a": 3.0, "b": 2.0}
+
+
+def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
+    """LEEP's encoders are of one class, and all of a class count towards one limit of torch's."""
+    limits = torch._dynamo.config
+    monkeypatch.setattr(limits, "cache_size_limit", 8)
+    monkeypatch.setattr(limits, "accumulated_cache_size_limit", 256)
+    network, members = NetworkConfig(encoder="impala", width=2, features=8), 50  # not one that our kernels compute
+    policy = JointPolicy(PICTURES, network, members)
+    accelerate_networks(policy)
+    assert all(member.encode != member.encoder.forward for member in policies_in(policy))
+    assert limits.cache_size_limit >= SHAPES_OF_AN_ENCODER * members
+    assert limits.accumulated_cache_size_limit >= limits.cache_size_limit
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
+    """Same weights, same noise, two rollouts running: bf16 convolutions move values a little and few actions."""
+    steps, num_envs = 6, 64
+    plain_policy, plain = make(PICTURES, memory, steps, num_envs, CPU, features=256)
+    cuda_policy, cuda = make(PICTURES, memory, steps, num_envs, torch.device("cuda"), features=256)
+    lanes = PlainLane(plain_policy, plain), make_lane(cuda_policy, cuda)
+    assert isinstance(lanes[1], CudaLane)
+    assert not cuda.state.any()  # capturing left no trace
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2):
+        plain.draw_noise(generator)
+        with lanes[1].updating():
+            cuda.noise.copy_(plain.noise)
+        play(lanes[0], plain, PICTURES)
+        actions = play(lanes[1], cuda, PICTURES)
+        with lanes[1].updating():
+            cuda.finish()
+        torch.cuda.synchronize()
+        assert np.array_equal(np.stack(actions), cuda.action.cpu().numpy())
+        assert torch.equal(cuda.obs.cpu(), plain.obs) and torch.equal(cuda.first.cpu(), plain.first)
+        error = (cuda.value.cpu() - plain.value).abs()
+        assert error.max() < 0.25 * plain.value.std() and error.mean() < 0.05 * plain.value.std()
+        same = cuda.action.cpu() == plain.action
+        assert same.float().mean() > 0.9
+        torch.testing.assert_close(cuda.log_prob.cpu()[same], plain.log_prob[same], atol=0.05, rtol=0.02)
+        torch.testing.assert_close(cuda.state.cpu(), plain.state, atol=0.02, rtol=0.02)
+        with lanes[1].updating():
+            cuda.carry_over()
+        plain.carry_over()
+    lanes[1].close()
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_a_cuda_lane_follows_weights_changed_by_an_update():
+    policy, rollout = make(PICTURES, "none", 2, 16, torch.device("cuda"))
+    lane = make_lane(policy, rollout)
+    with lane.updating(), torch.no_grad():
+        policy.policy_head.bias[7] = 1e6
+    assert all((action == 7).all() for action in play(lane, rollout, PICTURES))
+    lane.close()
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_two_cuda_lanes_may_watch_one_environment():
+    """The second lane finds the buffer page-locked already; that must not poison later launches."""
+    observation, lanes = next(observations(PICTURES, 1, 16)), []
+    for _ in range(2):
+        policy, rollout = make(PICTURES, "none", 1, 16, torch.device("cuda"))
+        lanes.append(make_lane(policy, rollout))
+        lanes[-1].start(0, observation)
+        assert lanes[-1].wait().shape == (16,)
+        assert torch.ones(3, device="cuda").sum().item() == 3
+    for lane in lanes:  # memory that is freed while page-locked spoils copies of whatever lies there next
+        lane.close()

@@ -1,0 +1,250 @@
+"""Replayed steps are the plain ones, of every algorithm: bit for bit on the CPU, where a stand-in for CUDA graphs runs
+the recorded function again on the recorded memory, and within rounding on a GPU."""
+
+import copy
+import dataclasses
+import gc
+import weakref
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from expgen.algorithms.algorithm import HasCritic, build_algorithm, recipe_of
+from expgen.algorithms.runner import AsWritten, HasRunner
+from expgen.envs.vec_env import EnvSpec
+from expgen.fast.accelerate import make_learning
+from expgen.fast.fast_networks import accelerate_networks, is_capturable
+from expgen.fast.graphs import Graphs
+from expgen.rollout.minibatch import everything
+from expgen.rollout.rollout import Rollout
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import build_learner, plans_of
+from expgen.training.lane import PlainLane
+from expgen.training.resources import Resources
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
+T, N = 6, 8
+ALGORITHMS: dict[str, dict[str, Any]] = {  # and settings that bring every kind of step within three updates
+    "ppo": {},
+    "ppo-gru": {},
+    "plr": {},
+    "daac": {"value_epochs": 2, "value_every": 2},
+    "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3},
+    "ppg": {"policy_phases": 2, "aux_epochs": 2, "aux_columns": 3},
+    "ucb-drac": {"epochs": 2},
+    "leep": {"epochs": 2, "subsets": 2},
+}
+
+
+def built(algo: str, device: str = "cpu", encoder: str = "small", **changes: Any) -> Any:
+    recipe = recipe_of(algo)
+    config = dataclasses.replace(recipe.config, **{"minibatches": 3, **ALGORITHMS[algo], **changes})
+    network = dataclasses.replace(recipe.network, features=32, encoder=encoder)
+    return build_algorithm(recipe, SPEC, network, config, 0, torch.device(device))
+
+
+def fill(rollout: Rollout, seed: int) -> None:
+    """Made-up transitions, the same on every device, in the memory there is."""
+    generator = torch.Generator().manual_seed(seed)
+    rollout.obs.copy_(torch.randint(256, rollout.obs.shape, generator=generator))
+    rollout.action.copy_(torch.randint(SPEC.num_actions, rollout.action.shape, generator=generator))
+    rollout.first.copy_(torch.rand(rollout.first.shape, generator=generator) < 0.2)
+    rollout.level.copy_(torch.randint(2, rollout.level.shape, generator=generator))
+    for tensor in (rollout.value, rollout.advantage, rollout.value_target, rollout.state):
+        tensor.copy_(torch.randn(tensor.shape, generator=generator))
+    rollout.log_prob.fill_(-log(SPEC.num_actions))
+
+
+def updated(algorithm: Any, rollout: Rollout, seed: int) -> list[dict[str, Tensor]]:
+    """The metrics of one update, values judged before it where the algorithm does that."""
+    fill(rollout, seed)
+    if hasattr(algorithm, "judge"):
+        algorithm.judge(rollout)
+    return list(algorithm.update(rollout, torch.Generator(rollout.device).manual_seed(seed)))
+
+
+class RunAgain:
+    """Records as a CUDA graph would, but for the recording: the function runs again, on the memory it had."""
+
+    def __init__(self, algorithm: Any) -> None:
+        self.algorithm, self.replays = algorithm, 0
+
+    def __call__(self, body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+        body()
+        output = body()
+        places = self.optimiser_places()
+
+        def replay() -> None:
+            now = self.optimiser_places()
+            assert all(now[name] == place for name, place in places.items())  # a graph would not notice
+            output.copy_(body())
+            self.replays += 1
+
+        return output, replay
+
+    def optimiser_places(self) -> dict[str, int]:
+        return {name: tensor.data_ptr() for name, tensor in self.algorithm.state().items() if "adam" in name}
+
+
+def replayed(algorithm: Any, rollout: Rollout) -> RunAgain:
+    """Have the algorithm's steps recorded and replayed."""
+    capture = RunAgain(algorithm)
+    algorithm.run = Graphs(algorithm, rollout, capture)
+    return capture
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
+    """Metrics, weights and moments, over recordings, replays and a checkpoint; minibatches are of two sizes."""
+    plain, graphed = built(algo), built(algo)
+    rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cpu")) for _ in range(2)]
+    capture = replayed(graphed, rollouts[1])
+    for seed in range(4):
+        exact, found = updated(plain, rollouts[0], seed), updated(graphed, rollouts[1], seed)
+        assert len(exact) == len(found) and all(equal(*pair) for pair in zip(exact, found, strict=True))
+        assert torch.equal(rollouts[0].value, rollouts[1].value)
+        assert equal(plain.state(), graphed.state())
+        if seed == 2:
+            for algorithm in (plain, graphed):
+                algorithm.load_state({name: tensor.clone() for name, tensor in algorithm.state().items()})
+            assert not graphed.run.recordings
+    num_steps = sum("loss" in row or "value_loss" in row or "aux_loss" in row for row in found)
+    assert capture.replays > 4 * num_steps / 2 > 0
+    assert 0 < len(graphed.run.recordings) <= 2 * {"ppg": 4, "leep": 4}.get(algo, 3)  # by kind, member and size
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_recording_leaves_no_trace(algo: str) -> None:
+    """With replays that do nothing, an update changes no weight, and an optimiser that was fresh is still at zero."""
+    algorithm = built(algo)
+    rollout = Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu"))
+    algorithm.run = Graphs(algorithm, rollout, lambda body: (body(), lambda: None))
+    before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
+    updated(algorithm, rollout, 0)
+    state = algorithm.state()
+    trained = [name for name in before if name.startswith(("policy.", "value.", "critic.network.", "classifier."))]
+    assert all(torch.equal(state[name], before[name]) for name in trained)
+    moments = [tensor for name, tensor in state.items() if "adam" in name]
+    assert moments and not any(tensor.any() for tensor in moments)
+
+
+def test_a_step_taken_before_is_kept() -> None:
+    """Recording starts from an optimiser that has taken steps, too."""
+    algorithm = built("ppo")
+    rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
+    updated(algorithm, rollout, 0)
+    before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
+    algorithm.run = Graphs(algorithm, rollout, lambda body: (body(), lambda: None))
+    updated(algorithm, rollout, 1)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in algorithm.state().items())
+
+
+def test_what_lies_in_the_rollout_is_read_there_and_the_rest_is_copied() -> None:
+    algorithm = built("ppo")
+    rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
+    replayed(algorithm, rollout)
+    whole, row = everything(rollout, torch.ones(T, N)), torch.tensor([3, 1])
+
+    def picked(whole: Any, row: Tensor, scale: int) -> Tensor:
+        return scale * (whole.value.flatten() + whole.advantage.flatten()).index_select(0, row)
+
+    rollout.value.copy_(torch.arange(N))
+    first = algorithm.run(picked, whole, row, 10)
+    (recording,) = algorithm.run.recordings.values()
+    memory = [tensor.data_ptr() for tensor in recording.memory]
+    assert memory[0] == rollout.obs.data_ptr() and memory[5] == rollout.value.data_ptr()
+    assert memory[6] != whole.advantage.data_ptr() and memory[8] != row.data_ptr()
+    rollout.value.add_(1)
+    changed = whole._replace(advantage=torch.full((T, N), 2.0))
+    assert algorithm.run(picked, changed, torch.tensor([0, 2]), 10).tolist() == [30, 50]
+    assert first.tolist() == [40, 20]  # not overwritten by the later call
+    assert len(algorithm.run.recordings) == 1
+
+
+def test_the_rollouts_memory_is_not_given_to_others() -> None:
+    """What is known by its address must stay there, whoever else lets go of the rollout."""
+    algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
+    replayed(algorithm, rollout)
+    obs = weakref.ref(rollout.obs)
+    del rollout
+    gc.collect()
+    assert obs() is not None
+
+
+def test_other_shapes_other_numbers_and_other_functions_are_recorded_apart() -> None:
+    algorithm = built("ppo")
+    replayed(algorithm, Rollout(SPEC, T, N, 0, torch.device("cpu")))
+    calls = [(torch.add, 1, 1), (torch.add, 1, 2), (torch.add, 2, 1), (torch.mul, 1, 1), (torch.mul, 1, 1)]
+    for function, size, number in calls:
+        found = algorithm.run(function, torch.full((size,), 3.0), number)
+        assert torch.equal(found, function(torch.full((size,), 3.0), number))
+    assert len(algorithm.run.recordings) == 4
+
+
+def test_on_the_cpu_steps_are_just_called() -> None:
+    algorithm = built("daac")
+    lane = PlainLane(algorithm.policy, Rollout(SPEC, T, N, 0, torch.device("cpu")))
+    assert isinstance(make_learning(algorithm, lane), HasRunner) and isinstance(algorithm.run, AsWritten)
+
+
+def weights(algorithm: Any) -> Tensor:
+    kept = ("policy.", "value.", "critic.network.", "classifier.")
+    return torch.cat([tensor.flatten() for name, tensor in algorithm.state().items() if name.startswith(kept)])
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("minibatches", [3, 4])  # of two sizes, or all of one
+def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> None:
+    """Over updates and through a checkpoint: the same metrics and weights, within what order of summation changes."""
+    plain = built(algo, "cuda", "impala", minibatches=minibatches)
+    graphed = copy.deepcopy(plain)
+    for algorithm in (plain, graphed):
+        accelerate_networks(algorithm.policy)
+        if isinstance(algorithm, HasCritic):
+            accelerate_networks(algorithm.value_network)
+    assert is_capturable(graphed.policy)
+    rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cuda")) for _ in range(2)]
+    graphed.run = Graphs(graphed, rollouts[1])
+    before = weights(plain).clone()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for seed in range(3):
+            exact, found = updated(plain, rollouts[0], seed), updated(graphed, rollouts[1], seed)
+            assert [row.keys() for row in found] == [row.keys() for row in exact]
+            for name in found[-1]:
+                torch.testing.assert_close(found[-1][name], exact[-1][name], atol=1e-2, rtol=1e-2)
+            if seed == 1:
+                graphed.load_state({name: tensor.clone() for name, tensor in graphed.state().items()})
+        torch.cuda.synchronize()
+    moved = (weights(plain) - before).norm()
+    assert moved > 0 and (weights(graphed) - weights(plain)).norm() < 0.05 * moved
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_learner_on_a_gpu_replays_its_steps(algo: str, small: Any) -> None:
+    """With our kernels and streams; weights move and stay finite, and nothing is recorded twice."""
+    settings = {name: value for name, value in small.settings.items() if name not in ("device", "epochs")}
+    picture = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, **ALGORITHMS[algo]}
+    config = make_config(**{**settings, "steps": 4 * small.update_steps, **picture})
+    resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
+    learner = build_learner(config, plans_of(config)[0], resources)
+    graphs, before = learner.algorithm.run, weights(learner.algorithm).clone()  # type: ignore[attr-defined]
+    assert isinstance(graphs, Graphs)
+    for _ in range(4):
+        list(learner.iterate())
+    recordings = dict(graphs.recordings)
+    for _ in range(4):
+        list(learner.iterate())
+    assert recordings and graphs.recordings == recordings
+    after = weights(learner.algorithm)
+    assert after.isfinite().all() and (after - before).norm() > 0
+    learner.close()

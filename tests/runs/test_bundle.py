@@ -1,0 +1,200 @@
+"""Bundles: a run's policies and no more, playable under their names, and refused when they clash."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.provenance import commit
+from expgen.runs.bundle import bundle
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_policy, load_run
+from expgen.runs.shipped import bundled_agents, find_run
+from expgen.training.checkpoint import digest_of, keep_checkpoint
+
+
+@pytest.fixture(scope="module")
+def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A population, and a bundle of it under `shipped`."""
+    where = tmp_path_factory.mktemp("runs")
+    settings = {"algo": "expgen", "members": 2, "leader": 1, **small.explorer}
+    small.train(where / "population", 1, **settings)
+    bundle(RunFolder(where / "population"), "expgen train …", "a laptop", episodes=6, where=where / "shipped")
+    return where
+
+
+def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(runs: Path) -> None:
+    agents = bundled_agents(runs / "shipped")
+    learners = {"minimaze/ppo": "member1", "minimaze/maxent": "explorer", "minimaze/expgen": None}
+    assert {name: agent.learner for name, agent in agents.items()} == learners
+    for agent in agents.values():
+        assert {split: row.episodes for split, row in agent.scores.items()} == {"train": 6, "test": 6}
+        assert agent.scores["test"].algorithm == agent.name.partition("/")[2]
+        assert (agent.trained["command"], agent.trained["hardware"]) == ("expgen train …", "a laptop")
+        assert agent.trained["env_steps"] == 3 * 128
+
+
+def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: Path) -> None:
+    run, found = RunFolder(runs / "population"), find_run("minimaze/expgen", runs / "shipped")
+    assert found.is_bundled and found.learner is None and found.folder.learners() == run.learners()
+    for learner in run.learners():
+        theirs, env_steps = load_policy(run, learner)
+        ours, same_steps = load_policy(found.folder, learner)
+        assert env_steps == same_steps
+        for name, weight in ours.state_dict().items():
+            assert weight.dtype == torch.float32 and torch.equal(weight, theirs.state_dict()[name].half().float())
+        assert all(name.startswith("policy.") for name in found.folder.checkpoint(learner).tensors)
+    text = "".join(path.read_text() for path in found.folder.path.glob("*.*"))
+    assert str(runs) not in text  # no path of the machine that made it
+    assert load_run(found.folder).name == "expgen members=2"
+
+
+def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path, tmp_path: Path) -> None:
+    for where in (tmp_path / "one", tmp_path / "other"):
+        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", episodes=1, where=where)
+    one, other = (bundled_agents(tmp_path / where) for where in ("one", "other"))
+    assert {name: agent.sha256 for name, agent in one.items()} == {name: agent.sha256 for name, agent in other.items()}
+    agent = one["minimaze/ppo"]
+    assert agent.sha256 == digest_of(agent.folder.checkpoint("member1").tensors)
+    assert len({agent.sha256 for agent in one.values()}) == 3
+
+
+def test_what_is_not_as_it_shipped_is_refused(runs: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+    shipped = RunFolder(shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "shipped"))
+    words = ("evaluate", shipped.path, "--episodes", "1", "--scores", tmp_path / "scores.csv")
+    mine, theirs = shipped.checkpoints_of("member0"), shipped.checkpoints_of("member1")
+    shutil.copytree(theirs, mine, dirs_exist_ok=True)  # whole, but another's
+    line = refused(*words)
+    assert line == f"expgen: {mine} holds other weights than {shipped.card_file} says; accepted: those that shipped"
+    file = max(mine.glob("*.safetensors"))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert f"{file} is damaged: its checksum does not match" in refused(*words)
+    for text in ("", "[]"):
+        shutil.copytree(runs / "shipped" / "minimaze-expgen", shipped.path, dirs_exist_ok=True)
+        shipped.card_file.write_text(text)
+        assert f"{shipped.card_file} is damaged; accepted: a card that scripts/bundle wrote" in refused(*words)
+
+
+def test_a_shipped_agent_that_was_trained_on_is_no_damaged_one(runs: Path, small: Any, tmp_path: Path) -> None:
+    here = shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "on")
+    small.train(here, 2, algo="expgen", members=2, leader=1, **small.explorer, resume=True)
+    assert load_policy(RunFolder(here), "member0")[1] == 2 * small.update_steps
+
+
+def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = tmp_path / "shipped"
+    shutil.copytree(runs / "shipped", where)
+    before = {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("expgen.runs.bundle.score_run", killed)
+        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+    assert {path: path.read_bytes() for path in before} == before
+    assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 6
+    bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+    assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 2
+    assert [path.name for path in where.iterdir()] == ["minimaze-expgen"]
+
+
+def test_the_card_has_the_code_and_the_time_of_every_sitting(small: Any, tmp_path: Path) -> None:
+    run, where = RunFolder(tmp_path / "run"), tmp_path / "shipped"
+
+    def trained(**given: Any) -> dict[str, Any]:
+        return bundle(run, "expgen train", "a laptop", 1, where=where, **given).read_card()["trained"]
+
+    small.train(run.path, 1)
+    assert not run.scores_file.exists() and trained()["commit"] == commit()  # the checkpoints know
+    tensors, facts = run.checkpoint("member0")
+    ((_, _, mine),) = facts["stints"]
+    stints = [(0, 60, "a"), (1000, 120, "b")]  # as if it had been trained for three minutes in two sittings
+    keep_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "stints": stints})
+    assert {name: trained()[name] for name in ("commit", "minutes")} == {"commit": "a, b", "minutes": 3.0}
+    small.train(run.path, 2, resume=True)
+    assert trained()["commit"] == f"a, b, {mine}" and small.facts(run.path)["stints"][:2] == [list(s) for s in stints]
+    assert {name: trained(commit="c", minutes=7)[name] for name in ("commit", "minutes")} == {
+        "commit": "c",
+        "minutes": 7,
+    }
+    keep_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256, "seconds": 90.0})  # an older one
+    assert trained(commit="c")["minutes"] == 1.5
+    with pytest.raises(InputError, match="run does not tell the code that trained it; accepted: --commit with it"):
+        trained()
+
+
+def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
+    found = find_run(runs / "population", runs / "shipped")
+    assert found == (runs / "population", found.folder, None, False) and found.folder.path == runs / "population"
+    with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
+        find_run("minimaze/a3c", runs / "shipped")
+
+
+def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
+    small.train(tmp_path / "ppo", 1)
+    with pytest.raises(InputError, match=r"minimaze/ppo is bundled already, in .*minimaze-expgen; accepted: that one"):
+        bundle(RunFolder(tmp_path / "ppo"), "expgen train", "a laptop", 2, where=runs / "shipped")
+    small.train(tmp_path / "gru", 1, algo="ppo-gru", members=2)
+    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 2, where=tmp_path / "shipped")
+    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # anew
+    (agent,) = bundled_agents(tmp_path / "shipped").values()
+    assert agent.name == "minimaze/ppo-gru" and agent.scores["test"].episodes == 3
+    assert agent.folder.learners() == ["member0"] and len(read_scores(agent.folder.scores_file)) == 2
+
+
+def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
+    """From where they stand, with a fresh optimiser."""
+    shipped = find_run("minimaze/expgen", runs / "shipped").folder
+    settings = {"algo": "expgen", "members": 2, **small.explorer, "explorer_steps": 2 * small.update_steps}
+    small.train(tmp_path / "on", 2, adopt=[shipped.path], **settings)
+    for learner in shipped.learners():
+        before, steps = load_policy(shipped, learner)
+        after, more = load_policy(RunFolder(tmp_path / "on"), learner)
+        assert (steps, more) == (small.update_steps, 2 * small.update_steps)
+        distance = sum((a - b).abs().sum() for a, b in zip(after.parameters(), before.parameters(), strict=True))
+        size = sum(parameter.abs().sum() for parameter in before.parameters())
+        assert 0 < distance < 0.2 * size
+
+
+@pytest.fixture(scope="module")
+def alone(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A bundle of one policy of the algorithm named, trained for one update."""
+    where = tmp_path_factory.mktemp("alone")
+
+    def make(algo: str, **changes: Any) -> Path:
+        small.train(where / algo, 1, algo=algo, **changes)
+        return bundle(RunFolder(where / algo), "expgen train", "a laptop", 1, where=where / "shipped").path
+
+    return make
+
+
+@pytest.mark.parametrize("algo", ["daac", "idaac", "ppg"])
+def test_weights_alone_are_refused_where_learning_needs_a_critic(
+    algo: str, alone: Callable[..., Path], small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    shipped = alone(algo)
+    missing = f"has member0's policy without the value network that {algo} learns with; accepted: a run folder whose"
+    line = refused(*small.flags(tmp_path / "on", 2, algo=algo, adopt=shipped))
+    assert f"--adopt {shipped} {missing}" in line and not (tmp_path / "on").exists()
+    before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
+    more = str(2 * small.update_steps)
+    line = refused("train", "--resume", "--run", shipped, "--steps", more, "--device", "cpu")
+    assert f"--run {shipped} {missing}" in line
+    assert {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])
+def test_others_are_trained_on_from_weights_alone(
+    algo: str, alone: Callable[..., Path], small: Any, tmp_path: Path
+) -> None:
+    changes = {"subsets": 4} if algo == "leep" else {}
+    assert small.train(tmp_path / "on", 2, algo=algo, adopt=[alone(algo, **changes)], **changes).is_complete
+    assert small.facts(tmp_path / "on")["env_steps"] == 2 * small.update_steps

@@ -1,0 +1,82 @@
+"""TrainConfig: one tree for flags, JSON and Python."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
+from expgen.runs.config import TrainConfig, default_config, with_values
+from expgen.runs.config_checks import checked
+
+
+@pytest.mark.parametrize("algo", RECIPES)
+def test_json_gives_the_config_back(algo: str) -> None:
+    changes = {"options": {"texture": 0}, "gamma": 0.9, "features": 8, "levels": "3,5"}
+    config = with_values(default_config(algo), changes)
+    data = json.loads(json.dumps(config.to_json()))
+    assert TrainConfig.from_json(data) == config
+    assert TrainConfig.from_json(data).digest() == config.digest()
+    assert with_values(config, {"gamma": 0.91}).digest() != config.digest()
+
+
+def test_fields_that_json_lacks_have_the_defaults_of_the_algorithm() -> None:
+    assert TrainConfig.from_json({"algo": "ppo-gru"}) == default_config("ppo-gru")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "--algo is 'None'; accepted: ppo"),
+        ({"algo": "ppo", "stepz": 1}, "config has a field 'stepz'; accepted: algo, env"),
+        ({"algo": "ppo", "steps": "many"}, "--steps is 'many'; accepted: a value of type int"),
+        ({"algo": "ppo", "steps": True}, "--steps is True; accepted: a value of type int"),
+        ({"algo": "ppo", "levels": 200}, "--levels is 200; accepted: a value of type str"),
+        ({"algo": "ppo", "algorithm": {"gama": 1}}, "algorithm has a field 'gama'; accepted: gamma"),
+        ({"algo": "ppo", "network": [256]}, "network is .256.; accepted: an object with encoder"),
+    ],
+)
+def test_json_that_does_not_fit_is_refused(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TrainConfig.from_json(data)
+
+
+def test_settings_find_their_place_in_the_tree() -> None:
+    config = with_values(default_config("ppo"), {"steps": 7, "gamma": 0.5, "memory": "gru", "normalize_reward": False})
+    assert (config.steps, config.algorithm.gamma, config.network.memory) == (7, 0.5, "gru")
+    assert not config.reward.normalize_reward
+    with pytest.raises(InputError, match="setting 'gama' is unknown to --algo ppo"):
+        with_values(config, {"gama": 0.5})
+
+
+def test_names_are_unique_across_the_tree() -> None:
+    for algo in RECIPES:
+        config = default_config(algo)
+        parts = [config, config.network, config.algorithm, config.reward]
+        names = [field.name for part in parts for field in dataclasses.fields(part)]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("levels", "text"),
+    [(50, "50"), (range(10, 60), "10:50"), ([3, 7], "3,7"), (LevelSet(range(5)), "0:5"), ("9:3", "9:3")],
+)
+def test_levels_from_python_become_the_text_that_json_keeps(levels: Any, text: str) -> None:
+    config = checked(with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}))
+    assert config.levels == text and config.train_set == LevelSet.parse(levels)
+    assert TrainConfig.from_json(config.to_json()) == config
+
+
+def test_test_levels_are_all_but_the_training_levels() -> None:
+    config = default_config("ppo")
+    assert 199 in config.train_set and 199 not in config.test_set and 200 in config.test_set
+    assert not config.test_set.overlaps(config.train_set)
+
+
+def test_updates_are_whole_rollouts() -> None:
+    config = with_values(default_config("ppo"), {"envs": 4, "rollout_steps": 8, "steps": 95})
+    assert config.whole_rollouts(config) == 2 * config.envs * config.rollout_steps
+    assert config.game == "minimaze" and dataclasses.replace(config, env="procgen:maze").game == "maze"

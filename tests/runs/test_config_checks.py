@@ -1,0 +1,74 @@
+"""What cannot be trained is refused at the door, in one line that names the flag."""
+
+from typing import Any
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.runs.config import default_config, with_values
+from expgen.runs.config_checks import checked
+from expgen.runs.make_config import make_config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"levels": "all"}, "--levels is 'all'; accepted: a finite set"),
+        ({"levels": "x"}, "--levels is 'x'; accepted: COUNT, START:COUNT"),
+        ({"levels": "0"}, "--levels names 0 levels"),
+        ({"test_levels": "199:2"}, "--test-levels 199:2 overlap --levels 200; accepted: disjoint"),
+        ({"test_levels": "5,900"}, "--test-levels 5,900 overlap"),
+        ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
+        ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
+        ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
+        ({"minibatches": 16385, "minibatch_order": "shuffled"}, "--minibatches is 16385; accepted: at most .* .16384."),
+        ({"members": 0}, "--members is 0; accepted: 1 or more"),
+        ({"seed": -1}, "--seed is -1; accepted: 0 to"),
+        ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
+        ({"gamma": 1.5}, "--gamma is 1.5; accepted: 0 to 1"),
+        ({"gamma": float("nan")}, "--gamma is nan"),
+        ({"entropy_coef": float("nan")}, "--entropy-coef is nan; accepted: a finite number"),
+        ({"learning_rate": float("inf")}, "--learning-rate is inf; accepted: a finite number"),
+        ({"checkpoint_seconds": -1.0}, "--checkpoint-seconds is -1.0; accepted: 0 or more"),
+        ({"minibatch_order": "sorted"}, "--minibatch-order is 'sorted'; accepted: columns, shuffled"),
+        ({"encoder": "resnet"}, "--encoder is 'resnet'; accepted: auto, impala, impoola, conv, small"),
+        ({"algo": "a2c"}, "--algo is 'a2c'; accepted: ppo"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        checked(with_values(default_config("ppo"), changes))
+
+
+def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
+    for minibatches in (64, 32 * 512):
+        config = with_values(default_config("ppo"), {"minibatches": minibatches, "minibatch_order": "shuffled"})
+        assert checked(config) is config
+
+
+@pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
+def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="leaves the level set; accepted: a value that keeps to it"):
+        make_config("procgen:coinrun", options=option)
+    assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
+        ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
+        ({"stretch": "table", "alpha": 0.3}, "--stretch is table, for α = 0.5, but α is 0.3; accepted: geometric"),
+        ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),
+        ({"explorer_gamma": 2.0}, "--explorer-gamma is 2.0; accepted: 0 to 1"),
+        ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
+    ],
+)
+def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
+    with pytest.raises(InputError, match=line):
+        make_config("procgen:maze", "expgen", **settings)
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.3}, {"stretch": "table"}, {"stretch": "geometric", "alpha": 0.3}])
+def test_stretches_that_contradict_nothing_are_taken(settings: dict) -> None:
+    assert make_config("procgen:maze", "expgen", **settings).consensus is not None

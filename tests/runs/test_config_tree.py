@@ -1,0 +1,73 @@
+"""A tree of configs: changed by name wherever the field stands, filled from plain data that fits."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.runs.config_tree import filled, flat, parts_of, with_changes
+
+
+@dataclass(frozen=True)
+class Leaf:
+    rate: float = 0.5
+    name: str = "leaf"
+
+
+@dataclass(frozen=True)
+class Twin:
+    steps: int = 1
+    leaf: Leaf = Leaf()
+
+
+@dataclass(frozen=True)
+class Root:
+    steps: int = 10
+    leaf: Leaf = Leaf()
+    twin: Twin | None = field(default=Twin(), metadata={"is_prefix": True})
+
+
+def test_parts_are_the_configs_inside() -> None:
+    assert parts_of(Root()) == {"leaf": Leaf(), "twin": Twin()}
+    assert parts_of(Root(twin=None)) == {"leaf": Leaf()} and parts_of(Leaf()) == {}
+
+
+def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
+    assert flat(Root(twin=None)) == {"steps": 10, "rate": 0.5, "name": "leaf", "twin": None}
+    of_twin = {"twin_steps": 1, "twin_rate": 0.5, "twin_name": "leaf"}
+    assert flat(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
+    for name, value in flat(Root()).items():
+        assert with_changes(Root(), {name: value}) == (Root(), {})
+
+
+def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:
+    changed, left = with_changes(Root(), {"rate": 0.1, "twin_steps": 3, "twin_name": "other", "rat": 1, "twin_rat": 2})
+    assert changed == Root(10, Leaf(0.1), Twin(3, Leaf(0.5, "other")))
+    assert left == {"rat": 1, "twin_rat": 2}
+    assert with_changes(Root(twin=None), {"twin_steps": 3}) == (Root(twin=None), {"twin_steps": 3})
+
+
+def test_a_part_that_is_replaced_takes_changes_too() -> None:
+    changed, left = with_changes(Root(), {"leaf": Leaf(name="new"), "rate": 0.1})
+    assert changed.leaf == Leaf(0.1, "new") and not left
+
+
+def test_plain_data_fills_what_it_names() -> None:
+    data = {"leaf": {"rate": 1}, "twin": {"leaf": {"name": "x"}}}
+    assert filled(Root(), data, "config") == Root(10, Leaf(1), Twin(1, Leaf(name="x")))
+    assert filled(Root(), {}, "config") == Root()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], r"config is \[\]; accepted: an object with steps, leaf, twin"),
+        ({"leaf": 3}, "leaf is 3; accepted: an object with rate, name"),
+        ({"leaf": {"rat": 3}}, "leaf has a field 'rat'; accepted: rate, name"),
+        ({"twin": {"steps": "3"}}, "--steps is '3'; accepted: a value of type int"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(data: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        filled(Root(), data, "config")

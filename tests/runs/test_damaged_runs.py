@@ -1,0 +1,114 @@
+"""Damaged files and full disks: one line, and nothing lost that was good."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import expgen
+from tests.runs.rows import MINUTE, metrics
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "empty"])
+def test_a_damaged_checkpoint_costs_one_update_and_no_more(
+    damage: str, small: Any, equal: Callable[..., bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    small.train(run, 3)
+    whole, path = small.state(run), small.newest(run)
+    good = path.read_bytes()
+    flipped = good[:-9] + bytes([good[-9] ^ 1]) + good[-8:]
+    contents = {"truncated": good[: len(good) // 2], "flipped": flipped, "foreign": b"PK\x03\x04 zip", "empty": b""}
+    path.write_bytes(contents[damage])
+    rows = metrics(run)
+    assert small.train(run, 3, resume=True).is_complete
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"expgen: {path} is ") and line.endswith("trying the one before")
+    assert equal(whole, small.state(run)) and path.read_bytes() != contents[damage]
+    assert metrics(run) == rows
+
+
+def test_no_good_checkpoint_left_is_bad_input_and_touches_nothing(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    small.train(run, 3)
+    for path in run.rglob("*.safetensors"):
+        path.write_bytes(path.read_bytes()[:-1])
+    rows = metrics(run)
+    for words in (("train", "--resume", "--run", run, "--device", "cpu"), ("evaluate", run, "--episodes", "1")):
+        outcome = command(*words)
+        lines = outcome.err.splitlines()
+        assert outcome.status == 2 and len(lines) == 2
+        assert lines[0].endswith("trying the one before") and all(line.startswith("expgen: ") for line in lines)
+        assert f"{min(run.rglob('*.safetensors'))} is not a whole expgen checkpoint; accepted:" in lines[1]
+    assert metrics(run) == rows
+
+
+def test_checkpoint_of_another_network_is_refused_by_the_command(
+    small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "run", 1)
+    data = json.loads((tmp_path / "run" / "config.json").read_text())
+    data["train"]["network"]["features"] = 24
+    (tmp_path / "run" / "config.json").write_text(json.dumps(data))
+    for words in (("train", "--resume", "--run", tmp_path / "run", "--device", "cpu"), ("evaluate", tmp_path / "run")):
+        assert "another network: encoder.linear1.bias is (16,); accepted: (24,)" in refused(*words)
+
+
+FULL_DISK = """
+import resource, sys
+from expgen.cli.main import main
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("what", ["checkpoint", "metrics"])
+def test_a_full_disk_is_one_line_and_loses_nothing(what: str, small: Any, tmp_path: Path) -> None:
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    small.train(whole, 40)
+    small.train(run, 2)
+    if what == "metrics":  # checkpoints an hour away, so that the metrics are what fills the disk
+        data = json.loads((run / "config.json").read_text())
+        data["train"]["checkpoint_seconds"] = 3600.0
+        (run / "config.json").write_text(json.dumps(data, indent=2))
+    config, checkpoint = (run / "config.json").stat().st_size, small.newest(run).stat().st_size
+    limit = {"checkpoint": checkpoint // 2, "metrics": config + 200}[what]
+    words = ["train", "--resume", "--run", str(run), "--steps", str(40 * small.update_steps), "--device", "cpu"]
+    program = [sys.executable, "-c", FULL_DISK, str(limit), *words]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=MINUTE)
+    (line,) = [line for line in done.stderr.splitlines() if "steps/s" not in line]  # less the lines of progress
+    assert done.returncode == 1 and line.startswith("expgen: cannot write ") and "File too large; accepted: " in line
+    assert ("checkpoints" in line) == (what == "checkpoint")
+    assert small.facts(run)["updates"] == 2 and not list(run.rglob("*.part"))
+    assert expgen.train(run=run, resume=True, device="cpu").is_complete  # with space again
+    assert small.facts(run)["updates"] == 40
+    assert metrics(run) == metrics(whole)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    line = refused(*small.flags(tmp_path / "file" / "run"))
+    assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/scores.csv: Not a directory; ")
+    assert line.endswith("accepted: a writable folder with space")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["notes", "algorithm,game\n", "{header}\ngarbage\n{row}\n"])
+def test_scores_that_cannot_be_read_are_told_before_anything_is_trained(
+    content: str, small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    small.train(run, updates=1, eval_every=small.update_steps)
+    header, row, *_ = (run / "scores.csv").read_text().splitlines()
+    (run / "scores.csv").write_text(content.format(header=header, row=row))
+    before = small.state(run), (run / "metrics.csv").read_bytes()
+    line = refused("train", "--run", run, "--resume", "--steps", 4 * small.update_steps, "--device", "cpu")
+    assert f"{run}/scores.csv" in line
+    assert (run / "metrics.csv").read_bytes() == before[1] and small.facts(run)["updates"] == 1

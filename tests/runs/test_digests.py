@@ -1,0 +1,31 @@
+"""Digests of the configs that presets make: results/ and run folders name configs by them, so they may not drift.
+
+A change here changes what training does, or makes recorded digests name nothing; it belongs under Results in the
+changelog.
+"""
+
+import pytest
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.runs.make_config import make_config
+
+WHERE = (("procgen:plunder", "paper"), ("minimaze", "laptop"), ("minimaze", "smoke"))
+DIGESTS = {
+    "ppo": ("69b2ac841f87", "0e1bb6f0a9b6", "9ae8143f1103"),
+    "ppo-gru": ("a82aae231167", "825d5c75711f", "39b034aee641"),
+    "maxent": ("a2d59a3e986a", "e151952b98cf", "aa4b9b45ad02"),
+    "mixed": ("b1b4f6664364", "e608a2f32dff", "607da192b94c"),
+    "daac": ("fa25c7125962", "c136b95380da", "0702fac5c93e"),
+    "idaac": ("940345397d70", "7f7b4bd6aa40", "e5a621cd246a"),
+    "ppg": ("98ee8df7a3ae", "04ae9b0a1c0f", "4c80f0f19360"),
+    "leep": ("39584b974902", "9036543739c3", "8a42bfe19304"),
+    "plr": ("714fe88aae9c", "de85cd19aecb", "5bef8cc13000"),
+    "ucb-drac": ("daa94ba7bb91", "1b2ccea217aa", "f33184cf4e85"),
+    "expgen": ("f502b693c807", "5d50647bd5e4", "363f34ee45b8"),
+    "expgen-idaac": ("762f4b1fa6f7", "31dddf437fe2", "4e9fd65cb1c2"),
+}
+
+
+@pytest.mark.parametrize("algo", RECIPES)
+def test_every_preset_makes_the_config_it_always_made(algo: str) -> None:
+    assert tuple(make_config(env, algo, preset).digest() for env, preset in WHERE) == DIGESTS[algo]

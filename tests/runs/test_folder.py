@@ -1,0 +1,69 @@
+"""A run folder: its config, frozen, and its checkpoints."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.runs.config import default_config
+from expgen.runs.folder import RunFolder
+from expgen.training.checkpoint import keep_checkpoint
+
+SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "runs" / "one")
+    folder.write_config(default_config("ppo-gru"), SPEC)
+    return folder
+
+
+def test_config_and_spec_come_back(folder: RunFolder) -> None:
+    assert folder.exists() and not RunFolder(folder.path / "other").exists()
+    assert folder.read_config() == (default_config("ppo-gru"), SPEC)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere is no run folder: config\.json: No such file"):
+        RunFolder(tmp_path / "nowhere").read_config()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("\xff", "is not JSON"),
+        ("[]", "accepted: a config.json that expgen wrote"),
+        ("{}", "lacks 'spec'"),
+        (json.dumps({"spec": {"name": "x"}, "train": {}}), "lacks 'obs_shape'"),
+        (json.dumps({"spec": {"name": "x", "obs_shape": [1]}, "train": {}}), "accepted: a config.json that"),
+    ],
+)
+def test_a_config_that_is_none_is_refused(folder: RunFolder, text: str, message: str) -> None:
+    folder.config_file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=message):
+        folder.read_config()
+
+
+def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> None:
+    assert folder.learners() == []
+    for index in (10, 2, 0):
+        keep_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"index": index})
+    folder.checkpoints_of("member1").mkdir()
+    assert folder.learners() == ["member0", "member2", "member10"]
+    assert folder.checkpoint("member10").facts == {"index": 10}
+    with pytest.raises(InputError, match="has no checkpoint of 'member1'; accepted: member0, member2, member10"):
+        folder.checkpoint("member1")
+
+
+def test_what_a_run_leaves_is_where_it_should_be(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, eval_every=10**9)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"config.json", "metrics.csv", "scores.csv", "sitting.json", "tensorboard", "checkpoints"}
+    assert not list(tmp_path.rglob("*.part"))
+    assert len(list((tmp_path / "tensorboard" / "member0").glob("events.out.tfevents.*"))) == 1

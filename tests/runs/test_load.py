@@ -1,0 +1,97 @@
+"""load_agent: what a learner has become, from its run folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import expgen
+from expgen.errors import InputError
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import agents_of, load_run
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "two"
+    small.train(run, members=2, algo="ppo-gru")
+    return run
+
+
+@pytest.fixture
+def edited(run: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A copy of the run whose config.json was changed by hand."""
+
+    def edit(part: str, **changes: Any) -> Path:
+        data = json.loads((run / "config.json").read_text())
+        data["train"][part] |= changes
+        (tmp_path / "config.json").write_text(json.dumps(data))
+        (tmp_path / "checkpoints").symlink_to(run / "checkpoints")
+        return tmp_path
+
+    return edit
+
+
+def test_the_agent_has_the_learner_s_weights(run: Path, small: Any) -> None:
+    for member in (0, 1):
+        agent = expgen.load_agent(run, f"member{member}")
+        weights = small.weights(run, f"member{member}")
+        own = agent.policy.state_dict()
+        assert own.keys() == {name.removeprefix("policy.") for name in weights}
+        assert all(torch.equal(own[name], weights[f"policy.{name}"]) for name in own)
+
+
+def test_it_plays_and_the_same_seed_plays_the_same(run: Path) -> None:
+    obs = np.random.default_rng(0).integers(256, size=(6, 11, 11, 3), dtype=np.uint8)
+    first = np.ones(6, dtype=bool)
+    actions = [expgen.load_agent(run, seed=seed).act(obs, first) for seed in (0, 0, 1)]
+    assert actions[0].dtype == np.int32 and set(actions[0]) <= set(range(5))
+    assert np.array_equal(actions[0], actions[1]) and not np.array_equal(actions[0], actions[2])
+
+
+def test_its_provenance_comes_along(run: Path, small: Any) -> None:
+    loaded = load_run(RunFolder(run), "member1")
+    assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
+
+
+def test_which_members_are_meant(run: Path, tmp_path: Path) -> None:
+    config, _ = RunFolder(run).read_config()
+    for asked in (None, "each"):
+        assert agents_of(RunFolder(run), config, asked) == ["member0", "member1"]
+    assert agents_of(RunFolder(run), config, "member1") == ["member1"]
+    for learner in ("member2", "explorer"):
+        with pytest.raises(InputError, match=f"--learner is '{learner}'; accepted: each, member0, member1"):
+            agents_of(RunFolder(run), config, learner)
+    with pytest.raises(InputError, match="has no checkpoint yet"):
+        agents_of(RunFolder(tmp_path), config, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensor"),
+    [
+        ({"features": 32}, r"encoder\.linear1\.bias is \(16,\)"),
+        ({"memory": "none"}, r"memory\.gru\.bias_hh_l0 is \(48,\)"),
+    ],
+)
+def test_weights_of_another_network_are_refused(
+    edited: Callable[..., Path], changes: dict[str, Any], tensor: str
+) -> None:
+    with pytest.raises(InputError, match=f"member0 holds another network: {tensor}; accepted: "):
+        expgen.load_agent(edited("network", **changes))
+
+
+def test_resuming_with_another_network_is_refused_too(edited: Callable[..., Path], small: Any) -> None:
+    run = edited("network", features=32)
+    before = small.newest(run).read_bytes()
+    with pytest.raises(InputError, match=r"another network: encoder\.linear1\.bias is \(16,\); accepted: \(32,\)"):
+        expgen.train(run=run, resume=True, device="cpu")
+    assert small.newest(run).read_bytes() == before
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no run folder"):
+        expgen.load_agent(tmp_path)

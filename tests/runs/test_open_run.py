@@ -1,0 +1,34 @@
+"""Where a run is kept, and what it becomes when it goes on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import make_config
+from expgen.runs.open_run import default_folder, open_run
+
+
+def test_the_default_folder_names_game_algorithm_and_seed() -> None:
+    assert default_folder(make_config("procgen:maze", "ppo-gru", seed=3)) == Path("runs/maze-ppo-gru-seed3")
+    assert default_folder(make_config("gymnasium:ALE/Pong-v5")) == Path("runs/ALE-Pong-v5-ppo-seed0")
+
+
+def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(InputError, match=r"holds checkpoints but no config\.json; accepted: a folder without them"):
+        small.train(tmp_path, 2)
+
+
+@pytest.mark.parametrize(("before", "asked", "after", "quorum"), [(4, {}, 10, 6), (4, {"min_agree": 4}, 10, 10)])
+def test_a_population_that_grows_gets_the_quorum_of_its_size(
+    before: int, asked: dict, after: int, quorum: int, tmp_path: Path
+) -> None:
+    frozen = make_config("procgen:maze", "expgen", members=before, **asked)
+    RunFolder(tmp_path).write_config(frozen, EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15))
+    _, grown = open_run(run=tmp_path, resume=True, members=after)
+    assert grown.consensus is not None and (grown.members, grown.consensus.min_agree) == (after, quorum)

@@ -1,0 +1,73 @@
+"""Presets: what each changes, on which environment."""
+
+import pytest
+
+from expgen.algorithms.algorithm import RECIPES
+from expgen.errors import InputError
+from expgen.runs.config import default_config, with_values
+from expgen.runs.make_config import make_config
+from expgen.runs.presets import PRESETS, default_preset, game_values, preset_values
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("algo", RECIPES)
+@pytest.mark.parametrize("env", ["minimaze", "procgen:maze", "gymnasium:CartPole-v1"])
+def test_every_preset_makes_a_valid_config_of_every_algorithm(preset: str, algo: str, env: str) -> None:
+    config = make_config(env, algo, preset)
+    assert config.env == env and config.algo == algo
+    asked = preset_values(preset, env) | game_values(algo, env, preset)
+    for name, value in asked.items():
+        assert with_values(config, {name: value}) == config  # it took effect
+
+
+def test_paper_is_the_defaults() -> None:
+    config = make_config("procgen:maze", "ppo", "paper")
+    assert config == with_values(default_config("ppo"), {"env": "procgen:maze"})
+
+
+def test_default_is_the_paper_on_procgen_and_minutes_elsewhere() -> None:
+    assert default_preset("procgen:maze") == "paper"
+    assert {default_preset(env) for env in ("minimaze", "gymnasium:CartPole-v1", "envpool:Pong-v5")} == {"laptop"}
+    assert make_config("procgen:maze").steps == 25_000_000 and make_config().steps == PRESETS["laptop"]["steps"]
+
+
+@pytest.mark.parametrize(
+    ("game", "daac", "order"),  # E_V, N_π, α_a; α_i, hidden units of the classifier
+    [
+        ("plunder", (1, 8, 0.3), (0.1, 0)),
+        ("chaser", (1, 1, 0.15), (0.001, 0)),
+        ("miner", (9, 32, 0.25), (0.1, 64)),
+        ("climber", (9, 1, 0.05), (0.001, 64)),
+        ("bigfish", (9, 32, 0.05), (0.01, 4)),
+        ("dodgeball", (9, 32, 0.25), (0.001, 64)),
+        *((game, (9, 1, 0.25), (0.001, 0)) for game in ("maze", "heist", "jumper", "starpilot", "coinrun", "ninja")),
+    ],
+)
+def test_what_the_authors_of_daac_tuned_by_game(game: str, daac: tuple, order: tuple) -> None:
+    for algo in ("daac", "idaac", "expgen-idaac"):
+        c = make_config(f"procgen:{game}", algo).algorithm
+        assert (c.value_epochs, c.value_every, c.advantage_coef) == daac
+        if algo != "daac":
+            assert (c.order_coef, c.order_hidden) == order
+
+
+def test_the_rivals_play_wider_and_shorter_rollouts() -> None:
+    for algo in ("daac", "idaac", "ppg"):
+        config = make_config("procgen:maze", algo)
+        assert (config.envs, config.rollout_steps, config.steps) == (64, 256, 25_000_000)
+    assert make_config(algo="daac", preset="laptop").algorithm.gamma == PRESETS["laptop"]["gamma"]
+
+
+def test_settings_win_over_the_preset() -> None:
+    assert make_config(preset="smoke", envs=8).envs == 8
+
+
+def test_memory_keeps_whole_columns() -> None:
+    assert make_config(algo="ppo", preset="laptop").algorithm.minibatch_order == "shuffled"
+    assert make_config(algo="ppo-gru", preset="laptop").algorithm.minibatch_order == "columns"
+    assert make_config(algo="ppo", preset="laptop", memory="gru").algorithm.minibatch_order == "columns"
+
+
+def test_an_unknown_preset_is_refused() -> None:
+    with pytest.raises(InputError, match="--preset is 'huge'; accepted: paper, laptop, smoke"):
+        make_config(preset="huge")

@@ -1,0 +1,68 @@
+"""Scores while training and after: the right levels, each row once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.evaluation.evaluate import result_of
+from expgen.evaluation.scores import read_scores
+from expgen.provenance import commit
+from expgen.runs.adopt import plans_in
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_policy
+from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.scoring import Scorer
+from expgen.training.metrics import MetricsFile
+from expgen.training.resources import plan_resources
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "two"
+    small.train(run, members=2, seed=5, eval_every=2 * small.update_steps)
+    return run
+
+
+def test_the_last_scores_of_a_run_are_its_rows(run: Path, small: Any) -> None:
+    rows = read_scores(run / "scores.csv")
+    assert [(row.agent, row.seed, row.split, row.levels) for row in rows] == [
+        *(("member0", 5, "train", "0:20"), ("member0", 5, "test", "all")),
+        *(("member1", 6, "train", "0:20"), ("member1", 6, "test", "all")),
+    ]
+    for row in rows:
+        assert (row.algorithm, row.game, row.env, row.env_steps) == ("ppo", "minimaze", "minimaze", 512)
+        assert row.episodes == 4 and row.commit == commit()
+        assert row.ci_low <= row.mean_return <= row.ci_high and row.mean_return == 10 * row.solved_rate
+
+
+def test_scores_on_schedule_are_in_the_metrics(run: Path, small: Any) -> None:
+    rows = MetricsFile(run / "metrics.csv").rows()
+    scored = {(row["learner"], int(row["env_steps"]) // small.update_steps) for row in rows if row["test_return"]}
+    assert scored == {("member0", 2), ("member0", 4), ("member1", 2), ("member1", 4)}
+    last = next(row for row in rows if row["learner"] == "member1" and row["env_steps"] == "512")
+    test = next(row for row in read_scores(run / "scores.csv") if (row.agent, row.split) == ("member1", "test"))
+    assert float(last["test_return"]) == test.mean_return and float(last["test_solved"]) == test.solved_rate
+
+
+def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
+    folder = RunFolder(run)
+    config, _ = folder.read_config()
+    before = read_scores(folder.scores_file)
+    plan, scorer = plans_in(folder, config)[0], Scorer(config, folder, plan_resources("cpu", 1))
+    policy, env_steps = load_policy(folder, plan.name)
+    assert not scorer.is_wanting(plan, env_steps)
+    result_of(scorer.score(plan, env_steps, policy))
+    assert read_scores(folder.scores_file) == before
+
+
+def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, members=2, member_levels="bootstrap", eval_every=10**9)
+    folder = RunFolder(tmp_path)
+    config, _ = folder.read_config()
+    seen = {plan.name: str(plan.levels) for plan in plans_in(folder, config)}
+    assert len(set(seen.values())) == 2 and "0:20" not in seen.values()
+    at_the_end = [row for row in read_scores(folder.scores_file) if row.split == "train"]
+    asked = [scored.score for scored in score_run(folder, EvaluationRequest("train", episodes=6))]
+    for rows in (at_the_end, asked):
+        assert {row.agent: row.levels for row in rows} == seen

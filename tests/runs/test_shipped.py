@@ -1,0 +1,64 @@
+"""What ships with the package: whole, playable by name, and as good as its card says."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import expgen
+from expgen.runs.shipped import PRETRAINED, bundled_agents
+from expgen.training.checkpoint import digest_of
+from expgen.watch.story import tell
+
+MINIMAZE = ("minimaze/ppo", "minimaze/maxent", "minimaze/expgen")
+MOST_BYTES = 20 * 2**20  # of one game
+
+
+@pytest.mark.parametrize("name", bundled_agents())
+def test_every_agent_s_weights_are_those_of_its_card(name: str) -> None:
+    agent = bundled_agents()[name]
+    learners = [agent.learner] if agent.learner else agent.folder.learners()
+    digests = {learner: digest_of(agent.folder.checkpoint(learner).tensors) for learner in learners}
+    assert digests.items() <= agent.folder.read_card()["weights"].items()
+    order = sorted(digests, key=lambda learner: (learner == "explorer", len(learner), learner))
+    together = hashlib.sha256("".join(digests[learner] for learner in order).encode()).hexdigest()
+    assert agent.sha256 == (digests[agent.learner] if agent.learner else together)
+    assert {"train", "test"} == agent.scores.keys() and agent.trained["command"].startswith("expgen train")
+    assert sum(path.stat().st_size for path in agent.folder.path.rglob("*") if path.is_file()) < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", MINIMAZE)
+def test_a_bundled_agent_scores_as_its_card_says(name: str) -> None:
+    agent, card = expgen.load_agent(name), bundled_agents()[name].scores["test"]
+    scores = expgen.evaluate(agent, expgen.make_env("minimaze", levels=range(5000, 5200)), episodes=200)
+    assert abs(scores.mean_return - card.mean_return) < 4 * card.std_return / 200**0.5
+
+
+def test_evaluate_knows_them_by_name_and_leaves_the_package_alone(command: Callable[..., Any], tmp_path: Path) -> None:
+    before = sorted((path, path.stat().st_mtime_ns) for path in PRETRAINED.rglob("*"))
+    words = ("evaluate", "minimaze/ppo", "--episodes", "6")
+    outcome = command(*words)
+    assert outcome.status == 0 and outcome.out.splitlines()[1].split()[:2] == ["member0", "test"]
+    assert sorted((path, path.stat().st_mtime_ns) for path in PRETRAINED.rglob("*")) == before
+    assert command(*words, "--scores", tmp_path / "scores.csv").status == 0
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 2
+    flags = command("evaluate", "minimaze/expgen", "--episodes", "6", "--min-agree", "3")
+    assert "3 of 5 agreed" in flags.out
+
+
+def test_the_command_lists_them(command: Callable[..., Any]) -> None:
+    outcome = command("agents")
+    assert outcome.status == 0
+    for name in MINIMAZE:
+        agent = bundled_agents()[name]
+        line = next(line for line in outcome.out.splitlines() if line.startswith(f"{name} "))
+        assert agent.sha256[:12] in line and f"{agent.scores['test'].mean_return:.2f}" in line
+    assert "expgen train --algo expgen --preset laptop" in outcome.out and "CPU with 2 cores" in outcome.out
+
+
+def test_the_story_has_its_moral() -> None:
+    solved = {chapter.title: chapter.evaluation.solved_rate for chapter in tell("minimaze", 120)}
+    assert list(solved) == ["random actions", "one PPO policy", "ensemble + random actions", "the explorer", "ExpGen"]
+    assert solved["ExpGen"] > solved["one PPO policy"] + 0.1

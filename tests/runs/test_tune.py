@@ -1,0 +1,149 @@
+"""expgen tune: the levels it plays, what it picks, and what the run's agent makes of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import expgen
+from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.decision import Counts
+from expgen.cli import progress
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode, Evaluation
+from expgen.runs import tune as module
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_run
+from expgen.runs.tune import TuneRequest, best, left_out, tune
+from expgen.runs.tuned import COLUMNS, Trial, read_tuned, write_tuned
+
+
+def population(small: Any, run: Path, **changes: Any) -> Path:
+    settings = {"algo": "expgen", "members": 4, "member_levels": "bootstrap"}
+    small.train(run, 1, **{**settings, **small.explorer, **changes})
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return population(small, tmp_path_factory.mktemp("runs") / "population")
+
+
+def trial(min_agree: int, alpha: float, mean: float) -> Trial:
+    return Trial(min_agree, alpha, Evaluation(mean, 0, mean / 10, mean, mean, [Episode(0, mean, 9, False)]), NO_COUNTS)
+
+
+NO_COUNTS = Counts(10, 8, 4, 3, 2)
+
+
+def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder(run)
+    seen, levels = left_out(folder, folder.read_config()[0])
+    assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
+    made: list[Any] = []
+    original = module.make_env
+    monkeypatch.setattr(module, "make_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
+    trials = list(tune(folder, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
+    assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
+    for one, env in zip(trials, made, strict=True):
+        assert env.levels == levels  # whatever it played beyond the list it drew from here
+        played = [episode.level for episode in one.evaluation.episodes]
+        assert len(played) == 24 and set(played) == set(levels.seeds or ())
+        assert all(sum(level not in own for own in seen) >= 2 for level in played)
+
+
+def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path / "explorer", 1, algo="maxent", levels="12")
+    run = population(small, tmp_path / "population", adopt=[tmp_path / "explorer"])
+    config, _ = RunFolder(run).read_config()
+    seen, levels = left_out(RunFolder(run), config)
+    assert levels.seeds and len(seen) == config.members
+    expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
+    assert list(levels.seeds) == expected
+
+
+def test_the_pick_is_the_best_and_of_equals_the_least_strict() -> None:
+    trials = [trial(5, 0.5, 7.0), trial(3, 1.0, 8.0), trial(4, 0.5, 8.0), trial(3, 0.25, 8.0), trial(1, 0.5, 4.0)]
+    assert best(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
+
+
+def test_the_run_s_agent_plays_what_was_picked_and_a_flag_wins(
+    small: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder(population(small, tmp_path / "run"))
+    before = load_run(folder)
+    trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
+    write_tuned(folder, 4, trials, trials[1])
+    tuned = load_run(folder)
+    assert (before.name, tuned.name) == ("expgen members=4", "expgen members=4 tuned=min_agree:3+alpha:0.25")
+    assert isinstance(tuned.agent, ConsensusAgent) and (tuned.agent.quorum, tuned.agent.config.alpha) == (3, 0.25)
+    asked = expgen.load_agent(folder.path, min_agree=4)
+    assert isinstance(asked, ConsensusAgent) and (asked.quorum, asked.config.alpha) == (4, 0.25)
+    fewer = expgen.load_agent(folder.path, ensemble_size=2)
+    assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # in proportion
+    lines = folder.tune_file.read_text().splitlines()
+    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,1,")
+    config, _ = folder.read_config()
+    assert capsys.readouterr().err == ""
+    write_tuned(folder, 5, trials, trials[1])
+    assert read_tuned(folder, config) == {}
+    assert "is of 5 members and is passed over; tune again" in capsys.readouterr().err
+    folder.tune_file.write_text("picked\n0\n")
+    with pytest.raises(InputError, match=r"tune\.csv is damaged"):
+        load_run(folder)
+
+
+def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[..., Any]) -> None:
+    outcome = command("tune", run, "--quorums", "1,4", "--alphas", "0.5", "--episodes", "8")
+    assert outcome.status == 0 and outcome.err == ""
+    first, header, one, four, picked, paper = outcome.out.splitlines()
+    assert "of 20 training levels are unseen by two or more of 4 members" in first
+    assert header.split()[:3] == ["agree", "alpha", "return"]
+    assert one.split()[:4] == ["1", "of", "4", "0.5"] and four.split()[:4] == ["4", "of", "4", "0.5"]
+    assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper's: none for minimaze")
+    assert len((run / "tune.csv").read_text().splitlines()) == 3
+
+
+def test_a_long_grid_shows_how_far_it_is(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
+    assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
+    assert all("episodes/s" in line and "return" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--quorums", "0"], "--quorums has 0; accepted: 1 to 4"),
+        (["--quorums", "5"], "--quorums has 5; accepted: 1 to 4"),
+        (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
+        (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
+        (["--episodes", "0"], "--episodes is 0; accepted: 1 to 10000000"),
+        (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], message: str, run: Path, refused: Callable[..., str]) -> None:
+    assert message in refused("tune", run, *words)
+
+
+def test_a_run_without_left_out_levels_is_refused(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+    population(small, tmp_path / "all", member_levels="all")
+    message = "has no training level that two members never saw; accepted: a population trained with --member-levels"
+    assert message in refused("tune", tmp_path / "all")
+    small.train(tmp_path / "ppo", 1)
+    assert "is a run of --algo ppo; accepted: one with an ensemble" in refused("tune", tmp_path / "ppo")
+
+
+def test_what_would_come_to_nothing_is_told_before_anything_is_played(run: Path, command: Callable[..., Any]) -> None:
+    wrong_device = command("tune", run, "--device", "cuda:x")
+    assert (wrong_device.status, wrong_device.out) == (2, "") and "--device is 'cuda:x'" in wrong_device.err
+    (run / "tune.csv").unlink(missing_ok=True)
+    (run / "tune.csv").mkdir()
+    try:
+        unwritable = command("tune", run, "--episodes", "8")
+    finally:
+        (run / "tune.csv").rmdir()
+    assert (unwritable.status, unwritable.out) == (2, "") and "cannot write" in unwritable.err

@@ -1,0 +1,62 @@
+"""Cameras: large pictures, and maps that show a level whole."""
+
+import numpy as np
+import pytest
+
+from expgen.envs.levels import LevelSet
+from expgen.envs.library import is_installed
+from expgen.watch.cameras import as_picture, cut_to_world
+from expgen.watch.stage import open_stage
+
+
+def test_margins_are_cut_beside_the_shorter_side() -> None:
+    picture = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
+    assert (cut_to_world(picture, 5, 5) == picture).all()
+    assert (cut_to_world(picture, width=16, height=64) == picture[:, 3:5]).all()  # 8 · 16 / 64 = 2 columns
+    assert (cut_to_world(picture, width=10, height=5) == picture[2:6]).all()
+
+
+def test_stacked_grey_frames_are_seen_as_the_last() -> None:
+    frames = np.random.default_rng(0).integers(256, size=(5, 6, 4), dtype=np.uint8)
+    picture = as_picture(frames)
+    assert picture.shape == (5, 6, 3) and (picture == frames[..., 3:]).all()
+    assert as_picture(picture) is picture
+
+
+def test_a_minimaze_s_map_counts_what_can_be_reached_without_ending_the_episode() -> None:
+    stage = open_stage("minimaze", LevelSet((1003,)))
+    level_map, (row, column) = stage.camera.level_map(), stage.camera.place() or (-1, -1)
+    env = stage.env
+    walls, goal = env.walls[0], tuple(env.goal[0])  # type: ignore[attr-defined]
+    seen, edge = set(), [(row, column)]
+    while edge:
+        cell = edge.pop()
+        if cell in seen or cell == goal or walls[cell]:
+            continue
+        seen.add(cell)
+        edge += [(cell[0] + i, cell[1] + j) for i, j in ((0, 1), (1, 0), (0, -1), (-1, 0))]
+    assert level_map is not None and level_map.reachable == len(seen) > 1
+
+
+@pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")
+@pytest.mark.procgen
+class TestProcgen:
+    @pytest.mark.parametrize(("game", "rows", "columns"), [("climber", 64, 16), ("jumper", 20, 20), ("heist", 9, 9)])
+    def test_the_map_shows_the_whole_world(self, game: str, rows: int, columns: int) -> None:
+        stage = open_stage(f"procgen:{game}", LevelSet((7,)))
+        level_map, place = stage.camera.level_map(), stage.camera.place()
+        assert level_map is not None and (level_map.rows, level_map.columns) == (rows, columns)
+        assert level_map.picture.shape == (
+            round(512 * rows / max(rows, columns)),
+            round(512 * columns / max(rows, columns)),
+            3,
+        )
+        assert place is not None and 0 <= place[0] < rows and 0 <= place[1] < columns
+        stage.env.close()
+
+    def test_hidden_mazes_are_shown_to_people_alone(self) -> None:
+        stage = open_stage("procgen:maze", LevelSet((3,)), hidden=True)
+        large, seen = stage.camera.picture(), stage.env.observe().obs[0]
+        assert len(np.unique(large.reshape(-1, 3), axis=0)) > len(np.unique(seen.reshape(-1, 3), axis=0))
+        assert stage.camera.level_map() is None and stage.camera.place() is None
+        stage.env.close()

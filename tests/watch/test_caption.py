@@ -1,0 +1,26 @@
+"""Frames of a video: the line below the picture, and the timeline."""
+
+from expgen.watch.caption import COLORS, caption, captioned_frames
+from expgen.watch.recording import Recording
+
+
+def test_captions_say_who_acted_and_why(mixed: Recording) -> None:
+    lines = [caption(mixed, t) for t in range(len(mixed.steps))]
+    total = len(lines)
+    for t, (line, step) in enumerate(zip(lines, mixed.steps)):
+        assert line.startswith(f"{t + 1}/{total}  ·  {step.reason.who}: {mixed.actions.actions[step.action]}")
+        assert (f"{sum(step.reason.agrees)} of 4 agree, 3 needed" in line) == bool(step.reason.votes)
+    assert lines[-1].endswith("solved" if mixed.solved else "not solved")
+
+
+def test_the_timeline_below_a_frame_has_the_colours_of_who_acted(mixed: Recording) -> None:
+    *_, last = captioned_frames(mixed, 512)
+    for t, step in enumerate(mixed.steps):
+        across = int((t + 0.5) * 512 / len(mixed.steps))
+        assert tuple(last[-2, across]) == COLORS[step.reason.who]
+
+
+def test_both_sides_are_even(mixed: Recording) -> None:
+    for width in (256, 321):
+        frame = next(captioned_frames(mixed, width))
+        assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0 and frame.shape[1] in (width, width + 1)

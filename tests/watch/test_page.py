@@ -1,0 +1,75 @@
+"""The page as text: nothing gets out of its data, nothing is fetched, and it stays small."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from expgen.agents.agent import UniformAgent
+from expgen.envs.levels import LevelSet
+from expgen.envs.library import is_installed
+from expgen.watch.page import inspector_page, player, player_assets, player_data, player_group, players_in
+from expgen.watch.record import record_episode
+from expgen.watch.recording import Recording
+from expgen.watch.stage import open_stage
+
+EVIL = '</script><script>alert("&\u2028")</script>'
+
+
+def data_in(fragment: str) -> Any:
+    found = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_names_cannot_break_out_of_the_page(mixed: Recording) -> None:
+    page = inspector_page([mixed._replace(agent=EVIL, env='<img src="x">')])
+    assert "alert(" not in re.sub(
+        r'<script type="application/json">.*?</script>', "", page.replace("alert(&quot;", ""), flags=re.DOTALL
+    )
+    assert "<img" not in page and page.count("</script>") == 2  # the player's own and its data
+    assert data_in(players_in(page)[0])["agent"] == EVIL
+
+
+def test_the_page_allows_nothing_from_elsewhere(mixed: Recording) -> None:
+    page = inspector_page([mixed])
+    assert "default-src 'none'; img-src data:;" in page
+    assert not re.search(r'(src|href)="(?!data:)', page) and "@import" not in page and "fetch(" not in page
+    addresses = set(re.findall(r"https?://[^\"' ]+", page))
+    assert addresses == {"http://www.w3.org/2000/svg"}  # a name, not a place
+
+
+def test_the_data_say_what_happened(mixed: Recording) -> None:
+    data = player_data(mixed)
+    assert len(data["steps"]) == len(data["film"]["frames"]) == len(data["seen"]["frames"]) == len(mixed.steps)
+    assert data["quorum"] == 3 and data["members"] == 4 and data["return"] == mixed.episode_return
+    assert data["place"] == "minimaze level 1003, an unseen level"
+    for shown, step in zip(data["steps"], mixed.steps):
+        assert (shown["who"], shown["action"]) == (step.reason.who, step.action)
+        assert tuple(shown.get("votes", ())) == step.reason.votes and shown["place"] == step.place
+        assert sum(shown["explorer"]) == pytest.approx(1, abs=0.01)
+
+
+def test_players_can_be_taken_out_of_a_page_and_put_into_another(mixed: Recording) -> None:
+    other = mixed._replace(agent="ppo")
+    page = inspector_page([mixed, other], title="two <agents>")
+    assert "<title>two &lt;agents&gt;</title>" in page
+    assert players_in(page) == [player(mixed), player(other)]
+    assert player_group(players_in(page)) in page and player_assets() in page
+
+
+@pytest.mark.procgen
+@pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")
+def test_an_episode_of_500_steps_in_procgen_s_maze_stays_small() -> None:
+    stage = open_stage("procgen:maze", LevelSet((3,)))
+    recording = record_episode(UniformAgent(15), stage, "random", level=3)
+    page = inspector_page([recording])
+    assert len(recording.steps) == 500 and len(page) < 2_000_000
+    assert data_in(page)["film"]["width"] == 512  # at full resolution
+
+
+def test_a_policy_s_value_and_a_zero_reward(record: Callable[..., Recording]) -> None:
+    steps = player_data(record(UniformAgent(5)))["steps"]
+    assert "reward" not in steps[0] and "value" not in steps[0] and "votes" not in steps[0]

@@ -1,0 +1,88 @@
+"""Reasons: what the inspector is told is what the agent did."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from expgen.agents.agent import PolicyAgent, UniformAgent
+from expgen.agents.agreement import MINIMAZE, Agreement
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.exploration.wall_follower import minimaze_follower
+from expgen.fast.fast_networks import for_play
+from expgen.networks.actor_critic import Policy
+from expgen.watch.reasons import Cast, cast_of, reason_of
+from expgen.watch.recording import Recording
+from tests.watch.conftest import SPEC, make_network
+
+
+def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording) -> None:
+    assert mixed.cast == Cast(members=4, leader=0, quorum=3)
+    lasts = 0
+    for step in mixed.steps:
+        why = step.reason
+        assert bool(why.votes) == (lasts == 0)  # nobody is asked while a stretch lasts
+        if why.votes:
+            same = [vote == why.votes[0] and vote > 0 for vote in why.votes[1:]]  # standing still agrees with nothing
+            assert why.agrees == (True, *same)
+            assert sum(why.agrees) == Agreement(5, MINIMAZE).count(np.array(why.votes)[:, None], 0)[0]
+            assert (why.who == "ensemble") == (sum(why.agrees) >= 3)
+            assert sum(why.probability) == pytest.approx(1)
+        if why.who == "ensemble":
+            assert step.action == why.votes[0]
+        assert sum(why.explorer) == pytest.approx(1)  # it sees every frame
+        lasts = why.lasts
+
+
+def test_everyone_is_asked_where_the_votes_are_shown(record: Callable[..., Recording]) -> None:
+    """Convolutional members would else be spared the votes that cannot matter."""
+    members = [for_play(make_network(index, encoder="conv")) for index in range(5)]
+    agent = ConsensusAgent(members, None, SPEC, ConsensusConfig(fallback="random"))
+    obs, first = np.zeros((16, *SPEC.obs_shape), dtype=np.uint8), np.ones(16, dtype=bool)
+    agent.act(obs, first)
+    assert agent.decision is not None and (agent.decision.votes == -1).any()
+    reasons = [step.reason for step in record(agent).steps]
+    assert {len(why.votes) for why in reasons} == {0, 5} and min(min(why.votes, default=0) for why in reasons) == 0
+    assert all(sum(why.probability) == pytest.approx(1) for why in reasons if why.votes)
+
+
+def test_members_mean_probability_explains_their_votes(
+    record: Callable[..., Recording], consensus: Callable[..., Any]
+) -> None:
+    votes: Counter[int] = Counter()
+    expected = np.zeros(5)
+    for seed in range(8):
+        for step in record(consensus(seed=seed, fallback="none"), level=seed).steps:
+            votes.update(step.reason.votes)
+            expected += 4 * np.array(step.reason.probability)
+    drawn = np.array([votes[action] for action in range(5)])
+    assert np.abs(drawn - expected).max() < 4 * np.sqrt(expected.sum()) / 2
+
+
+def test_without_a_fallback_the_leader_acts_alone(
+    record: Callable[..., Recording], consensus: Callable[..., Any]
+) -> None:
+    steps = record(consensus(min_agree=2, fallback="none")).steps
+    assert {step.reason.who for step in steps} == {"ensemble", "leader"}
+    assert all(step.action == step.reason.votes[0] and not step.reason.explorer for step in steps)
+
+
+def test_random_exploring_is_told_apart(record: Callable[..., Recording], consensus: Callable[..., Any]) -> None:
+    assert {step.reason.who for step in record(consensus(min_agree=5, fallback="random")).steps} == {"random"}
+
+
+def test_one_policy_gives_its_probabilities_and_value(record: Callable[..., Recording], policy: Policy) -> None:
+    agent = PolicyAgent(policy, seed=3)
+    steps = record(agent).steps
+    assert cast_of(agent) == Cast()
+    for step in steps:
+        assert step.reason.who == "policy" and step.reason.value is not None and len(step.reason.probability) == 5
+    assert np.mean([step.reason.probability[step.action] for step in steps]) > 0.2  # it does what it finds likely
+
+
+@pytest.mark.parametrize(("agent", "who"), [(UniformAgent(5), "random"), (minimaze_follower(), "rule")])
+def test_agents_that_do_not_learn_have_little_to_say(agent: Any, who: str, record: Callable[..., Recording]) -> None:
+    assert {step.reason for step in record(agent).steps} == {reason_of(agent)}
+    assert reason_of(agent).who == who and reason_of(agent).votes == ()

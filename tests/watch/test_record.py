@@ -1,0 +1,103 @@
+"""Recording an episode: the same episode as evaluation plays, seen large, with every place on the map."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from expgen.agents.agent import PolicyAgent, UniformAgent
+from expgen.envs.levels import LevelSet
+from expgen.envs.library import is_installed
+from expgen.envs.make import make_env
+from expgen.evaluation.evaluate import evaluate
+from expgen.networks.actor_critic import Policy
+from expgen.watch.record import record_episode
+from expgen.watch.recording import Recording
+from expgen.watch.stage import open_follower_stage, open_stage
+
+needs_procgen = pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")
+MOVES = {0: (0, 0), 1: (0, -1), 2: (0, 1), 3: (-1, 0), 4: (1, 0)}
+
+
+def test_it_is_the_episode_that_evaluation_plays(consensus: Callable[..., Any]) -> None:
+    for level in (7, 1003, 5000):
+        stage = open_stage("minimaze", LevelSet((level,)), seed=4, time_limit=60)
+        recording = record_episode(consensus(seed=4), stage, "expgen", seed=4)
+        env = make_env("minimaze", (level,), num_envs=1, seed=4, time_limit=60)
+        (episode,) = evaluate(consensus(seed=4), env, episodes=1, seed=4).episodes
+        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode
+
+
+def test_a_later_episode_of_an_evaluation_can_be_recorded(consensus: Callable[..., Any]) -> None:
+    env = make_env("minimaze", range(1000, 1004), num_envs=2, seed=0, time_limit=30)
+    episodes = evaluate(consensus(), env, episodes=4, seed=0).episodes
+    stage = open_stage("minimaze", LevelSet(range(1000, 1004)), time_limit=30)
+    for number, episode in enumerate(episodes):
+        recording = record_episode(consensus(), stage, "expgen", level=episode.level, episode=number)
+        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode
+
+
+def test_places_follow_the_actions_and_films_show_them(mixed: Recording) -> None:
+    level_map = mixed.level_map
+    assert level_map is not None and (level_map.rows, level_map.columns) == (11, 11)
+    tile = mixed.film.shape[0] // 11
+    for t, step in enumerate(mixed.steps):
+        row, column = step.place or (-1, -1)
+        assert (mixed.seen[t][row, column] == 255).all()  # minimaze shows its agent white
+        assert (mixed.film[t][row * tile + tile // 2, column * tile + tile // 2] == 255).all()
+        if t + 1 < len(mixed.steps):
+            moved = tuple(np.add((row, column), MOVES[step.action]))
+            assert mixed.steps[t + 1].place in (moved, (row, column))
+    assert len({step.place for step in mixed.steps}) <= (level_map.reachable or 0)
+
+
+def test_the_wall_follower_visits_all_that_can_be_reached() -> None:
+    follower, stage = open_follower_stage("minimaze", LevelSet((1003,)))
+    recording = record_episode(follower, stage, "wall follower")
+    assert recording.level_map is not None
+    assert len({step.place for step in recording.steps}) == recording.level_map.reachable
+
+
+def test_a_stage_in_the_middle_of_an_episode_is_refused() -> None:
+    stage = open_stage("gymnasium:CartPole-v1", LevelSet((1, 2)))
+    stage.env.act(np.zeros(1, np.int32))
+    with pytest.raises(ValueError, match="middle of an episode"):
+        record_episode(UniformAgent(2), stage, "random")
+
+
+def test_vectors_are_shown_as_bars_where_nothing_can_be_rendered(policy: Policy) -> None:
+    stage = open_stage("gymnasium:CartPole-v1", LevelSet((5,)))
+    recording = record_episode(UniformAgent(2), stage, "random", level=5)
+    assert recording.level == 5 and recording.level_map is None and recording.steps[0].place is None
+    assert recording.seen.shape == (64, 4 * 24, 3) and len(recording.film) == len(recording.steps)
+    assert recording.actions.actions == ("action 0", "action 1")
+
+
+@needs_procgen
+@pytest.mark.procgen
+class TestProcgen:
+    def test_pictures_are_large_and_what_the_agent_sees_stays_the_same(self) -> None:
+        stage = open_stage("procgen:maze", LevelSet((1003,)))
+        recording = record_episode(UniformAgent(15), stage, "random", level=1003)
+        assert recording.film.shape == (512, 512, 3) and recording.seen.shape == (64, 64, 3)
+        env = make_env("procgen:maze", (1003,), num_envs=1, threads=0)
+        for t, step in enumerate(recording.steps[:50]):
+            assert (recording.seen[t] == env.observe().obs[0]).all()
+            env.act(np.array([step.action], dtype=np.int32))
+
+    def test_the_wall_follower_walks_the_whole_maze(self) -> None:
+        follower, stage = open_follower_stage("procgen:maze", LevelSet((1012,)))
+        recording = record_episode(follower, stage, "wall follower", level=1012)
+        level_map = recording.level_map
+        assert level_map is not None and (level_map.rows, level_map.columns) == (15, 15)
+        places = [step.place for step in recording.steps]
+        assert len(set(places)) == level_map.reachable
+        for one, two in pairwise(places):
+            assert one and two and abs(one[0] - two[0]) + abs(one[1] - two[1]) <= 1
+
+
+def test_policies_with_a_seed_differ_from_those_with_another(record: Callable[..., Recording], policy: Policy) -> None:
+    one, same, other = ([step.action for step in record(PolicyAgent(policy, seed)).steps] for seed in (0, 0, 1))
+    assert one == same != other
