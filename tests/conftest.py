@@ -1,4 +1,4 @@
-"""What the tests of training, experiments and the command line share: runs that take a fraction of a second."""
+"""What the tests of training, runs and the command line share: runs that take a fraction of a second."""
 
 import os
 import subprocess
