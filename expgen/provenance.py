@@ -1,5 +1,6 @@
 """Which code made a number."""
 
+import os
 import subprocess
 from functools import cache
 from importlib import metadata
@@ -8,14 +9,17 @@ from pathlib import Path
 
 @cache
 def commit() -> str:
-    """The commit of the checkout this package runs from, `+` where it was changed; the version where it is none."""
+    """The commit of the checkout this package runs from, `+` where it was changed.
+
+    Where it runs from a copy without Git's files, what the variable EXPGEN_COMMIT says, or else the version.
+    """
     here = Path(__file__).parent
     try:
         _git("ls-files", "--error-unmatch", Path(__file__).name, cwd=here)  # some other project's checkout will not do
         head = _git("rev-parse", "--short=12", "HEAD", cwd=here)
         return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", cwd=here) else "")
     except (OSError, subprocess.CalledProcessError):
-        return version()
+        return os.environ.get("EXPGEN_COMMIT") or version()
 
 
 def version() -> str:

@@ -43,6 +43,13 @@ def test_the_commit_and_a_plus_where_it_was_changed(checkout: Path) -> None:
 
 
 @needs_git
+def test_expgen_commit_counts_only_where_there_is_no_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPGEN_COMMIT", "0123456789ab")
+    assert provenance.commit() == "0123456789ab"
+    assert provenance.commit() != commit(checkout, "expgen")[:12] == provenance.commit()
+
+
+@needs_git
 def test_a_package_installed_inside_another_project_is_its_version(checkout: Path) -> None:
     commit(checkout, "readme")
     assert provenance.commit() == provenance.version()

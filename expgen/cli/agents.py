@@ -26,6 +26,8 @@ def main(argv: Sequence[str]) -> int:
         of_it = [agent for agent in agents.values() if agent.folder.path == folder]
         facts = of_it[0].trained
         made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
+        if "averaged" in facts:
+            made += f", averaged weights of {', '.join(facts['averaged'])}"
         print(f"\n{', '.join(agent.name for agent in of_it)}\n  {facts['command']}\n  {made}, config {facts['config']}")
     return 0
 

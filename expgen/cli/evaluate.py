@@ -10,6 +10,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cli.watch import SoFar, Watch
+from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, append_scores, check_can_append
@@ -47,6 +48,7 @@ def main(argv: Sequence[str]) -> int:
         "--scores", type=folder, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_weights_flag(parser)
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))
@@ -136,6 +138,8 @@ def _row(score: Score) -> dict[str, float]:
 def _explain(agent: ConsensusAgent) -> str:
     counts, members = agent.tally.total(), len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
+    if agent.config.once:
+        votes += f", {counts.set_aside_share:.0%} of these set aside (frames the ensemble had acted on)"
     if agent.quorum > members:
         votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
     return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"

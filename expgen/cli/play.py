@@ -7,6 +7,7 @@ from pathlib import Path
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.weights import add_weights_flag
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_run
@@ -36,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_weights_flag(parser)
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
     arguments = vars(parser.parse_args(argv))
     found = find_run(arguments.pop("run"))

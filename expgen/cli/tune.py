@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.watch import SoFar, Watch
+from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Watcher
 from expgen.errors import check_writable
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import check_weights
 from expgen.runs.presets import QUORUM, paper_quorum
 from expgen.runs.tune import TuneRequest, best, left_out, tune
 from expgen.runs.tuned import Trial, write_tuned
@@ -36,11 +38,13 @@ def main(argv: Sequence[str]) -> int:
         default = getattr(request, name)
         parser.add_argument(f"--{name}", type=whole_number, default=default, help=f"{text} (default {default})")
     parser.add_argument("--device", default=request.device, help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
     run = RunFolder(arguments.pop("run"))
     request = TuneRequest(**arguments)
     config, _ = run.read_config()
     seen, levels = left_out(run, config)
+    check_weights(run, run.learners(), request.weights)
     check_writable(run.tune_file)  # before hours of play
     resolve_device(request.device)
     print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
@@ -56,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     finally:
         watch.close()
     picked = best(trials)
-    write_tuned(run, len(seen), trials, picked)
+    write_tuned(run, len(seen), trials, picked, request.weights)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
     print(_paper_s(config.game, config.env, len(seen)))
     return 0

@@ -13,11 +13,14 @@ import torch
 from expgen.algorithms.algorithm import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import append_scores, read_scores
+from expgen.networks.state import with_prefix
 from expgen.runs.adopt import plans_in, read_adopted
 from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import check_weights
 from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.shipped import PRETRAINED, bundled_agents
+from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import digest_of, keep_checkpoint, write_whole
 from expgen.training.stints import Stint, commits_of, covered_seconds
 
@@ -34,12 +37,14 @@ def bundle(
     where: Path = PRETRAINED,
     commit: str | None = None,
     minutes: float | None = None,
+    weights: Weights = "live",
 ) -> RunFolder:
     """The folder `where`/GAME-ALGO, made anew: config, weights, scores of those weights, and the card.
 
     `command` and `hardware` say how the run came to be; each agent is scored on `episodes` of either split. `commit`
-    and `minutes` of its training are those that its checkpoints tell, unless given. An earlier bundle stays until this
-    one is whole.
+    and `minutes` of its training are those that its checkpoints tell, unless given. `weights` of a policy that ship are
+    its live ones, or its averaged ones where it has any; they ship as the policy's own, and the card says of whom they
+    are averages. An earlier bundle stays until this one is whole.
     """
     config, spec = run.read_config()
     target = RunFolder(where / f"{config.game}-{config.algo}")
@@ -50,7 +55,10 @@ def bundle(
     together = config.consensus is not None
     shipped = [plan.name for plan in plans_in(run, config)] if together else [who for who, _ in agents.values() if who]
     told = _provenance(run, shipped, commit, minutes)
+    check_weights(run, shipped, weights)
     trained = {"command": command, **told, "config": config.digest(), "hardware": hardware}
+    if weights == "average":
+        trained["averaged"] = [learner for learner in shipped if has_average(run.checkpoint(learner))]
     made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where nobody looks for agents
     shutil.rmtree(made.path, ignore_errors=True)
     made.write_config(config, spec)
@@ -59,16 +67,16 @@ def bundle(
     if adopted := read_adopted(run):
         record = {place: known._replace(source="elsewhere")._asdict() for place, known in adopted.items()}
         write_whole(made.adopted_file, json.dumps(record, indent=2).encode())
-    weights = {learner: _copy_weights(run, made, learner) for learner in shipped}
+    digests = {learner: _copy_weights(run, made, learner, weights) for learner in shipped}
     for learner, _ in agents.values():
         for split in ("train", "test") if config.has_unseen_levels else ("train",):
             request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
             append_scores(made.scores_file, [scored.score for scored in score_run(made, request)])
     facts = {
-        name: {"learner": learner, "method": method, "sha256": _digest(weights, learner)}
+        name: {"learner": learner, "method": method, "sha256": _digest(digests, learner)}
         for name, (learner, method) in agents.items()
     }
-    card = {"agents": facts, "weights": weights, "trained": trained}
+    card = {"agents": facts, "weights": digests, "trained": trained}
     write_whole(made.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
     _put_in_place(made.path, target.path)
     return target
@@ -99,21 +107,20 @@ def agents_in(run: RunFolder, config: TrainConfig) -> dict[str, tuple[str | None
     return named
 
 
-def _copy_weights(run: RunFolder, target: RunFolder, learner: str) -> str:
+def _copy_weights(run: RunFolder, target: RunFolder, learner: str, weights: Weights) -> str:
     """The policy alone, at half precision; the digest of what it holds."""
-    tensors, facts = run.checkpoint(learner)
+    checkpoint = run.checkpoint(learner)
+    env_steps = checkpoint.facts["env_steps"]
     policy = {
         name: tensor.to(DTYPE) if tensor.is_floating_point() else tensor
-        for name, tensor in tensors.items()
-        if name.startswith("policy.")
+        for name, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
     }
-    kept = {"learner": learner, "env_steps": facts["env_steps"]}
-    keep_checkpoint(target.checkpoints_of(learner), facts["env_steps"], policy, kept)
+    keep_checkpoint(target.checkpoints_of(learner), env_steps, policy, {"learner": learner, "env_steps": env_steps})
     return digest_of(policy)
 
 
-def _digest(weights: Mapping[str, str], learner: str | None) -> str:
-    return weights[learner] if learner else hashlib.sha256("".join(weights.values()).encode()).hexdigest()
+def _digest(digests: Mapping[str, str], learner: str | None) -> str:
+    return digests[learner] if learner else hashlib.sha256("".join(digests.values()).encode()).hexdigest()
 
 
 def _provenance(run: RunFolder, shipped: Sequence[str], commit: str | None, minutes: float | None) -> dict[str, Any]:

@@ -16,9 +16,15 @@ from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.runs.config_tree import decisive_values, filled, with_changes
-from expgen.settings import LAST_SEED, flag_of, setting
+from expgen.settings import LAST_SEED, flag_of, later_setting, setting
 
 EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
+
+
+def average_setting() -> Any:
+    """The same for members and for the explorer."""
+    text = "keep averaged weights too, of which each update leaves this share, as 0.99; 0 keeps none"
+    return later_setting(0.0, text, low=0, high=0.9999)
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class ExplorerConfig:
     steps: int = setting(100_000_000, "environment steps", low=1)
     envs: int = setting(0, "environments; 0: as many as a member has", low=0)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    average: float = average_setting()
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
     reward: KnnConfig = KnnConfig()
@@ -49,6 +56,7 @@ class TrainConfig:
     steps: int = setting(25_000_000, "environment steps of each learner", low=1)
     envs: int = setting(32, "environments of each learner", low=1)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    average: float = average_setting()
     eval_every: int = setting(2_500_000, "score on train and test levels every so many steps; 0 for never", low=0)
     eval_episodes: int = setting(200, "episodes of each such score", low=1)
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)

@@ -1,10 +1,13 @@
 """Scores taken while a run trained, from its metrics.csv, as score rows without intervals."""
 
+import itertools
 import math
 
 from expgen.evaluation.scores import SPLITS, Score
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import variant
+from expgen.runs.scoring import METRIC_PREFIXES
 from expgen.training.metrics import MetricsFile
 
 
@@ -18,8 +21,8 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
     rows = []
     for line, metrics in enumerate(MetricsFile(folder.metrics_file).rows(), start=2):
         plan = plans.get(metrics["learner"])
-        for split in SPLITS:
-            mean = metrics.get(f"{split}_return")
+        for split, (weights, prefix) in itertools.product(SPLITS, METRIC_PREFIXES.items()):
+            mean = metrics.get(f"{prefix}{split}_return")
             if plan is None or not mean:
                 continue
             row = Score(
@@ -33,10 +36,10 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
                 episodes=config.eval_episodes,
                 mean_return=float(mean),
                 std_return=math.nan,
-                solved_rate=float(metrics.get(f"{split}_solved") or math.nan),
+                solved_rate=float(metrics.get(f"{prefix}{split}_solved") or math.nan),
                 ci_low=math.nan,
                 ci_high=math.nan,
-                agent=plan.name,
+                agent=variant(plan.name, weights),
                 commit=commit,
             )
             rows.append((line, row))

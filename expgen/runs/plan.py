@@ -12,6 +12,7 @@ from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.runs.config import EXPLORER, TrainConfig
+from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
 
@@ -30,6 +31,7 @@ class LearnerPlan:
     network: NetworkConfig
     algorithm: Any
     reward: Any
+    average: float  # rate of the averaged weights; 0: none are kept
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
@@ -48,6 +50,7 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
             config.network,
             config.algorithm,
             config.reward,
+            config.average,
         )
         for index in range(config.members)
     ]
@@ -55,7 +58,8 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
         part = config.explorer
         how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
         what = (part.network, part.algorithm, part.reward)
-        plans.append(LearnerPlan(EXPLORER, recipe.explorer, config.seed, config.train_set, *how_long, *what))
+        who = (EXPLORER, recipe.explorer, config.seed, config.train_set)
+        plans.append(LearnerPlan(*who, *how_long, *what, average=part.average))
     return plans
 
 
@@ -105,4 +109,5 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     )
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
-    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director)
+    average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
+    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director, average)

@@ -16,9 +16,10 @@ from expgen.reward.knn import KnnConfig
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import agents_of, load_run
+from expgen.runs.load import agents_of, check_weights, load_run
 from expgen.runs.plan import LearnerPlan
 from expgen.runs.scoring import Scored, score_row
+from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
 
@@ -33,6 +34,7 @@ class EvaluationRequest:
     learner: str | None = None  # one policy alone; None: the run's agent, or every member where there is no ensemble
     envs: int = 64
     device: str = "cpu"
+    weights: Weights = "live"  # those of the policies, or their averages where a run keeps them
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
 
     def __post_init__(self) -> None:
@@ -53,6 +55,8 @@ def single_requests(folder: RunFolder, request: EvaluationRequest) -> list[Evalu
     check_levels(config, request)
     trained = folder.learners()
     names = agents_of(folder, config, request.learner)
+    for name in names:
+        check_weights(folder, [name] if name in trained else trained, request.weights)
     return [replace(request, learner=name if name in trained else None) for name in names]
 
 
@@ -65,7 +69,7 @@ def score_run(
     resources = plan_resources(request.device, 1)
     plans = {plan.name: plan for plan in plans_in(folder, config)}
     for name in agents_of(folder, config, request.learner):
-        loaded = load_run(folder, name, request.seed, request.device, request.consensus)
+        loaded = load_run(folder, name, request.seed, request.device, request.consensus, request.weights)
         plan = plans.get(name)
         split, level_set = _levels_for(config, request, plan)
         knn = plan.reward if plan and isinstance(plan.reward, KnnConfig) else None

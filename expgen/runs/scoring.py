@@ -1,6 +1,6 @@
 """Scorer: train and test scores of a policy while it trains, and the final rows of scores.csv."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
@@ -17,12 +17,14 @@ from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import LoadedAgent, load_run
+from expgen.runs.load import LoadedAgent, load_run, players_of, variant
 from expgen.runs.plan import LearnerPlan
-from expgen.training.life import Scores
+from expgen.training.average import Weights
+from expgen.training.life import Policies, Scores
 from expgen.training.resources import Resources
 
 NUM_ENVS = 64  # environments an evaluation plays side by side
+METRIC_PREFIXES: dict[Weights, str] = {"live": "", "average": "average_"}
 
 
 class Scored(NamedTuple):
@@ -56,10 +58,15 @@ class Scorer:
         self.config, self.folder, self.resources, self.before_writing = config, folder, resources, before_writing
         self._known_oracle: list[Oracle | None] = []
 
-    def score(self, plan: LearnerPlan, env_steps: int, policy: Policy) -> Generator[None, None, Scores]:
-        """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv."""
+    def score(
+        self, plan: LearnerPlan, env_steps: int, policy: Policy, weights: Weights = "live"
+    ) -> Generator[None, None, Scores]:
+        """Return and solved rate on both splits; the last score of a learner also becomes rows of scores.csv.
+
+        `weights` says which of the learner's `policy` has: names of averaged ones' metrics begin with `average_`.
+        """
         frozen = for_play(policy)
-        who = Scored(plan.algo, plan.seed, plan.name, env_steps)
+        who = Scored(plan.algo, plan.seed, variant(plan.name, weights), env_steps)
         knn = plan.reward if isinstance(plan.reward, KnnConfig) else None
         played = yield from self._play(lambda: PolicyAgent(frozen, self.config.seed), plan.levels, knn)
         if env_steps >= plan.steps:
@@ -71,21 +78,29 @@ class Scorer:
                 metrics[f"{split}_intrinsic"] = exploration.intrinsic_return.value
                 if exploration.oracle_share is not None:
                     metrics[f"{split}_oracle_share"] = exploration.oracle_share.value
-        return metrics
+        return {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in metrics.items()}
 
-    def is_wanting(self, plan: LearnerPlan, env_steps: int) -> bool:
-        """Whether a learner has come to its end without rows that say so."""
-        is_due = self.config.eval_every > 0 and env_steps >= plan.steps
-        return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in self._rows())
+    def score_all(self, plan: LearnerPlan, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
+        """The scores of every policy of a learner."""
+        scores: Scores = {}
+        for weights, policy in policies.items():
+            scores |= yield from self.score(plan, env_steps, policy, weights)
+        return scores
 
-    def score_consensus(self) -> None:
-        """Rows for what the whole ensemble has become, with its explorer and with random actions in its place."""
+    def score_consensus(self, averaged: Collection[str] = ()) -> None:
+        """Rows for what the whole ensemble has become, with its explorer and with random actions in its place.
+
+        `averaged` are the learners that have averaged weights; an ensemble with any of them is scored with these too.
+        """
         self._score_whole({})
         self._score_whole({"fallback": "random"})
+        assert self.config.consensus is not None
+        if any(name in averaged for name in players_of(self.config, self.config.consensus)):
+            self._score_whole({}, "average")
 
-    def _score_whole(self, consensus: Mapping[str, Any]) -> None:
+    def _score_whole(self, consensus: Mapping[str, Any], weights: Weights = "live") -> None:
         def load() -> LoadedAgent:
-            return load_run(self.folder, device=str(self.resources.device), consensus=consensus)
+            return load_run(self.folder, device=str(self.resources.device), consensus=consensus, weights=weights)
 
         loaded = load()
         who = Scored(self.config.algo, self.config.seed, loaded.name, loaded.env_steps)
@@ -133,6 +148,13 @@ class Scorer:
 
     def _rows(self) -> Sequence[Score]:
         return rows_so_far(self.folder.scores_file)
+
+
+def is_wanting(folder: RunFolder, config: TrainConfig, plan: LearnerPlan, env_steps: int) -> bool:
+    """Whether a learner has come to its end without rows in scores.csv that say so."""
+    is_due = config.eval_every > 0 and env_steps >= plan.steps
+    rows = rows_so_far(folder.scores_file) if is_due else ()
+    return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in rows)
 
 
 def score_row(config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet) -> Score:

@@ -26,7 +26,7 @@ class BundledAgent:
     folder: RunFolder
     learner: str | None  # None: all of them together
     method: str
-    trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware
+    trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware; whose weights are averaged
     sha256: str  # of its weights' contents, or of the digests of several policies
 
     @property

@@ -18,8 +18,9 @@ from expgen.evaluation.evaluate import OnEpisode, check_played, play_episodes, r
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_policy
+from expgen.runs.load import load_policies
 from expgen.runs.tuned import Trial
+from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
 
@@ -33,6 +34,7 @@ class TuneRequest:
     seed: int = 0
     envs: int = 64
     device: str = "cpu"
+    weights: Weights = "live"  # or those averaged, of every policy that has them
 
     def __post_init__(self) -> None:
         check_played(self.episodes, self.envs, self.seed)
@@ -50,9 +52,10 @@ def tune(folder: RunFolder, request: TuneRequest, on_episode: OnEpisode = lambda
         if not 1 <= quorum <= len(seen):
             raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
     assert config.consensus is not None
-    members = [load_policy(folder, f"member{index}", request.device)[0] for index in range(len(seen))]
-    has_explorer = config.consensus.fallback == "explorer"
-    explorer = load_policy(folder, EXPLORER, request.device)[0] if has_explorer else None
+    names = [f"member{index}" for index in range(len(seen))]
+    names += [EXPLORER] if config.consensus.fallback == "explorer" else []
+    policies = [policy for policy, _ in load_policies(folder, names, request.device, request.weights)]
+    members, explorer = policies[: len(seen)], policies[len(seen)] if policies[len(seen) :] else None
     threads, num_envs = plan_resources(request.device, 1).env_threads, min(request.envs, request.episodes)
     for quorum in quorums:
         for alpha in request.alphas:

@@ -12,11 +12,12 @@ from expgen.evaluation.evaluate import Evaluation
 from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
+from expgen.training.average import Weights
 from expgen.training.checkpoint import write_whole
 
 COLUMNS = (
     *("min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high"),
-    *("explored_share", "picked", "commit"),
+    *("explored_share", "weights", "picked", "commit"),
 )
 
 
@@ -29,8 +30,10 @@ class Trial(NamedTuple):
     counts: Counts
 
 
-def write_tuned(folder: RunFolder, members: int, trials: Sequence[Trial], picked: Trial) -> None:
-    """The grid, one row a point; `picked` is 1 in one of them."""
+def write_tuned(
+    folder: RunFolder, members: int, trials: Sequence[Trial], picked: Trial, weights: Weights = "live"
+) -> None:
+    """The grid, one row a point, as it was played with `weights`; `picked` is 1 in one of them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -39,7 +42,7 @@ def write_tuned(folder: RunFolder, members: int, trials: Sequence[Trial], picked
         numbers = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high, trial.counts.explored_share)
         shown = (f"{number:.6g}" for number in numbers)
         where = (trial.min_agree, members, trial.alpha, len(score.episodes))
-        writer.writerow([*where, *shown, int(trial is picked), commit()])
+        writer.writerow([*where, *shown, weights, int(trial is picked), commit()])
     write_whole(folder.tune_file, text.getvalue().encode())
 
 

@@ -13,11 +13,13 @@ import torch
 from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
 from expgen.envs.vec_env import VecEnv
 from expgen.fast.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
+from expgen.networks.actor_critic import Policy
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
+from expgen.training.average import AveragedPolicy, Weights
 from expgen.training.episodes import EpisodeLog
 from expgen.training.stints import Stint
 
@@ -56,9 +58,10 @@ class Learner:
         schedule: Schedule,
         seed: int,
         director: Director | None = None,
+        average: AveragedPolicy | None = None,
     ) -> None:
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
-        self.schedule, self.director = schedule, director
+        self.schedule, self.director, self.average = schedule, director, average
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
@@ -104,6 +107,8 @@ class Learner:
                 yield Phase.UPDATE
         with self.lane.updating():
             rollout.carry_over()
+            if self.average is not None:
+                self.average.update()
         while self.lane.backlog():
             yield Phase.UPDATE
         self.env_steps += rollout.num_steps * rollout.num_envs
@@ -115,6 +120,13 @@ class Learner:
             if name.endswith(("loss", "grad_norm")) and not np.isfinite(mean):
                 raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {mean}")
         return row
+
+    def policies(self) -> dict[Weights, Policy]:
+        """What can be played of it: the live policy, and the averaged one once there is an average."""
+        policies: dict[Weights, Policy] = {"live": self.algorithm.policy}
+        if self.average is not None and self.average.updates:
+            policies["average"] = self.average.policy
+        return policies
 
     def _episodes(self) -> dict[str, float]:
         """Recent training episodes; their intrinsic return too where r_I is learnt from."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from expgen.envs.vec_env import Snapshots
 from expgen.networks.state import under_prefix, with_prefix
+from expgen.training.average import FACT, AveragedPolicy, has_average
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.stints import Stint
@@ -34,13 +35,17 @@ def save_learner(learner: Learner, folder: Path) -> None:
         "learner": learner.name, "env_steps": learner.env_steps, "updates": learner.updates, "seconds": learner.seconds,
         "stints": learner.stints,
     }  # fmt: skip
+    if learner.average is not None and learner.average.updates:
+        tensors |= learner.average.state()
+        facts |= learner.average.facts()
     keep_checkpoint(folder, learner.env_steps, tensors, facts)
 
 
 def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
 
-    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
+    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise. One
+    that has an average goes on averaging, where the learner has no rate of its own at that of the checkpoint.
     """
     tensors, facts = checkpoint
     learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
@@ -48,6 +53,9 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     learner.stints = [Stint(*stint) for stint in facts.get("stints", ())]
     with learner.lane.updating():
         learner.algorithm.load_state(tensors)
+        if has_average(checkpoint):
+            learner.average = learner.average or AveragedPolicy(learner.algorithm.policy, facts[FACT]["rate"])
+            learner.average.load_state(checkpoint)
     if checkpoint.is_weights_alone:
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
         return

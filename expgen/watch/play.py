@@ -16,6 +16,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_run
 from expgen.runs.plan import plans_of
 from expgen.settings import LAST_SEED
+from expgen.training.average import Weights
 from expgen.training.resources import resolve_device
 from expgen.watch.record import record_episode
 from expgen.watch.recording import Recording
@@ -33,6 +34,7 @@ class PlayRequest:
     seed: int = 0  # of the level drawn and the actions sampled
     learner: str | None = None  # one policy alone, RANDOM or WALL_FOLLOWER; None: the run's agent
     device: str = "cpu"
+    weights: Weights = "live"  # those of the policies, or their averages where the run keeps them
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
 
     def __post_init__(self) -> None:
@@ -82,6 +84,8 @@ def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels:
     """Who plays, what it is called, and where."""
     if request.learner in (RANDOM, WALL_FOLLOWER) and request.consensus:
         raise InputError(f"--learner is {request.learner}; accepted with settings of ensembles: none")
+    if request.learner in (RANDOM, WALL_FOLLOWER) and request.weights != "live":
+        raise InputError(f"--weights is {request.weights} but --learner {request.learner} has none; accepted: live")
     if request.learner == WALL_FOLLOWER:
         follower, stage = open_follower_stage(config.env, levels, request.seed, **config.options)
         return follower, "wall follower", stage
@@ -93,6 +97,7 @@ def _enter(folder: RunFolder, config: TrainConfig, request: PlayRequest, levels:
         ensemble = [] if config.consensus is None else [config.algo]
         follower_too = [WALL_FOLLOWER] if config.env in FOLLOWED else []
         check_choice("--learner", request.learner, [*ensemble, *algo_of, RANDOM, *follower_too])
-    loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus)
-    name = f"{algo_of[loaded.name]} {loaded.name}" if loaded.name in algo_of else without_asides(loaded.name)
+    loaded = load_run(folder, request.learner, request.seed, request.device, request.consensus, request.weights)
+    learner = loaded.name.split()[0]
+    name = f"{algo_of[learner]} {loaded.name}" if learner in algo_of else without_asides(loaded.name)
     return loaded.agent, name, open_stage(config.env, levels, request.seed, **config.options)

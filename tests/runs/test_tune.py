@@ -34,7 +34,7 @@ def trial(min_agree: int, alpha: float, mean: float) -> Trial:
     return Trial(min_agree, alpha, Evaluation(mean, 0, mean / 10, mean, mean, [Episode(0, mean, 9, False)]), NO_COUNTS)
 
 
-NO_COUNTS = Counts(10, 8, 4, 3, 2)
+NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 
 def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_the_run_s_agent_plays_what_was_picked_and_a_flag_wins(
     fewer = expgen.load_agent(folder.path, ensemble_size=2)
     assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # in proportion
     lines = folder.tune_file.read_text().splitlines()
-    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,1,")
+    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
     config, _ = folder.read_config()
     assert capsys.readouterr().err == ""
     write_tuned(folder, 5, trials, trials[1])

@@ -1,4 +1,4 @@
-// Runs the kernels of expgen/kernels/cuda on the CPU: what tensor_core.cuh has for a GPU, and programs of 256 threads
+// Runs the kernels of expgen/fast/kernels/cuda on the CPU: what tensor_core.cuh has for a GPU, and programs of 256 threads
 // as fibers that take turns. A collective operation of a warp, or a barrier, is done when the last thread arrives.
 // Shared memory is full of NaNs at first; writing past its end and misaligned addresses are errors.
 

@@ -1,5 +1,5 @@
 // The GPU's instructions that impala.cu uses, one function each. All lanes of a warp call the collective ones together.
-// A "pair" is two bfloat16 numbers in 32 bits, the first in the low half. tests/kernels/emulated_cuda.h has the same
+// A "pair" is two bfloat16 numbers in 32 bits, the first in the low half. tests/fast/kernels/emulated_cuda.h has the same
 // functions for the CPU, which is how the kernels are tested without a GPU.
 
 typedef unsigned int u32;

@@ -1,0 +1,184 @@
+"""Runs that keep averaged weights: both are scored, either is played on request, adopted, tuned with and shipped."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import expgen
+from expgen.agents.consensus import ConsensusAgent
+from expgen.cli.main import main
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.networks.actor_critic import Policy
+from expgen.networks.state import under_prefix
+from expgen.runs.bundle import bundle
+from expgen.runs.config import TrainConfig
+from expgen.runs.curves import curve_rows
+from expgen.runs.folder import RunFolder
+from expgen.runs.load import load_policy, load_run
+from expgen.runs.make_config import make_config
+from expgen.runs.shipped import bundled_agents, find_run
+from expgen.runs.tune import TuneRequest, tune
+from expgen.training.metrics import MetricsFile
+from expgen.watch.play import PlayRequest, play_run
+
+
+@pytest.fixture(scope="module")
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A population of two whose members keep an average and whose explorer keeps none, scored at its end."""
+    settings = {"algo": "expgen", "members": 2, "member_levels": "bootstrap", "average": 0.9, "eval_every": 10**9}
+    folder = tmp_path_factory.mktemp("runs") / "population"
+    small.train(folder, 3, **{**settings, **small.explorer, "features": 16})
+    return RunFolder(folder)
+
+
+@pytest.fixture(scope="module")
+def plain(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run without averages."""
+    folder = tmp_path_factory.mktemp("runs") / "plain"
+    small.train(folder, 1)
+    return RunFolder(folder)
+
+
+def has_weights(policy: Policy, folder: RunFolder, learner: str, prefix: str) -> bool:
+    """Whether `policy` holds exactly what the checkpoint has under `prefix`."""
+    kept = under_prefix(prefix, folder.checkpoint(learner).tensors)
+    own = policy.state_dict()
+    return own.keys() == kept.keys() and all(torch.equal(own[name], kept[name]) for name in own)
+
+
+def test_members_and_explorer_have_a_rate_each_and_off_leaves_the_digest() -> None:
+    config = make_config(algo="expgen", average=0.95, explorer_average=0.99)
+    assert config.explorer is not None and (config.average, config.explorer.average) == (0.95, 0.99)
+    assert TrainConfig.from_json(config.to_json()) == config
+    digests = {
+        make_config(algo="expgen", **rates).digest() for rates in ({}, {"average": 0.0}, {"explorer_average": 0})
+    }
+    assert len(digests) == 1 and config.digest() not in digests
+    assert make_config(algo="expgen", explorer_average=0.9).digest() not in digests
+
+
+@pytest.mark.parametrize("rate", [1.0, -0.1])
+def test_a_rate_that_averages_nothing_is_refused(rate: float) -> None:
+    with pytest.raises(InputError, match=rf"^--explorer-average is {rate}; accepted: 0 to 0\.9999$"):
+        make_config(algo="expgen", explorer_average=rate)
+
+
+def test_both_weights_are_scored_and_their_rows_told_apart(run: RunFolder, small: Any) -> None:
+    agents = [row.agent for row in read_scores(run.scores_file) if row.split == "test"]
+    assert sorted(agents) == sorted(
+        [
+            *("member0", "member0 weights=average", "member1", "member1 weights=average", "explorer"),
+            *("expgen members=2", "expgen fallback=random members=2", "expgen weights=average members=2"),
+        ]
+    )
+    rows = {row["learner"]: row for row in MetricsFile(run.metrics_file).rows() if row["test_return"]}
+    assert not rows["explorer"]["average_test_return"]
+    for score in read_scores(run.scores_file):
+        name, _, variant = score.agent.partition(" ")
+        if name in rows:
+            column = f"{'average_' if variant else ''}{score.split}_return"
+            assert float(rows[name][column]) == pytest.approx(score.mean_return, rel=1e-5)
+    drawn = {(row.agent, row.split) for _, row in curve_rows(run)}
+    assert ("member1 weights=average", "test") in drawn and len(drawn) == 2 * 5
+
+
+def test_weights_play_as_asked_and_live_unless_asked(run: RunFolder) -> None:
+    for weights, prefix in ((None, "policy"), ("live", "policy"), ("average", "average")):
+        asked: dict[str, Any] = {} if weights is None else {"weights": weights}
+        assert has_weights(load_policy(run, "member1", **asked)[0], run, "member1", prefix)
+        agent = expgen.load_agent(run.path, **asked)
+        assert isinstance(agent, ConsensusAgent)
+        assert [
+            has_weights(member, run, f"member{index}", prefix) for index, member in enumerate(agent.ensemble.members)
+        ] == [True, True]
+        explorer = load_policy(run, "explorer", **asked)[0]  # has no average: its live weights, whatever is asked
+        assert has_weights(explorer, run, "explorer", "policy")
+    live, averaged = (load_policy(run, "member1", weights=weights)[0].state_dict() for weights in ("live", "average"))  # type: ignore[arg-type]
+    assert any(not torch.equal(live[name], averaged[name]) for name in live)
+    assert load_run(run, weights="average").name == "expgen weights=average members=2"
+    assert load_run(run, "member1", weights="average").name == "member1 weights=average"
+
+
+def test_evaluate_and_play_name_the_weights(run: RunFolder, tmp_path: Path) -> None:
+    scores = tmp_path / "scores.csv"
+    for weights in ("live", "average"):
+        for learner in ([], ["--learner", "member0"]):
+            words = ["--episodes", "4", "--scores", str(scores), "--weights", weights, *learner]
+            assert main(["evaluate", str(run.path), *words]) == 0
+    assert [row.agent for row in read_scores(scores)] == [
+        *("expgen members=2", "member0", "expgen weights=average members=2", "member0 weights=average")
+    ]
+    recording = play_run(run, PlayRequest(level=1000, learner="member0", weights="average"))
+    assert recording.agent == "ppo member0 weights=average"
+
+
+def test_averages_that_are_not_there_are_refused_in_one_line(
+    run: RunFolder, plain: RunFolder, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    accepted = "accepted: live, or a run trained with --average"
+    for words in (["evaluate", plain.path, "--episodes", "1"], ["play", plain.path, "--out", tmp_path / "a.html"]):
+        line = refused(*words, "--weights", "average")
+        assert line == f"expgen: --weights is average but {plain.path} has member0 without an average; {accepted}"
+    line = refused("evaluate", run.path, "--learner", "each", "--weights", "average")  # before anyone plays
+    assert line == f"expgen: --weights is average but {run.path} has explorer without an average; {accepted}"
+    line = refused("evaluate", run.path, "--weights", "mean")
+    assert line == "expgen: --weights is 'mean'; accepted: live, average"
+    line = refused("play", run.path, "--learner", "random", "--weights", "average")
+    assert line == "expgen: --weights is average but --learner random has none; accepted: live"
+    with pytest.raises(InputError, match=r"--weights is average but .* has member0 without an average"):
+        bundle(plain, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
+
+
+def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[Any] = []
+    original = ConsensusAgent.__init__
+
+    def kept(self: ConsensusAgent, members: Any, *more: Any) -> None:
+        played.extend(members)
+        original(self, members, *more)
+
+    monkeypatch.setattr(ConsensusAgent, "__init__", kept)
+    list(tune(run, TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2, weights="average")))
+    assert [has_weights(played[index], run, f"member{index}", "average") for index in (0, 1)] == [True, True]
+
+
+def test_an_adopted_policy_keeps_its_average(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
+    small.train(tmp_path / "explorer", 2, algo="maxent", average=0.9)
+    two = {**small.explorer, "explorer_steps": 2 * small.update_steps}
+    asked = {"algo": "expgen", "members": 2, "adopt": [tmp_path / "explorer"], "eval_every": 10**9, **two}
+    small.train(tmp_path / "whole", 1, **asked)
+    theirs = under_prefix("average", small.state(tmp_path / "explorer"))
+    assert theirs and equal(theirs, under_prefix("average", small.state(tmp_path / "whole", "explorer")))
+    agents = {row.agent for row in read_scores(tmp_path / "whole" / "scores.csv")}
+    assert {"explorer weights=average", "expgen weights=average members=2"} <= agents
+    assert "member0 weights=average" not in agents
+
+
+def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Path) -> None:
+    bundle(run, "expgen train", "a laptop", 2, where=tmp_path, weights="average")
+    agents = bundled_agents(tmp_path)
+    assert agents["minimaze/expgen"].trained["averaged"] == ["member0", "member1"]
+    shipped = find_run("minimaze/expgen", tmp_path).folder
+    for learner, prefix in (("member0", "average"), ("member1", "average"), ("explorer", "policy")):
+        kept = under_prefix(prefix, run.checkpoint(learner).tensors)
+        checkpoint = shipped.checkpoint(learner)
+        assert checkpoint.is_weights_alone
+        ours = load_policy(shipped, learner)[0].state_dict()
+        assert all(torch.equal(ours[name], kept[name].half().float()) for name in kept)
+    agent = load_run(shipped).agent
+    env = expgen.make_env("minimaze", levels=range(1000, 1004), num_envs=2)
+    assert len(expgen.evaluate(agent, env, episodes=2).episodes) == 2
+    assert agents["minimaze/ppo"].scores["test"].episodes == 2
+
+
+def test_a_bundle_of_live_weights_says_nothing_of_averages(run: RunFolder, tmp_path: Path) -> None:
+    bundle(run, "expgen train", "a laptop", 1, where=tmp_path)
+    shipped = find_run("minimaze/expgen", tmp_path).folder
+    assert "averaged" not in shipped.read_card()["trained"]
+    kept = under_prefix("policy", run.checkpoint("member0").tensors)
+    ours = load_policy(shipped, "member0")[0].state_dict()
+    assert all(torch.equal(ours[name], kept[name].half().float()) for name in kept)
