@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.kernels.emulated import EmulatedKernels
+from tests.fast.kernels.emulated import EmulatedKernels
 from torch import Tensor, nn
 from torch.nn import functional as F
 
