@@ -67,11 +67,15 @@ class Agreement:
             has_class[:] = True
         self.counts_for = holds[first_class] & has_class[:, None]  # [A, A] leader's action × another member's
         self.counts_itself = self.counts_for.diagonal() | ~has_class  # [A] all, but for the quirk's
+        self.counts_alone = self.counts_itself & ~self.counts_for.diagonal()  # [A] stands in no class
 
     def count(self, votes: ndarray, leader: int | ndarray) -> ndarray:
         """`votes` `[M, N]` actions, −1 for none → how many agree with member `leader` (or `[N]` of them), `[N]`."""
         column = np.arange(votes.shape[1])
-        own = votes[leader, column]
-        agrees = self.counts_for[own, votes] & (votes >= 0)  # [M, N]
-        agrees[leader, column] = self.counts_itself[own]
-        return agrees.sum(0)
+        return self.support(votes)[votes[leader, column], column]
+
+    def support(self, votes: ndarray) -> ndarray:
+        """`votes` `[M, N]` actions, −1 for none → how many agree with a member that votes for each action, `[A, N]`."""
+        action = np.arange(len(self.counts_for))
+        votes_for = (votes == action[:, None, None]).sum(1)  # [A, N]
+        return self.counts_for.astype(np.int64) @ votes_for + self.counts_alone[:, None]

@@ -14,8 +14,14 @@ Where the paper leaves a choice or its code differs, we do as the code that made
 - n_{π_H} = 0 at the start of an episode (as in the pseudo-code; the code carries it over).
 - The leader is one fixed member, and its *own sampled* action is carried out.
 
-A quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, one beyond the ensemble's size exactly like
-`PolicyAgent(explorer, seed)` for an explorer with memory: each draws from a stream of its own (agents.noise).
+Two settings go beyond Algorithm 1; by default both are off:
+- `vote="majority"`: the action that most members agree with is voted on, not the leader's (agents.vote).
+- `once`: a frame is the ensemble's once. A consensus on a frame on which the ensemble has acted in this episode did not
+  lead out, so it is set aside and counts as disagreement. Frames on which the explorer acted do not count.
+
+With both off a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`; one beyond the ensemble's size
+always plays exactly like `PolicyAgent(explorer, seed)` for an explorer with memory: each draws from a stream of its own
+(agents.noise).
 """
 
 import math
@@ -26,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy import ndarray
 
+from expgen.agents.acted_frames import ActedFrames
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
 from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.decision import Actor, Decision, Tally
@@ -41,10 +48,11 @@ from expgen.agents.noise import (
 )
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
+from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
-from expgen.settings import check_config, setting
+from expgen.settings import check_config, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35
 TABLE_ALPHA = 0.5  # the α that the table stands for
@@ -55,8 +63,12 @@ class ConsensusConfig:
     """How members and explorer take turns."""
 
     ensemble_size: int = setting(0, "members that vote, the first so many; 0: all of them", low=0)
-    leader: int = setting(0, "the member whose action is carried out when the ensemble agrees", low=0)
-    min_agree: int = setting(0, "members that must agree, the leader included; 0: more than half of them", low=0)
+    leader: int = setting(
+        0, "the member whose action is carried out when the ensemble agrees; with --vote majority it breaks ties", low=0
+    )
+    min_agree: int = setting(
+        0, "members that must agree, the one whose action it is included; 0: more than half of them", low=0
+    )
     agreement: Literal["direction", "action"] = setting(
         "direction", "what must be equal: the class of the action (direction of movement) or the action itself"
     )
@@ -70,6 +82,12 @@ class ConsensusConfig:
         "explorer", "who acts without agreement: the explorer, a uniformly random action, or the leader all the same"
     )
     no_op_is_up: bool = setting(False, "as the paper's code has it, take a leader's standing still for going up")
+    vote: Literal["leader", "majority"] = later_setting(
+        "leader", "whose action is carried out if enough agree with it: the leader's, or the one with most votes"
+    )
+    once: bool = later_setting(
+        False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
+    )
 
     @property
     def is_geometric(self) -> bool:
@@ -99,8 +117,9 @@ def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
 class ConsensusAgent:
     """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
 
-    `fallback="none"` is the leader alone, with the votes still counted. The explorer may be None where it is not asked.
-    `panels` says who votes where, if not every member everywhere.
+    `fallback="none"` is the leader alone, with the votes still counted; with the majority's vote it is the leader where
+    there is no consensus. The explorer may be None where it is not asked. `panels` says who votes where, if not every
+    member everywhere.
     """
 
     def __init__(
@@ -120,11 +139,14 @@ class ConsensusAgent:
         self.panels = panels or WholeEnsemble(len(members), config.leader, self.quorum)
         classes = classes_of(spec) if config.agreement == "direction" else None
         self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
+        is_majority = config.vote == "majority"
+        self.rule: VoteRule = MajorityVote(self.agreement) if is_majority else LeaderVote(self.agreement)
+        self.acted_frames = ActedFrames() if config.once else None
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         self.fallback_actor = Actor.RANDOM if config.fallback == "random" else Actor.EXPLORER
         streams = [MEMORYLESS if j == config.leader else MEMBERS + j for j in range(len(members))]
         seeds = [stream_seed(seed, stream) for stream in streams]
-        self.poll = Poll(self.ensemble, self.agreement, seeds, spec.num_actions)
+        self.poll = Poll(self.ensemble, self.rule, seeds, spec.num_actions)
         self.clock = EpisodeClock()
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
         self.decision: Decision | None = None
@@ -135,27 +157,36 @@ class ConsensusAgent:
         episode, step, num_envs = self.clock.episode, self.clock.step, len(first)
         if len(self.explore_steps) != num_envs:
             self.explore_steps = np.zeros(num_envs, dtype=np.int64)
+        if self.acted_frames is not None:
+            self.acted_frames.begin_step(first)
         left = np.where(first, 0, self.explore_steps)  # [N]
 
         asked = np.flatnonzero((left == 0) & (episode >= 0))
         votes = np.full((len(self.ensemble.members), num_envs), -1, dtype=np.int32)  # [M, N]
-        agreed = np.zeros(num_envs, dtype=bool)
+        candidate = np.full(num_envs, -1)
+        agreed, set_aside = np.zeros((2, num_envs), dtype=bool)
         action = np.zeros(num_envs, dtype=np.int32)
         if len(asked):
             panel = self.panels(asked)
             seen = obs if len(asked) == num_envs else obs[asked]
             votes[:, asked] = self.poll(seen, episode[asked], step[asked], panel)
-            agreed[asked] = self.agreement.count(votes[:, asked], panel.leader) >= panel.quorum
-            action[asked] = votes[panel.leader, asked]
+            member, agree = self.rule.candidate(votes[:, asked], panel)
+            agreed[asked] = agree >= panel.quorum
+            if self.acted_frames is not None:
+                consensus = np.flatnonzero(agreed)
+                set_aside[consensus] = self.acted_frames.add(consensus, obs[consensus])
+            if self.fallback is None:
+                member = np.where((agreed & ~set_aside)[asked], member, panel.leader)
+            candidate[asked], action[asked] = member, votes[member, asked]
 
         if self.fallback is not None:
             other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
-            left = np.where((left == 0) & ~agreed, stretch_length(uniform, self.config), left)
+            left = np.where((left == 0) & (~agreed | set_aside), stretch_length(uniform, self.config), left)
             action = np.where(left > 0, other, action)
-        actor = np.where(left > 0, self.fallback_actor, Actor.LEADER).astype(np.int8)
+        actor = np.where(left > 0, self.fallback_actor, Actor.MEMBER).astype(np.int8)
         self.explore_steps = np.maximum(left - 1, 0)
-        self.decision = Decision(votes, agreed, actor, self.explore_steps)
+        self.decision = Decision(votes, candidate, agreed, set_aside, actor, self.explore_steps)
         self.tally.record(self.decision, episode)
         return action
 

@@ -10,7 +10,7 @@ from numpy import ndarray
 class Actor(IntEnum):
     """Whose action was carried out."""
 
-    LEADER = 0
+    MEMBER = 0
     EXPLORER = 1
     RANDOM = 2
 
@@ -19,7 +19,9 @@ class Decision(NamedTuple):
     """One step of N environments."""
 
     votes: ndarray  # [M, N] int32, the members' actions; −1 for who was not asked: all while a stretch lasts
+    candidate: ndarray  # [N] int64, the member whose action was voted on; −1 where nobody was asked
     agreed: ndarray  # [N] bool, the quorum was reached; False where nobody was asked
+    set_aside: ndarray  # [N] bool, it was reached on a frame on which the ensemble had acted, and did not count
     actor: ndarray  # [N] int8, an Actor
     explore_steps: ndarray  # [N] int64, steps of the stretch still to come after this one
 
@@ -30,13 +32,19 @@ class Counts(NamedTuple):
     steps: int
     votes: int  # steps in which the members were asked
     agreed: int  # steps in which the quorum was reached
-    explored: int  # steps in which another than the leader acted
+    set_aside: int  # of these, the steps on frames on which the ensemble had acted before
+    explored: int  # steps in which no member acted
     stretches: int  # stretches of exploration begun
 
     @property
     def agreement_rate(self) -> float:
         """Votes that reached the quorum, of all votes."""
         return self.agreed / max(1, self.votes)
+
+    @property
+    def set_aside_share(self) -> float:
+        """Votes set aside, of those that reached the quorum."""
+        return self.set_aside / max(1, self.agreed)
 
     @property
     def explored_share(self) -> float:
@@ -57,9 +65,10 @@ class Tally:
 
     def record(self, decision: Decision, episode: ndarray) -> None:
         """Add one step; `episode` `[N]` as agents are told it."""
-        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.LEADER  # [N]
+        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
         every = np.ones_like(has_voted)
-        step = np.stack([every, has_voted, decision.agreed, has_explored, has_voted & has_explored])  # [fields, N]
+        consensus = (decision.agreed, decision.set_aside)
+        step = np.stack([every, has_voted, *consensus, has_explored, has_voted & has_explored])  # [fields, N]
         self._total += step[:, episode >= 0].sum(1)
 
     def total(self) -> Counts:

@@ -14,8 +14,8 @@ class Panel(NamedTuple):
     """The voters of n environments."""
 
     sits: ndarray  # [M, n] bool, who is asked
-    leader: ndarray  # [n] whose action is carried out
-    quorum: ndarray  # [n] how many must agree with it, itself included
+    leader: ndarray  # [n] whose action is voted on; with the majority's vote it comes first among equals
+    quorum: ndarray  # [n] how many must agree, the member whose action it is included
 
 
 class Panels(Protocol):

@@ -1,10 +1,10 @@
 """Asking the members, no further than the decision needs.
 
-The leader is asked first. Its action is in consensus once as many as the quorum agree, and out of it once too few are
-left who could; nobody else is asked about that observation then. With 6 of 10 that is after the sixth vote at the
-earliest, or after the first where the leader's action agrees with nothing. What is decided is what all votes would
-decide: they are sampled from streams of their own (agents.noise), asked or not. Only the batches become smaller, so
-that on a convolution's last digits a vote may depend, as it does on how many environments play side by side.
+The leader is asked first, then the others by index, until the votes still to come cannot change the decision
+(agents.vote). With the leader's vote and 6 of 10 that is after the sixth vote at the earliest, or after the first where
+the leader's action agrees with nothing. What is decided is what all votes would decide: they are sampled from streams
+of their own (agents.noise), asked or not. Only the batches become smaller, so that on a convolution's last digits a
+vote may depend, as it does on how many environments play side by side.
 
 This is for members that run one after another on the CPU. Where one call asks all of them (vmap), and on a GPU, where
 waiting for a vote costs more than the next ones, everyone is asked.
@@ -14,17 +14,17 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from expgen.agents.agreement import Agreement
 from expgen.agents.ensemble import Ensemble
 from expgen.agents.noise import gumbel_noise
 from expgen.agents.panel import Panel
+from expgen.agents.vote import VoteRule
 
 
 class Poll:
     """Samples the members' actions; `is_complete` where all who sit are asked, whatever the first ones say."""
 
-    def __init__(self, ensemble: Ensemble, agreement: Agreement, seeds: list[int], num_actions: int) -> None:
-        self.ensemble, self.agreement, self.seeds = ensemble, agreement, seeds
+    def __init__(self, ensemble: Ensemble, rule: VoteRule, seeds: list[int], num_actions: int) -> None:
+        self.ensemble, self.rule, self.seeds = ensemble, rule, seeds
         self.is_complete = ensemble.method == "vmap" or ensemble.device.type != "cpu"
         self.logits = np.zeros((len(seeds), 0, num_actions), dtype=np.float32)  # [M, n, A], NaN for who was not asked
 
@@ -49,12 +49,5 @@ class Poll:
         for member in np.unique(panel.leader).tolist():
             ask(member, panel.leader == member)
         for member in range(len(votes)):
-            ask(member, panel.sits[member] & (votes[member] < 0) & ~self._is_decided(votes, panel))
+            ask(member, panel.sits[member] & (votes[member] < 0) & ~self.rule.is_decided(votes, panel))
         return votes
-
-    def _is_decided(self, votes: ndarray, panel: Panel) -> ndarray:
-        """Whether the votes still to come cannot matter, `[n]`."""
-        agree = self.agreement.count(votes, panel.leader)
-        own = votes[panel.leader, np.arange(votes.shape[1])]
-        may_agree = np.where(self.agreement.counts_for[own].any(1), (panel.sits & (votes < 0)).sum(0), 0)
-        return (agree >= panel.quorum) | (agree + may_agree < panel.quorum)

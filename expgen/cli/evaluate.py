@@ -138,6 +138,8 @@ def _row(score: Score) -> dict[str, float]:
 def _explain(agent: ConsensusAgent) -> str:
     counts, members = agent.tally.total(), len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
+    if agent.config.once:
+        votes += f", {counts.set_aside_share:.0%} of these set aside (frames the ensemble had acted on)"
     if agent.quorum > members:
         votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
     return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"

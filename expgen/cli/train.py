@@ -1,17 +1,18 @@
-"""expgen train [GAME] --algo A: train, show progress, stop cleanly when told to."""
+"""expgen train [GAME,GAME…] --algo A: train, show progress, stop cleanly when told to."""
 
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
+from expgen.cli.several import arguments_of_each
 from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
@@ -20,42 +21,75 @@ from expgen.runs.config_tree import parts_of
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import open_run
 from expgen.runs.presets import PRESETS
-from expgen.runs.train import RunResult, train
+from expgen.runs.train import RunResult, train_together
 from expgen.storage.place import Place, is_url, whole
 from expgen.storage.view import View
+from expgen.training.resources import check_processes
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, train, say where it is and how to go on."""
-    arguments = vars(_parser(_algo_of(argv)).parse_args(argv))
+    asked = list(arguments_of_each(_parser(_algo_of(argv)), argv))
+    is_local = asked[0]["engine"] == "local"
+    engine, *_ = [pop_engine(arguments) for arguments in asked]
+    where_to, *_ = [{name: arguments.pop(name) for name in ("device", "processes")} for arguments in asked]
+    check_processes(where_to["processes"])
+    runs = [_opened(arguments) for arguments in asked]
+    shares = [runs] if is_local else [[run] for run in runs]  # one machine's pool for all, or what a cluster places
+    tasks = [
+        Task(", ".join(run.name for run in share), partial(_train, share, where_to), run=share[0].request["run"])
+        for share in shares
+    ]
+    results: dict[str, RunResult] = {}
+    with StopSignals() as signals:
+        watch = Watch()
+        try:
+            for ended in engine.run(tasks, Watcher(watch.start, watch.row, signals.arrived)):
+                results |= ended.result()
+        finally:
+            watch.close()
+    statuses = [_conclude(run.where, results.get(str(run.where)), signals.number) for run in runs]
+    return 1 if 1 in statuses else max(statuses)
+
+
+class _Run(NamedTuple):
+    """One run that is asked for."""
+
+    where: Place
+    request: dict[str, Any]  # arguments of `train`
+
+    @property
+    def name(self) -> str:
+        return str(self.where).rpartition("/")[2]
+
+
+def _opened(arguments: dict[str, Any]) -> _Run:
+    """What the flags ask for, looked at once before anything begins."""
     options = parse_options(arguments.pop("option"))
     if options:
         arguments["options"] = options
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    engine, device = pop_engine(arguments), arguments.pop("device")
     opened, _ = open_run(**arguments)
     where = arguments["run"] if is_url(arguments["run"]) else opened.path
     arguments |= {"resume": True, "run": whole(where)}  # a task may be begun again
     arguments["adopt"] = [whole(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
-    name = str(where).rpartition("/")[2]
-    task = Task(name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
-    with StopSignals() as signals:
-        watch = Watch()
-        try:
-            ended = list(engine.run([task], Watcher(watch.start, watch.row, signals.arrived)))
-        finally:
-            watch.close()
-    return _conclude(where, ended[0].result() if ended else None, signals.number)
+    return _Run(where, arguments)
 
 
-def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
-    return train(**arguments, on_start=watcher.on_start, on_row=watcher.on_row, should_stop=watcher.should_stop)
+def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:
+    """Results by where the runs are; those that a stop kept from beginning have none."""
+    watch = {"on_start": watcher.on_start, "on_row": watcher.on_row, "should_stop": watcher.should_stop}
+    results = train_together([run.request for run in runs], **{**where_to, **watch})
+    return {str(run.where): result for run, result in zip(runs, results, strict=False)}
 
 
 def _conclude(where: Place, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
+    if result is not None and result.failed:
+        print(f"expgen: {'; '.join(result.failed)}; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        return 1
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
         return 1
@@ -95,7 +129,12 @@ def _parser(algo: str) -> Parser:
         epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
         "Other algorithms have other settings: expgen train --algo A --help.",
     )
-    parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
+    parser.add_argument(
+        "game",
+        nargs="?",
+        metavar="GAME",
+        help="a ProcGen game, or several with commas, as --seed may be: a run of each (default what --env says)",
+    )
     parser.add_argument("--algo", default=None, help="what learns (default ppo)")
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
@@ -106,6 +145,9 @@ def _parser(algo: str) -> Parser:
         "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add_argument(
+        "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
+    )
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     for name, part in parts_of(config).items():

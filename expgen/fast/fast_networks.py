@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from expgen.fast.graphs import Recording, capture_on_gpu
+from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
 from expgen.fast.replayed_policy import ReplayedPolicy
 from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.conv import has_convolution
@@ -52,7 +53,7 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
     parts: list[Any] = list(network.modules())
     for part in parts:
-        if isinstance(part, Memory) and has_kernels():
+        if isinstance(part, Memory) and has_triton():
             from expgen.fast.kernels.gru import FusedGru, can_fuse_gru
 
             part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
@@ -62,11 +63,8 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
 
 def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Tensor]:
     """The encoder's forward, as fast as we have it; compiling takes seconds for every shape."""
-    if has_kernels():
-        from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse
-
-        if can_fuse(encoder):
-            return FusedImpala(encoder)
+    if can_fuse(encoder) and has_fitting_gpu(encoder.linear.weight.device):
+        return FusedImpala(encoder)
     if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         if may_compile:
@@ -82,8 +80,8 @@ def make_room_to_compile() -> None:
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
-def has_kernels() -> bool:
-    """Whether Triton, which our kernels are written in, is installed."""
+def has_triton() -> bool:
+    """Whether Triton, which the GRU's kernel is written in, is installed."""
     return importlib.util.find_spec("triton") is not None
 
 

@@ -9,6 +9,7 @@ Where every frame is new nothing is gained, and finding that out costs 16 µs be
 from hashlib import blake2b
 
 import torch
+from numpy import ndarray
 from torch import Tensor, nn
 
 CAPACITY = 8192  # frames; with 256 features each 8 MiB
@@ -38,7 +39,7 @@ class RememberedFrames:
             return self.encoder(obs)
         if self._seal != _seal_of(weights):
             self._forget(weights)
-        names = [blake2b(frame.tobytes(), digest_size=DIGEST_BYTES).digest() for frame in obs.numpy()]
+        names = [frame_digest(frame) for frame in obs.numpy()]
         new = self._row_of_new(names)
         if len(self._slot) + len(new) > self.capacity:
             self._forget(weights)
@@ -64,6 +65,11 @@ class RememberedFrames:
         self._features = torch.empty(0)  # [capacity, F]
         self._seal = _seal_of(weights)
         self._held = [weight.detach() for weight in weights]  # so that no other weight comes to lie at its address
+
+
+def frame_digest(frame: ndarray) -> bytes:
+    """A name for exactly these values of one observation."""
+    return blake2b(frame.tobytes(), digest_size=DIGEST_BYTES).digest()
 
 
 def _seal_of(weights: list[nn.Parameter]) -> list[tuple[int, int]]:

@@ -60,6 +60,8 @@ def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watche
         spent = Spent(made_file(job, here).with_name(SPENT))
         result = _train(job, here, out, device, _noting(spent, watcher))
         spent.note()
+        if result.failed:
+            return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
         if not result.is_complete:
@@ -105,7 +107,7 @@ def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> R
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
     adopted = [below(out, "runs", name) for name in job.adopt]
     where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
-    return train(job.env, job.algo, job.preset, **where, **watch, **job.settings)
+    return train(job.env, job.algo, job.preset, processes="auto", **where, **watch, **job.settings)
 
 
 def _score(job: Job, out: Path, result: RunResult, device: str) -> None:

@@ -23,6 +23,7 @@ class RunFolder:
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
         self.sitting_file = self.path / "sitting.json"
+        self.failures_file = self.path / "failures.log"
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
@@ -34,6 +35,10 @@ class RunFolder:
     def checkpoints_of(self, learner: str) -> Path:
         """The folder of one learner's checkpoints."""
         return self.path / "checkpoints" / learner
+
+    def to_score(self, learner: str) -> Path:
+        """The folder of one learner's weights that wait to be scored beside training."""
+        return self.path / "scoring" / "checkpoints" / learner
 
     def milestone(self, steps: int) -> "RunFolder":
         """What the run had become at `steps`, a run folder of its own."""

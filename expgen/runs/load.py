@@ -11,17 +11,19 @@ from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stretch
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.recipes import build_policy, recipe_of
+from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import load_module
 from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.plan import plans_of
+from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.shipped import find_run
 from expgen.runs.tuned import read_tuned
 from expgen.settings import flag_of
 from expgen.training.average import Weights, has_average, policy_weights
+from expgen.training.checkpoint import Checkpoint, read_checkpoint
 from expgen.training.resources import use_device
 
 
@@ -130,11 +132,26 @@ def load_policy(folder: RunFolder, learner: str, device: str = "cpu", weights: W
     plans = {plan.name: plan for plan in plans_of(config)}
     if learner not in plans:
         raise InputError(f"--learner is {learner!r}; accepted: {', '.join(plans)}")
-    checkpoint, plan = folder.checkpoint(learner), plans[learner]
+    checkpoint = folder.checkpoint(learner)
+    policy = policy_from(checkpoint, plans[learner], spec, device, f"{folder.path} {learner}", weights)
+    return policy, int(checkpoint.facts["env_steps"])
+
+
+def policy_from(
+    checkpoint: Checkpoint, plan: LearnerPlan, spec: EnvSpec, device: str, what: str, weights: Weights = "live"
+) -> Policy:
+    """The frozen policy that a checkpoint holds, with these `weights`; `what` names the checkpoint in errors."""
     recipe, generator = recipe_of(plan.algo), torch.Generator()
     policy = build_policy(recipe, spec, plan.network, plan.algorithm, generator, use_device(device))
-    load_module(policy, policy_weights(checkpoint, weights), f"{folder.path} {learner}")
-    return for_play(policy), int(checkpoint.facts["env_steps"])
+    load_module(policy, policy_weights(checkpoint, weights), what)
+    return for_play(policy)
+
+
+def policies_from(file: Path, plan: LearnerPlan, spec: EnvSpec, device: str) -> dict[Weights, Policy]:
+    """Every policy that can be played of the checkpoint in `file`: with its live weights and with averaged ones."""
+    checkpoint = read_checkpoint(file)
+    kinds: list[Weights] = ["live", "average"] if has_average(checkpoint) else ["live"]
+    return {weights: policy_from(checkpoint, plan, spec, device, str(file), weights) for weights in kinds}
 
 
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any]) -> ConsensusConfig:

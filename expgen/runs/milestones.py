@@ -8,7 +8,7 @@ rollouts may never stand at that step: it is kept at the first one after it.
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -17,7 +17,6 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
 from expgen.training.checkpoint import has_checkpoint_from, write_whole
-from expgen.training.learner import Learner
 from expgen.training.life import Milestone
 
 
@@ -34,11 +33,13 @@ def refuse_passed(run: RunFolder, config: TrainConfig, env_steps: Mapping[str, i
 
 
 def open_milestones(
-    run: RunFolder, config: TrainConfig, spec: EnvSpec, learners: Sequence[Learner]
+    run: RunFolder, config: TrainConfig, spec: EnvSpec, env_steps: Mapping[str, int]
 ) -> dict[str, list[Milestone]]:
-    """What is still to be kept of each learner; the folders' configs are written, save those of complete ones."""
-    env_steps = {learner.name: learner.env_steps for learner in learners}
-    ahead: dict[str, list[Milestone]] = {learner.name: [] for learner in learners}
+    """What is still to be kept of each learner, which has so many `env_steps`; config.json of each is written.
+
+    A milestone that is complete is left alone.
+    """
+    ahead: dict[str, list[Milestone]] = {name: [] for name in env_steps}
     missed: dict[int, str] = {}
     for at in config.milestones:
         kept, shorter = run.milestone(at), config_at(config, at)

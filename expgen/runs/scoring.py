@@ -20,7 +20,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.load import LoadedAgent, load_run, players_of, variant
 from expgen.runs.plan import LearnerPlan
 from expgen.training.average import Weights
-from expgen.training.life import Scores
+from expgen.training.life import Policies, Scores
 from expgen.training.resources import Resources
 
 NUM_ENVS = 64  # environments an evaluation plays side by side
@@ -80,10 +80,12 @@ class Scorer:
                     metrics[f"{split}_oracle_share"] = exploration.oracle_share.value
         return {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in metrics.items()}
 
-    def is_wanting(self, plan: LearnerPlan, env_steps: int, weights: Weights = "live") -> bool:
-        """Whether a learner has come to its end without rows that say so of these `weights`."""
-        is_due, agent = self.config.eval_every > 0 and env_steps >= plan.steps, variant(plan.name, weights)
-        return is_due and not any((row.agent, row.env_steps) == (agent, env_steps) for row in self._rows())
+    def score_all(self, plan: LearnerPlan, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
+        """The scores of every policy of a learner."""
+        scores: Scores = {}
+        for weights, policy in policies.items():
+            scores |= yield from self.score(plan, env_steps, policy, weights)
+        return scores
 
     def score_consensus(self, averaged: Collection[str] = ()) -> None:
         """Rows for what the whole ensemble has become, with its explorer and with random actions in its place.
@@ -146,6 +148,13 @@ class Scorer:
 
     def _rows(self) -> Sequence[Score]:
         return rows_so_far(self.folder.scores_file)
+
+
+def is_wanting(folder: RunFolder, config: TrainConfig, plan: LearnerPlan, env_steps: int) -> bool:
+    """Whether a learner has come to its end without rows in scores.csv that say so."""
+    is_due = config.eval_every > 0 and env_steps >= plan.steps
+    rows = rows_so_far(folder.scores_file) if is_due else ()
+    return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in rows)
 
 
 def score_row(config: TrainConfig, who: Scored, split: Split, evaluation: Evaluation, levels: LevelSet) -> Score:

@@ -24,8 +24,9 @@ State = Literal["running", "done", "stopped", "diverged", "failed"]
 class Sitting:
     """One process's time with a run."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder, self.mark = folder, uuid.uuid4().hex
+    def __init__(self, folder: RunFolder, mark: str | None = None) -> None:
+        """`mark` is given to a worker process, which works for the sitting of its parent."""
+        self.folder, self.mark = folder, mark or uuid.uuid4().hex
         self.began = time.time()
 
     def check(self) -> None:

@@ -1,44 +1,35 @@
 """train: a config → learners side by side → checkpoints, metrics and scores in a run folder."""
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
-from expgen.networks.actor_critic import Policy
 from expgen.runs.adopt import adopt as adopt_from
 from expgen.runs.adopt import check_can_go_on, plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
+from expgen.runs.load import policies_from
 from expgen.runs.milestones import open_milestones, refuse_passed
 from expgen.runs.open_run import open_run
 from expgen.runs.plan import LearnerPlan, build_learner
-from expgen.runs.scoring import Scorer
+from expgen.runs.processes import PlannedRun, run_in_processes
+from expgen.runs.result import RunResult
+from expgen.runs.scoring import Scorer, is_wanting
 from expgen.runs.sitting import State, sitting
+from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.place import Place, is_url
 from expgen.storage.workspace import workspace
-from expgen.training.average import Weights
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Report, Scores, life_of
+from expgen.training.life import Policies, Report, Scores, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
-from expgen.training.resources import plan_resources
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What a sitting of training left behind."""
-
-    folder: RunFolder
-    config: TrainConfig
-    diverged: tuple[str, ...]
-    is_complete: bool
+from expgen.training.resources import check_processes, num_workers, plan_resources
 
 
 def train(
@@ -47,6 +38,7 @@ def train(
     preset: str | None = None,
     run: Place | None = None,
     device: str = "auto",
+    processes: int | str = 1,
     resume: bool = False,
     adopt: Sequence[Place] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
@@ -58,20 +50,73 @@ def train(
 
     `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
     folder goes on: it is read from there, and only what RESUMABLE in open_run.py names may be raised. `adopt` names
-    run folders whose trained policies join this one.
+    run folders whose trained policies join this one. `processes` is how many worker processes the learners are spread
+    over: 1 means this process, `auto` several on a GPU with cores to spare. Workers are Pythons of their own, so they
+    know no environments that only this process has registered.
     """
+    request = {"env": env, "algo": algo, "preset": preset, "run": run, "resume": resume, "adopt": adopt, **settings}
+    return train_together([request], device, processes, on_start, on_row, should_stop)[0]
+
+
+def train_together(
+    requests: Sequence[Mapping[str, Any]],
+    device: str = "auto",
+    processes: int | str = 1,
+    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
+    on_row: Report = lambda learner, row: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[RunResult]:
+    """Train several runs, whose learners share the worker processes; in one process, run after run.
+
+    Each request has the arguments of `train` that say what to train and where; the others are as there. Learners are
+    told of as `RUN/LEARNER`. A stop may leave the last runs without a result.
+    """
+    check_processes(processes)
     with contextlib.ExitStack() as cleanup:
-        if is_url(run):
-            open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
-            space = cleanup.enter_context(workspace(str(run)))
-            run, should_stop = space.path, space.stop_when_lost(should_stop)
-        folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
-        adopt_from(folder, config, adopt)
-        return _run(folder, config, device, on_start, on_row, should_stop)
+        runs = []
+        for request in requests:
+            run, should_stop = _planned(cleanup, should_stop, **request)
+            runs.append(run)
+        workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
+        if workers > 1:
+            return run_in_processes(runs, device, workers, on_start, on_row, should_stop)
+        results: list[RunResult] = []
+        for run in runs:
+            if results and should_stop():
+                break
+            results.append(_run(run, device, on_start, on_row, should_stop))
+        return results
 
 
-def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> None:
-    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it."""
+def _planned(
+    cleanup: contextlib.ExitStack,
+    should_stop: Callable[[], bool],
+    env: str | None = None,
+    algo: str | None = None,
+    preset: str | None = None,
+    run: Place | None = None,
+    resume: bool = False,
+    adopt: Sequence[Place] = (),
+    **settings: Any,
+) -> tuple[PlannedRun, Callable[[], bool]]:
+    """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
+    name = str(run).rpartition("/")[2]
+    if is_url(run):
+        open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
+        space = cleanup.enter_context(workspace(str(run)))
+        run, should_stop = space.path, space.stop_when_lost(should_stop)
+    folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
+    adopt_from(folder, config, adopt)
+    plans = plans_in(folder, config)
+    left = _check_can_go_on(folder, config, plans)
+    return PlannedRun(name, folder, config, plans, sum(steps > 0 for steps in left.values())), should_stop
+
+
+def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> dict[str, int]:
+    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it.
+
+    Returns the steps that each learner has left.
+    """
     check_can_append(folder.scores_file)
     rows_so_far(folder.scores_file)
     env_steps = dict.fromkeys((plan.name for plan in plans), 0)
@@ -80,18 +125,18 @@ def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[Lea
             check_can_go_on(plan, checkpoint, f"--run {folder.path}")
             env_steps[plan.name] = checkpoint.facts["env_steps"]
     refuse_passed(folder, config, env_steps)
+    return {plan.name: plan.steps - env_steps[plan.name] for plan in plans}
 
 
 def _run(
-    folder: RunFolder,
-    config: TrainConfig,
+    run: PlannedRun,
     device: str,
     on_start: Callable[[int, dict[str, int]], None],
     on_row: Report,
     should_stop: Callable[[], bool],
 ) -> RunResult:
-    plans = plans_in(folder, config)
-    _check_can_go_on(folder, config, plans)
+    """All learners in this process."""
+    folder, config, plans = run.folder, run.config, run.plans
     resources = plan_resources(device, len(plans))
     events = TensorBoardEvents(folder.events_folder)
 
@@ -115,32 +160,47 @@ def _run(
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        milestones = open_milestones(folder, config, learners[0].env.spec, learners)
+        env_steps = {learner.name: learner.env_steps for learner in learners}
+        milestones = open_milestones(folder, config, learners[0].env.spec, env_steps)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
             events.start(learner.name, learner.env_steps)
+            drop_after(folder, learner.name, learner.env_steps)
         total = sum(learner.schedule.env_steps for learner in learners)
         on_start(total, {learner.name: learner.env_steps for learner in learners})
+        _score_left(folder, plans, scorer, metrics, str(resources.device))
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 
             def score(
-                policy: Policy, weights: Weights, plan: LearnerPlan = plan, learner: Learner = learner
+                policies: Policies, plan: LearnerPlan = plan, learner: Learner = learner
             ) -> Generator[None, None, Scores]:
-                return scorer.score(plan, learner.env_steps, policy, weights)
+                return scorer.score_all(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, should_stop, milestones[learner.name])
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
-            for weights, policy in learner.policies().items():
-                if scorer.is_wanting(plan, learner.env_steps, weights):  # joined complete: no sitting here scored it
-                    result_of(scorer.score(plan, learner.env_steps, policy, weights))
+            if is_wanting(folder, config, plan, learner.env_steps):  # it joined complete, so no sitting has scored it
+                result_of(scorer.score_all(plan, learner.env_steps, learner.policies()))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
             scorer.score_consensus([learner.name for learner in learners if "average" in learner.policies()])
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
         seat.write(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)
+
+
+def _score_left(
+    folder: RunFolder, plans: Sequence[LearnerPlan], scorer: Scorer, metrics: MetricsFile, device: str
+) -> None:
+    """Scores that worker processes of an earlier sitting owe."""
+    _, spec = folder.read_config()
+    for plan in plans:
+        for env_steps, weights in files_to_score(folder, plan.name):
+            policies = policies_from(weights, plan, spec, device)
+            metrics.complete(plan.name, env_steps, result_of(scorer.score_all(plan, env_steps, policies)))
+            weights.unlink()
+    remove_empty(folder)

@@ -1,7 +1,7 @@
 """One policy's whole life, as a generator: rollouts and updates, scored, reported and saved as its schedule says."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from expgen.training.learner_state import save_learner
 from expgen.training.stints import Stint
 
 Scores = dict[str, float]
-ScorePolicy = Callable[[Policy, Weights], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
+Policies = Mapping[Weights, Policy]  # what can be played of one learner
+ScorePolicies = Callable[[Policies], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
 Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
 
 
@@ -26,7 +27,7 @@ class Milestone(NamedTuple):
 
 def life_of(
     learner: Learner,
-    score: ScorePolicy,
+    score: ScorePolicies,
     report: Report,
     folder: Path,
     should_stop: Callable[[], bool],
@@ -39,8 +40,7 @@ def life_of(
     while learner.env_steps < learner.schedule.env_steps and not should_stop():
         row = yield from learner.iterate()
         if _eval_is_due(learner):
-            for weights, policy in learner.policies().items():
-                row |= yield from _giving_way(score(policy, weights))
+            row |= yield from _giving_way(score(learner.policies()))
         learner.seconds = before + time.monotonic() - began
         learner.stints = [*stints, Stint(now, learner.seconds - before, commit())]
         report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})

@@ -75,6 +75,17 @@ class MetricsFile:
             rows = self.rows()
             self._rewrite([r for r in rows if r["learner"] != learner or int(r["env_steps"]) <= env_steps])
 
+    def complete(self, learner: str, env_steps: int, more: Mapping[str, float]) -> bool:
+        """Add columns to a row that is there already, for values that took longer; whether it is there."""
+        rows = self.rows()
+        found = [r for r in rows if r["learner"] == learner and int(r["env_steps"]) == env_steps]
+        if not found:
+            return False
+        self.columns += [name for name in more if name not in self.columns]
+        found[-1] |= {name: _short(value) for name, value in more.items()}
+        self._rewrite(rows)
+        return True
+
     def _rewrite(self, rows: list[dict[str, str]]) -> None:
         text = io.StringIO()
         writer = self._writer(text)
@@ -102,6 +113,8 @@ class TensorBoardEvents:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         except ImportError:
             return
+        if before := self.files.pop(learner, None):
+            before.close()
         folder = self.folder / learner
         name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
         try:

@@ -1,4 +1,4 @@
-"""Cores → threads: what one process may use, split between games and arithmetic."""
+"""Cores → processes and threads: what one run may use, split between workers, games and arithmetic."""
 
 import contextlib
 import os
@@ -11,6 +11,7 @@ import torch
 
 from expgen.errors import InputError
 
+CORES_PER_WORKER = 4  # on a GPU: one turns the learners, the others step their games
 _ALLOTTED: ContextVar[int | None] = ContextVar("allotted", default=None)
 
 
@@ -31,7 +32,7 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     and arithmetic take turns within a learner, so both may have all cores; OMP_NUM_THREADS keeps the arithmetic to
     fewer, which is much faster where other work wants the cores too.
     """
-    cores = _cores()
+    cores = cores_here()
     chosen = use_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
@@ -39,7 +40,29 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     return Resources(chosen, torch_threads=min(cores, _asked_threads()), env_threads=cores, updates_at_once=1)
 
 
-def _cores() -> int:
+def check_processes(asked: int | str) -> int | None:
+    """What `--processes` says: a number, or None for `auto`."""
+    if asked == "auto":
+        return None
+    text = str(asked)
+    if isinstance(asked, bool) or not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InputError(f"--processes is {asked!r}; accepted: auto, or 1 or more")
+    return int(text)
+
+
+def num_workers(asked: int | str, device: str, num_learners: int) -> int:
+    """Worker processes for `num_learners` that have steps left; 1: they train in this process.
+
+    `asked` is what `--processes` says. By default a GPU gets a worker for every CORES_PER_WORKER cores; on the CPU
+    one process can use all cores already.
+    """
+    number = check_processes(asked)
+    if number is None:
+        number = cores_here() // CORES_PER_WORKER if resolve_device(device).type == "cuda" else 1
+    return max(1, min(number, num_learners))
+
+
+def cores_here() -> int:
     """That this process may use: as many as were allotted to it, or as the machine lends it."""
     return _ALLOTTED.get() or len(os.sched_getaffinity(0))
 
@@ -82,5 +105,5 @@ def resolve_device(device: str) -> torch.device:
 
 def hardware(device: torch.device) -> str:
     """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
-    cores = f"{_cores()} cores"
+    cores = f"{cores_here()} cores"
     return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

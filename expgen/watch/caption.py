@@ -43,11 +43,15 @@ def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
 def caption(recording: Recording, t: int) -> str:
     """Step t in one line."""
     step, cast = recording.steps[t], recording.cast
-    words = [f"{t + 1}/{len(recording.steps)}", f"{step.reason.who}: {recording.actions.actions[step.action]}"]
-    if step.reason.votes:
-        words.append(f"{sum(step.reason.agrees)} of {cast.members} agree, {cast.quorum} needed")
+    reason = step.reason
+    words = [f"{t + 1}/{len(recording.steps)}", f"{reason.who}: {recording.actions.actions[step.action]}"]
+    if reason.who == "ensemble" and cast.vote == "majority":
+        words[-1] += f", as member {reason.member}"
+    if reason.votes:
+        then = "but have acted on this frame" if reason.is_set_aside else f"{cast.quorum} needed"
+        words.append(f"{sum(reason.agrees)} of {cast.members} agree, {then}")
     elif cast.members:
-        words.append(f"exploring, {step.reason.lasts} more")
+        words.append(f"exploring, {reason.lasts} more")
     if t == len(recording.steps) - 1:
         words.append("solved" if recording.solved else "not solved")
     return "  ·  ".join(words)

@@ -102,11 +102,12 @@ def player_data(recording: Recording) -> dict[str, Any]:
 
 
 def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
-    """One step; what is empty is left out."""
+    """One step; what is empty is left out, and whose action was voted on where that is the leader."""
     reason = step.reason
     data = {
         "votes": reason.votes,
         "agrees": [int(does) for does in reason.agrees],
+        "setAside": int(reason.is_set_aside),
         "lasts": reason.lasts,
         "probability": _by_row(recording, reason.probability),
         "explorer": _by_row(recording, reason.explorer),
@@ -114,8 +115,9 @@ def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
         "place": step.place,
     }
     kept = {name: value for name, value in data.items() if value}
+    member = {} if reason.member in (None, recording.cast.leader) else {"member": reason.member}
     value = {} if reason.value is None else {"value": round(reason.value, DIGITS)}
-    return {"who": reason.who, "action": step.action, **kept, **value}
+    return {"who": reason.who, "action": step.action, **member, **kept, **value}
 
 
 def _by_row(recording: Recording, probability: Sequence[float]) -> list[float]:

@@ -11,7 +11,7 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
 
 Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
-"""`leader`: it acts although too few agree (`fallback="none"`); `rule`: an agent that does not learn."""
+"""`leader`: it acts without a consensus (`fallback="none"`); `rule`: an agent that does not learn."""
 
 
 class Cast(NamedTuple):
@@ -20,6 +20,7 @@ class Cast(NamedTuple):
     members: int = 0
     leader: int = 0
     quorum: int = 0
+    vote: Literal["leader", "majority"] = "leader"  # whose action is voted on
 
 
 class Reason(NamedTuple):
@@ -27,7 +28,9 @@ class Reason(NamedTuple):
 
     who: Who
     votes: tuple[int, ...] = ()  # the members' actions; none where nobody was asked
-    agrees: tuple[bool, ...] = ()  # which members agree with the leader
+    member: int | None = None  # whose action was voted on, and carried out if a member acts; None: nobody was asked
+    agrees: tuple[bool, ...] = ()  # which members agree with that one
+    is_set_aside: bool = False  # enough agreed, but the ensemble had acted on this frame before
     lasts: int = 0  # steps of exploration still to come after this one
     probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
     explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
@@ -37,7 +40,7 @@ class Reason(NamedTuple):
 def cast_of(agent: Agent) -> Cast:
     """Who takes part in an agent's decisions."""
     if isinstance(agent, ConsensusAgent):
-        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum)
+        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum, agent.config.vote)
     return Cast()
 
 
@@ -54,28 +57,30 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
     decision = agent.decision
     assert decision is not None and agent.poll.is_complete
     votes = decision.votes[:, 0]  # [M]
-    was_asked = bool(votes[agent.config.leader] >= 0)
+    member = int(decision.candidate[0])
+    was_asked = member >= 0
     return Reason(
-        _who(Actor(int(decision.actor[0])), bool(decision.agreed[0])),
+        _who(Actor(int(decision.actor[0])), bool(decision.agreed[0] and not decision.set_aside[0])),
         votes=tuple(votes.tolist()) if was_asked else (),
-        agrees=_agrees(agent, votes) if was_asked else (),
+        member=member if was_asked else None,
+        agrees=_agrees(agent, votes, member) if was_asked else (),
+        is_set_aside=bool(decision.set_aside[0]),
         lasts=int(decision.explore_steps[0]),
         probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
     )
 
 
-def _agrees(agent: ConsensusAgent, votes: ndarray) -> tuple[bool, ...]:
-    """Which members `agent.agreement` counts, of the votes `[M]`."""
-    leader = agent.config.leader
-    agrees = agent.agreement.counts_for[votes[leader], votes]
-    agrees[leader] = agent.agreement.counts_itself[votes[leader]]
+def _agrees(agent: ConsensusAgent, votes: ndarray, member: int) -> tuple[bool, ...]:
+    """Which members `agent.agreement` counts for `member`, of the votes `[M]`."""
+    agrees = agent.agreement.counts_for[votes[member], votes] & (votes >= 0)
+    agrees[member] = agent.agreement.counts_itself[votes[member]]
     return tuple(agrees.tolist())
 
 
-def _who(actor: Actor, has_agreed: bool) -> Who:
-    if actor is Actor.LEADER:
-        return "ensemble" if has_agreed else "leader"
+def _who(actor: Actor, is_consensus: bool) -> Who:
+    if actor is Actor.MEMBER:
+        return "ensemble" if is_consensus else "leader"
     return "explorer" if actor is Actor.EXPLORER else "random"
 
 

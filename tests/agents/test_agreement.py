@@ -48,6 +48,14 @@ def test_a_leaders_diagonal_is_its_first_class_and_a_members_counts_for_both(dia
     assert count(second, [diagonal], DIRECTIONS) == 2
 
 
+def test_support_of_every_action_by_hand():
+    """Two go up, one of them to the left too, one goes right, one stands still, one is not asked."""
+    votes = np.array([[UP], [2], [RIGHT], [4], [-1]])
+    maze, others = (Agreement(15, classes).support(votes)[:, 0].tolist() for classes in (GRID, DIRECTIONS))
+    assert [maze[action] for action in (UP, 2, LEFT, RIGHT, 8, DOWN, 4, 9)] == [1, 1, 1, 1, 1, 0, 1, 1]
+    assert [others[action] for action in (UP, 2, LEFT, RIGHT, 8, DOWN, 4, 9)] == [2, 2, 1, 1, 2, 0, 1, 0]
+
+
 def test_in_maze_left_and_right_win_over_up_and_down():
     assert count(2, [0, 1, 2, UP], GRID) == 4
     assert count(UP, [2, 8], GRID) == 1

@@ -1,10 +1,12 @@
 """Algorithm 1: the invariants, a slow version as oracle, and every choice the paper leaves open."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
 from expgen.agents.agreement import classes_of
@@ -15,7 +17,7 @@ from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import evaluate
-from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
 
 MAZES = {"max_cells": 3, "time_limit": 25}
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
@@ -88,11 +90,21 @@ def test_an_impossible_quorum_with_random_fallback_plays_exactly_like_the_unifor
     assert np.array_equal(play(player), play(UniformAgent(5, seed=4)))
 
 
-@pytest.mark.parametrize("fallback", ["explorer", "random"])
-@pytest.mark.parametrize("alpha", [0.5, 0.2])
-def test_algorithm_1_step_by_step(fallback: str, alpha: float):
+@pytest.mark.parametrize(
+    ("fallback", "alpha", "vote", "once"),
+    [
+        ("explorer", 0.5, "leader", False),
+        ("explorer", 0.2, "leader", False),
+        ("random", 0.5, "leader", False),
+        ("random", 0.2, "majority", False),
+        ("explorer", 0.5, "leader", True),
+        ("explorer", 0.5, "majority", True),
+        ("random", 0.2, "majority", True),
+    ],
+)
+def test_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: bool):
     """Every member as an agent of its own, all asked in every step, environments one by one: reproduction 2.4."""
-    config = ConsensusConfig(leader=1, min_agree=3, alpha=alpha, fallback=fallback)  # type: ignore[arg-type]
+    config = ConsensusConfig(1, 1, 3, "direction", alpha, fallback=fallback, vote=vote, once=once)  # type: ignore[arg-type]
     fast = agent(config)
     voters = [PolicyAgent(m, 4, None if j == 1 else MEMBERS + j) for j, m in enumerate(MEMBERS_ALL)]
     other: Agent = PolicyAgent(EXPLORER, 4) if fallback == "explorer" else UniformAgent(5, 4)
@@ -100,7 +112,8 @@ def test_algorithm_1_step_by_step(fallback: str, alpha: float):
     assert classes is not None
     env = make_env("minimaze", levels="50", num_envs=4, seed=1, **MAZES)
     n = [0] * 4
-    seen_actors = set()
+    acted: list[set[bytes]] = [set() for _ in range(4)]
+    seen_actors, seen_winners, num_set_aside = set(), set(), 0
     for _ in range(200):
         seen = env.observe()
         votes = [voter.act(seen.obs, seen.first) for voter in voters]
@@ -111,17 +124,29 @@ def test_algorithm_1_step_by_step(fallback: str, alpha: float):
         for i in range(4):
             if seen.first[i]:
                 n[i] = 0
-            own = votes[1][i]
-            same = [actions for actions in classes.values() if own in actions]
-            agrees = (sum(vote[i] in same[0] for vote in votes) if same else 1) >= 3
+                acted[i].clear()
+            agree = {}
+            for member in (1,) if vote == "leader" else (1, 0, 2, 3, 4):
+                same = [actions for actions in classes.values() if votes[member][i] in actions]
+                agree[member] = sum(vote[i] in same[0] for vote in votes) if same else 1
+            winner = max(agree, key=lambda member: agree[member])  # the first of equals
+            own, agrees = votes[winner][i], agree[winner] >= 3
             n[i] -= 1
+            frame = seen.obs[i].tobytes()
+            if once and agrees and frame in acted[i]:
+                agrees = False
+                num_set_aside += n[i] <= 0
             if not agrees and n[i] <= 0:
                 n[i] = int(stretch_length(uniform[i : i + 1], config)[0])
             acts = agrees and n[i] <= 0
             seen_actors.add(acts)
+            if acts:
+                acted[i].add(frame)
+                seen_winners.add(winner)
             assert got[i] == (own if acts else rest[i])
         env.act(got)
-    assert seen_actors == {True, False}
+    assert seen_actors == {True, False} and (1 in seen_winners) and (len(seen_winners) > 1) == (vote == "majority")
+    assert fast.tally.total().set_aside == num_set_aside and (num_set_aside > 0) == once
 
 
 def test_the_memory_is_fed_every_frame_whoever_acts():
@@ -173,17 +198,106 @@ def test_members_are_not_asked_while_every_environment_explores(monkeypatch: pyt
     player.act(obs, np.zeros(3, dtype=bool))
 
 
-@pytest.mark.parametrize("fallback", ["explorer", "random"])
-def test_episodes_do_not_depend_on_how_many_environments_run_beside(fallback: str):
+@pytest.mark.parametrize("settings", [{}, {"fallback": "random"}, {"vote": "majority", "once": True}])
+def test_episodes_do_not_depend_on_how_many_environments_run_beside(settings: dict[str, Any]):
     results = []
     for num_envs, env_seed in ((4, 0), (16, 7)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
-        player = agent(ConsensusConfig(min_agree=3, fallback=fallback))  # type: ignore[arg-type]
+        player = agent(ConsensusConfig(min_agree=3, **settings))
         results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally.total()))
     assert results[0] == results[1]
     counts = results[0][1]
     assert counts.steps == sum(episode.length for episode in results[0][0])
     assert 0 < counts.explored < counts.steps
+
+
+def sure_of(action: int, memory: str = "none") -> Policy:
+    return opinionated([100.0 * (other == action) for other in range(5)], memory)
+
+
+def test_unanimous_members_play_alike_by_either_vote():
+    votes = []
+    for vote in ("leader", "majority"):
+        config = ConsensusConfig(leader=2, min_agree=3, vote=vote)  # type: ignore[arg-type]
+        player = ConsensusAgent([sure_of(3)] * NUM_MEMBERS, EXPLORER, SPEC, config, 4)
+        votes.append(play(player))
+        assert player.tally.total().explored == 0
+    assert np.array_equal(*votes) and (votes[0] == 3).all()
+
+
+def test_a_leader_that_stands_alone_is_outvoted():
+    """Members that are sure: the leader goes up, the others left."""
+    members = [sure_of(action) for action in (3, 1, 1, 1)]
+    obs, first = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.ones(2, dtype=bool)
+    for vote, actor in (("leader", Actor.EXPLORER), ("majority", Actor.MEMBER)):
+        player = ConsensusAgent(members, sure_of(2, "gru"), SPEC, ConsensusConfig(vote=vote))  # type: ignore[arg-type]
+        action = player.act(obs, first)
+        assert player.decision is not None and (player.decision.actor == actor).all()
+        assert action.tolist() == ([1, 1] if vote == "majority" else [2, 2])
+        assert player.decision.candidate.tolist() == ([1, 1] if vote == "majority" else [0, 0])
+
+
+def test_without_a_fallback_the_leader_acts_where_the_majority_has_no_quorum():
+    members = [sure_of(action) for action in (3, 1, 1, 4)]
+    obs, first = np.zeros((1, 7, 7, 3), dtype=np.uint8), np.ones(1, dtype=bool)
+    for quorum, expected in ((2, 1), (3, 3)):
+        config = ConsensusConfig(min_agree=quorum, fallback="none", vote="majority")
+        assert ConsensusAgent(members, None, SPEC, config).act(obs, first).tolist() == [expected]
+
+
+@pytest.mark.parametrize("vote", ["leader", "majority"])
+def test_once_changes_nothing_where_no_frame_repeats(vote: str):
+    frames = np.random.default_rng(0).integers(256, size=(80, 4, 7, 7, 3), dtype=np.uint8)
+    played = []
+    for once in (False, True):
+        player = agent(ConsensusConfig(min_agree=3, vote=vote, once=once))  # type: ignore[arg-type]
+        played.append(np.stack([player.act(obs, np.full(4, t % 20 == 0)) for t, obs in enumerate(frames)]))
+        assert 0 < player.tally.total().explored_share < 1
+    assert np.array_equal(*played)
+
+
+def test_a_frame_that_repeats_in_minimaze_is_left_to_the_explorer():
+    """Everyone stands still, so that every frame of an episode is its first; by action that is agreement."""
+    config = ConsensusConfig(agreement="action", once=True)
+    player = ConsensusAgent([sure_of(0)] * 3, sure_of(0, "gru"), SPEC, config)
+    rows = decisions(player, steps=60, num_envs=2)
+    assert sum(first.sum() for first, _ in rows) >= 4  # episodes
+    for first, decision in rows:
+        was_asked = decision.candidate >= 0
+        assert np.array_equal(decision.actor == Actor.MEMBER, first)
+        assert np.array_equal(decision.set_aside, was_asked & ~first) and np.array_equal(decision.agreed, was_asked)
+    counts = player.tally.total()
+    assert 0 < counts.set_aside == counts.stretches < counts.explored
+
+
+class ByBrightness(nn.Module):
+    """Sure of one action on dark frames, of another on bright ones."""
+
+    state_size = 0
+
+    def __init__(self, dark: int, bright: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(100 * torch.eye(5)[[dark, bright]])
+
+    def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
+        logits = self.table[(obs.flatten(2).float().mean(2) > 128).long()]  # [T, N, A]
+        return PolicyOutput(logits, logits[..., 0], state)
+
+
+def test_a_frame_that_only_the_explorer_acted_on_is_still_the_ensembles():
+    """No agreement on the dark frame; the bright one is seen while the stretch lasts and voted on when it is over."""
+    members: list[Any] = [ByBrightness(dark, 4) for dark in (1, 2, 3)]
+    player = ConsensusAgent(members, sure_of(0, "gru"), SPEC, ConsensusConfig(alpha=0.1, once=True))
+    player.act(np.zeros((1, 7, 7, 3), dtype=np.uint8), np.array([True]))
+    lasts = int(player.explore_steps[0])
+    assert lasts > 1  # with this seed
+    actors = []
+    for _ in range(lasts + 2):
+        player.act(np.full((1, 7, 7, 3), 255, dtype=np.uint8), np.array([False]))
+        assert player.decision is not None
+        actors.append(player.decision.actor[0])
+    assert actors == [Actor.EXPLORER] * lasts + [Actor.MEMBER, Actor.EXPLORER]
+    assert player.decision is not None and player.decision.set_aside[0]
 
 
 UNIFORM = uniform_noise(3, np.arange(200_000), np.zeros(200_000, dtype=np.int64), 1)[:, 0]
@@ -233,7 +347,7 @@ def test_actions_without_agreement_do_not_lean_on_the_votes(fallback: str):
     player = ConsensusAgent(members, opinionated([0, 0, 0, 0, 1], "gru"), SPEC, config)
     action = player.act(np.zeros((num, 7, 7, 3), dtype=np.uint8), np.ones(num, dtype=bool))
     assert player.decision is not None
-    chosen = action[player.decision.actor != Actor.LEADER]
+    chosen = action[player.decision.actor != Actor.MEMBER]
     assert 2000 < len(chosen) < num / 2
     wanted = np.exp([0, 0, 0, 0, 1]) / (4 + np.e) if fallback == "explorer" else np.full(5, 0.2)
     np.testing.assert_allclose(np.bincount(chosen, minlength=5) / len(chosen), wanted, atol=0.03)

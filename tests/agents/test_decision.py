@@ -8,9 +8,12 @@ from expgen.agents.decision import Actor, Counts, Decision, Tally
 NOBODY = -1
 
 
-def decide(votes: list[list[int]], agreed: list[bool], actor: list[int]) -> Decision:
-    num_envs = len(agreed)
-    return Decision(np.array(votes), np.array(agreed), np.array(actor, dtype=np.int8), np.zeros(num_envs, np.int64))
+def decide(
+    votes: list[list[int]], agreed: list[bool], actor: list[int], set_aside: list[bool] | None = None
+) -> Decision:
+    zeros = np.zeros(len(agreed), dtype=np.int64)
+    aside = np.array(set_aside) if set_aside else zeros.astype(bool)
+    return Decision(np.array(votes), zeros, np.array(agreed), aside, np.array(actor, dtype=np.int8), zeros)
 
 
 def test_tally_counts_by_hand():
@@ -21,11 +24,11 @@ def test_tally_counts_by_hand():
     for t in range(3):
         tally.record(decide([votes[t]], agreed[t], actor[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
     total = tally.total()  # the last step of environment 1 belongs to no episode that counts
-    assert total == Counts(steps=5, votes=4, agreed=2, explored=3, stretches=2)
+    assert total == Counts(steps=5, votes=4, agreed=2, set_aside=0, explored=3, stretches=2)
     assert (total.agreement_rate, total.explored_share, total.mean_stretch) == (0.5, 0.6, 1.5)
 
 
-@pytest.mark.parametrize("share", ["agreement_rate", "explored_share", "mean_stretch"])
+@pytest.mark.parametrize("share", ["agreement_rate", "set_aside_share", "explored_share", "mean_stretch"])
 def test_of_nothing_every_share_is_zero(share: str):
     assert getattr(Tally().total(), share) == 0
 
@@ -36,18 +39,27 @@ def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
     for vote in (2, NOBODY, NOBODY):
         tally.record(decide([[vote], [vote]], [False], [Actor.EXPLORER]), np.array([0]))
     counts = tally.total()
-    assert counts == Counts(steps=3, votes=1, agreed=0, explored=3, stretches=1)
+    assert counts == Counts(steps=3, votes=1, agreed=0, set_aside=0, explored=3, stretches=1)
     assert (counts.mean_stretch, counts.explored_share, counts.agreement_rate) == (3, 1, 0)
+
+
+def test_a_consensus_set_aside_is_counted_and_begins_a_stretch():
+    tally = Tally()
+    actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
+    tally.record(decide([[1, 1, 1]], [True, True, False], actor, [False, True, False]), np.arange(3))
+    counts = tally.total()
+    assert counts == Counts(steps=3, votes=3, agreed=2, set_aside=1, explored=2, stretches=2)
+    assert counts.set_aside_share == 0.5
 
 
 def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration():
     tally = Tally()
     tally.record(decide([[NOBODY], [1]], [False], [Actor.RANDOM]), np.array([0]))
-    assert tally.total() == Counts(steps=1, votes=1, agreed=0, explored=1, stretches=1)
+    assert tally.total() == Counts(steps=1, votes=1, agreed=0, set_aside=0, explored=1, stretches=1)
 
 
 def test_the_number_of_environments_may_change():
     tally = Tally()
     for num_envs in (2, 3):
-        tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.LEADER] * num_envs), np.arange(num_envs))
+        tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.MEMBER] * num_envs), np.arange(num_envs))
     assert tally.total().steps == 5

@@ -101,6 +101,22 @@ def test_a_level_is_voted_on_by_members_that_did_not_train_on_it_alone():
     assert 0 < agent.tally.total().agreed < agent.tally.total().votes < agent.tally.total().steps
 
 
+def test_a_majority_is_one_of_the_panel_alone():
+    """Members that are sure: the two that go left have seen the level, of the others two go up."""
+    seen = [LevelSet((0,)), LevelSet((0,)), LevelSet((9,)), LevelSet((9,)), LevelSet((9,))]
+    members = [policy(0) for _ in seen]
+    for action, member in zip((1, 1, 2, 3, 3), members):
+        member.policy_head.weight.data.zero_()
+        member.policy_head.bias.data.copy_(100 * torch.eye(5)[action])
+    panels = OutOfBag(seen, LevelSet((0,)), quorum=3)
+    agent = ConsensusAgent(members, EXPLORER, SPEC, ConsensusConfig(min_agree=3, vote="majority"), 4, panels)
+    panels.watch(showing([0, 0, 0]), np.arange(3))  # led by members 2, 3 and 4
+    action = agent.act(np.zeros((3, *SPEC.obs_shape), dtype=np.uint8), np.ones(3, dtype=bool), np.arange(3))
+    assert agent.decision is not None and (agent.decision.votes[:2] == -1).all()
+    assert agent.decision.candidate.tolist() == [3, 3, 4] and agent.decision.agreed.all()
+    assert action.tolist() == [3, 3, 3]
+
+
 def test_out_of_bags_that_hold_everyone_play_like_the_whole_ensemble():
     nothing = [LevelSet((999,))] * 4
     levels = LevelSet(range(12))

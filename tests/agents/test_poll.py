@@ -13,6 +13,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.ensemble import Ensemble
 from expgen.agents.panel import Panel, Panels, WholeEnsemble
 from expgen.agents.poll import Poll
+from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.fast_networks import for_play
@@ -67,7 +68,10 @@ def explorer() -> Policy:
 
 
 def play(agent: ConsensusAgent, steps: int = 60, num_envs: int = 6) -> list[tuple[np.ndarray, ...]]:
-    """Action, agreed, actor and steps to come, then the votes, of every step."""
+    """Action, candidate, agreed, set aside, actor and steps to come, then the votes, of every step.
+
+    Where the quorum is not reached, who had most votes is nobody's business: no candidate.
+    """
     env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
     rows = []
     for _ in range(steps):
@@ -75,7 +79,9 @@ def play(agent: ConsensusAgent, steps: int = 60, num_envs: int = 6) -> list[tupl
         action = agent.act(seen.obs, seen.first)
         assert agent.decision is not None
         decision = agent.decision
-        rows.append((action, decision.agreed, decision.actor, decision.explore_steps, decision.votes))
+        candidate = np.where(decision.agreed, decision.candidate, -1)
+        decided = (decision.agreed, decision.set_aside, decision.actor, decision.explore_steps)
+        rows.append((action, candidate, *decided, decision.votes))
         env.act(action)
     return rows
 
@@ -95,23 +101,29 @@ def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list
 @pytest.mark.parametrize(("agreement", "no_op_is_up"), [("direction", False), ("direction", True), ("action", False)])
 @pytest.mark.parametrize("leader", [0, 3])
 @pytest.mark.parametrize("quorum", range(1, NUM_MEMBERS + 2))
-def test_few_votes_decide_as_all_do(quorum: int, leader: int, no_op_is_up: bool, agreement: Any) -> None:
-    config = ConsensusConfig(leader=leader, min_agree=quorum, agreement=agreement, no_op_is_up=no_op_is_up)
+@pytest.mark.parametrize(("vote", "once"), [("leader", False), ("majority", True)])
+def test_few_votes_decide_as_all_do(
+    quorum: int, leader: int, no_op_is_up: bool, agreement: Any, vote: Any, once: bool
+) -> None:
+    config = ConsensusConfig(
+        leader=leader, min_agree=quorum, agreement=agreement, no_op_is_up=no_op_is_up, vote=vote, once=once
+    )
     few, every = both(config)
     for one, other in zip(few, every, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
-        asked = one[4] >= 0
-        assert np.array_equal(one[4][asked], other[4][asked])
-    num_few, num_every = (sum(int((row[4] >= 0).sum()) for row in rows) for rows in (few, every))
+        assert all(np.array_equal(a, b) for a, b in zip(one[:-1], other[:-1], strict=True))
+        asked = one[-1] >= 0
+        assert np.array_equal(one[-1][asked], other[-1][asked])
+    num_few, num_every = (sum(int((row[-1] >= 0).sum()) for row in rows) for rows in (few, every))
     assert num_few < num_every
 
 
 @pytest.mark.parametrize("fallback", ["explorer", "random", "none"])
-def test_few_votes_decide_as_all_do_in_panels_of_any_kind(fallback: Any) -> None:
-    few, every = both(ConsensusConfig(fallback=fallback), AnyPanels)
+@pytest.mark.parametrize("vote", ["leader", "majority"])
+def test_few_votes_decide_as_all_do_in_panels_of_any_kind(fallback: Any, vote: Any) -> None:
+    few, every = both(ConsensusConfig(fallback=fallback, vote=vote), AnyPanels)
     for one, other in zip(few, every, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(one[:4], other[:4], strict=True))
-    assert {bool(value) for row in every for value in row[1]} == {True, False}
+        assert all(np.array_equal(a, b) for a, b in zip(one[:-1], other[:-1], strict=True))
+    assert {bool(value) for row in every for value in row[2]} == {True, False}
 
 
 UP, LEFT, STAY = 3, 1, 0  # of minimaze
@@ -131,9 +143,32 @@ UP, LEFT, STAY = 3, 1, 0  # of minimaze
     ],
 )
 def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
-    """Members that are sure of one action each, led by the first."""
+    check_asked(LeaderVote(Agreement(5, classes_of(SPEC))), actions, quorum, asked)
+
+
+@pytest.mark.parametrize(
+    ("actions", "quorum", "asked"),
+    [
+        ([UP] * 10, 6, 6),
+        ([UP, *[LEFT] * 9], 6, 7),  # six for left
+        ([STAY] * 10, 6, 5),  # agree with nothing, and the last five are too few
+        ([UP] * 10, 2, 5),  # whatever the last five want, the leader's comes first among equals
+        ([LEFT, *[UP] * 9], 2, 7),  # after six votes left, the leader's, could still be as many as up
+        ([LEFT, STAY, *[UP] * 8], 2, 7),
+        ([UP, LEFT, UP, LEFT, UP, LEFT, UP, LEFT, UP, UP], 5, 9),
+        ([UP, LEFT, UP, LEFT, UP, LEFT, LEFT, UP, LEFT, UP], 5, 10),  # five each: the leader's
+        ([UP] * 10, 11, 1),
+        ([UP, LEFT, *[UP] * 8], 10, 2),
+    ],
+)
+def test_a_majority_is_asked_for_until_nothing_can_overtake_it(actions: Sequence[int], quorum: int, asked: int) -> None:
+    check_asked(MajorityVote(Agreement(5, classes_of(SPEC))), actions, quorum, asked)
+
+
+def check_asked(rule: VoteRule, actions: Sequence[int], quorum: int, asked: int) -> None:
+    """Members that are sure of one action each, led by the first: of `actions` the first `asked` are asked for."""
     members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
-    poll = Poll(Ensemble(members, "loop"), Agreement(5, classes_of(SPEC)), list(range(10)), 5)
+    poll = Poll(Ensemble(members, "loop"), rule, list(range(10)), 5)
     obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
     votes = poll(obs, number, number, WholeEnsemble(10, 0, quorum)(number))
     wanted = np.where(np.arange(10) < asked, actions, -1)

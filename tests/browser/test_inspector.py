@@ -41,6 +41,14 @@ def expgen() -> Recording:
 
 
 @pytest.fixture(scope="module")
+def outvoted() -> Recording:
+    """By majority, each frame the ensemble's once."""
+    members = [make_network(index) for index in range(4)]
+    config = ConsensusConfig(min_agree=2, vote="majority", once=True)
+    return play(ConsensusAgent(members, make_network(9, memory=True), SPEC, config, seed=4), "expgen", 40)
+
+
+@pytest.fixture(scope="module")
 def ppo() -> Recording:
     return play(PolicyAgent(make_network(0)), "ppo", 25)
 
@@ -131,6 +139,22 @@ def test_every_step_says_who_acted_why_and_how_the_members_voted(
             assert "Nobody is asked for a vote" in sentence
         visited = len({other.place for other in expgen.steps[: t + 1]})
         assert page.texts(".xg-map .xg-note")[0].startswith(f"{visited} of {expgen.level_map.reachable} cells")
+        page.press("ArrowRight")
+
+
+def test_a_majority_names_the_member_and_a_consensus_set_aside_says_why(
+    page: Any, show: Callable[[str], None], outvoted: Recording
+) -> None:
+    show(inspector_page([outvoted]))
+    set_aside = sum(step.reason.is_set_aside for step in outvoted.steps)
+    assert set_aside and f"frame acted on before: {set_aside} step" in page.texts(".xg-line + .xg-legend")[0]
+    for t, step in enumerate(outvoted.steps):
+        assert step_of(page) == t
+        why, (sentence,) = step.reason, page.texts(".xg-why")
+        assert ("The ensemble has acted on this frame before" in sentence) == why.is_set_aside
+        assert (f"member {why.member}’s action is carried out" in sentence) == (why.who == "ensemble")
+        assert ("nothing else has more votes" in sentence) == bool(why.votes)
+        assert ("Only " in sentence) == (bool(why.votes) and sum(why.agrees) < 2)
         page.press("ArrowRight")
 
 

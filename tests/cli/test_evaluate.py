@@ -142,8 +142,25 @@ def test_a_quorum_beyond_the_ensemble_is_never_reached(command: Callable[..., An
     assert command(*words, "5").out.splitlines()[-1].startswith("5 of 5 agreed in ")
 
 
+def test_settings_of_the_vote_are_named_in_the_row_and_consensus_set_aside_is_counted(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
+    plain, other = (command(*words, *more).out for more in ((), ("--vote", "majority", "--once")))
+    assert "set aside" not in plain and "% of these set aside (frames the ensemble had acted on); " in other
+    assert [row.agent for row in read_scores(tmp_path / "scores.csv")] == [
+        "expgen members=5",
+        "expgen vote=majority once=True members=5",
+    ]
+
+
+def test_an_unknown_vote_is_refused_in_one_line(command: Callable[..., Any]) -> None:
+    outcome = command("evaluate", "minimaze/expgen", "--vote", "all")
+    assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority\n"
+
+
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
     text = command("evaluate", "--help").out
-    ensemble = ("min-agree", "alpha", "leader", "agreement", "fallback")
+    ensemble = ("vote", "once", "min-agree", "alpha", "leader", "agreement", "fallback")
     for flag in ("split", "levels", "episodes", "seed", "scores", *ensemble, "learner", "envs", "device"):
         assert f"--{flag}" in text

@@ -38,7 +38,7 @@ def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[
                 value = getattr(inside, field.name)
                 if value is not None and not dataclasses.is_dataclass(value) and field.name != "options":
                     assert flag_of(prefix + field.name) in words
-    assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", algo} <= words
+    assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", "--processes", algo} <= words
 
 
 def test_a_run_from_flags_is_the_run_from_python(
@@ -68,7 +68,7 @@ BAD_INPUT = {  # the words, and what the line says
     "gymnasium": (["--env", "gymnasium:NoSuch-v0"], "--env is 'gymnasium:NoSuch-v0'; accepted: the ID of"),
     "algo": (["--algo", "a3c"], "--algo is 'a3c'; accepted: ppo, ppo-gru"),
     "no algo": (["--algo"], "--algo: expected one argument; see expgen train --help"),
-    "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, laptop, smoke"),
+    "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, best, laptop, smoke"),
     "flag": (["--stepz", "100"], "unrecognized arguments: --stepz"),
     "abbreviation": (["--step", "100"], "unrecognized arguments: --step"),
     "steps in words": (["--steps", "many"], "--steps is 'many'; accepted: a whole number"),
@@ -88,6 +88,8 @@ BAD_INPUT = {  # the words, and what the line says
     "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
     "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),
+    "no processes": (["--processes", "0"], "--processes is '0'; accepted: auto, or 1 or more"),
+    "processes in words": (["--processes", "many"], "--processes is 'many'; accepted: auto, or 1 or more"),
     "minibatches": (["--algo", "ppo-gru", "--minibatches", "9"], "--minibatches is 9; accepted: at most --envs (8)"),
     "memory": (["--algo", "ppo-gru", "--minibatch-order", "shuffled"], "--minibatch-order is shuffled but the policy"),
     "order": (["--minibatch-order", "sorted"], "--minibatch-order is 'sorted'; accepted: columns, shuffled"),

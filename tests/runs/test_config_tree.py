@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.runs.config_tree import filled, flat, parts_of, with_changes
+from expgen.runs.config_tree import decisive_values, filled, flat, parts_of, with_changes
+from expgen.settings import later_setting
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,16 @@ def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
     assert flat(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
     for name, value in flat(Root()).items():
         assert with_changes(Root(), {name: value}) == (Root(), {})
+
+
+def test_what_decides_leaves_out_later_settings_at_their_defaults() -> None:
+    @dataclass(frozen=True)
+    class Grown:
+        leaf: Leaf = Leaf()
+        later: int = later_setting(3, "added after configs were published")
+
+    assert decisive_values(Grown()) == {"leaf": {"rate": 0.5, "name": "leaf"}}
+    assert decisive_values(Grown(later=4)) == {"leaf": {"rate": 0.5, "name": "leaf"}, "later": 4}
 
 
 def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:

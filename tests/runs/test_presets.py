@@ -5,6 +5,7 @@ import pytest
 from expgen.algorithms.recipes import RECIPES
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
+from expgen.runs.config_tree import flat
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS, default_preset, game_values, preset_values
 
@@ -69,5 +70,18 @@ def test_memory_keeps_whole_columns() -> None:
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(InputError, match="--preset is 'huge'; accepted: paper, laptop, smoke"):
+    with pytest.raises(InputError, match="--preset is 'huge'; accepted: paper, best, laptop, smoke"):
         make_config(preset="huge")
+
+
+def test_best_changes_the_explorer_and_the_vote_and_nothing_else() -> None:
+    for env, scale in (("procgen:maze", "paper"), ("procgen:heist", "paper"), ("minimaze", "laptop")):
+        best, other = flat(make_config(env, "expgen", "best")), flat(make_config(env, "expgen", scale))
+        changed = {name: value for name, value in best.items() if value != other[name]}
+        steps = {"explorer_steps": 16_000_000} if scale == "paper" else {}
+        end_value = 1.0 if env == "procgen:heist" else 0.9
+        explorer = {"explorer_average": 0.98, "explorer_end_value": end_value, **steps}
+        assert changed == {**explorer, "vote": "majority", "once": True}
+        alone = flat(make_config(env, "maxent", "best"))
+        assert all(alone[name.removeprefix("explorer_")] == value for name, value in explorer.items())
+    assert make_config("procgen:maze", "ppo", "best") == make_config("procgen:maze", "ppo", "paper")

@@ -12,7 +12,7 @@ from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_policy
 from expgen.runs.request import EvaluationRequest, score_run
-from expgen.runs.scoring import Scorer
+from expgen.runs.scoring import Scorer, is_wanting
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
 
@@ -51,7 +51,7 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     before = read_scores(folder.scores_file)
     plan, scorer = plans_in(folder, config)[0], Scorer(config, folder, plan_resources("cpu", 1))
     policy, env_steps = load_policy(folder, plan.name)
-    assert not scorer.is_wanting(plan, env_steps)
+    assert not is_wanting(folder, config, plan, env_steps)
     result_of(scorer.score(plan, env_steps, policy))
     assert read_scores(folder.scores_file) == before
 

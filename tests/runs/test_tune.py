@@ -34,7 +34,7 @@ def trial(min_agree: int, alpha: float, mean: float) -> Trial:
     return Trial(min_agree, alpha, Evaluation(mean, 0, mean / 10, mean, mean, [Episode(0, mean, 9, False)]), NO_COUNTS)
 
 
-NO_COUNTS = Counts(10, 8, 4, 3, 2)
+NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 
 def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ CONFIG = make_config(algo="expgen", members=4)
 
 def trial(min_agree: int, alpha: float) -> Trial:
     evaluation = Evaluation(7.0, 1.0, 0.7, 6.0, 8.0, [Episode(0, 7.0, 9, False)])
-    return Trial(min_agree, alpha, evaluation, Counts(10, 8, 4, 3, 2))
+    return Trial(min_agree, alpha, evaluation, Counts(10, 8, 4, 0, 3, 2))
 
 
 def test_the_pick_comes_back_and_no_other(tmp_path: Path) -> None:

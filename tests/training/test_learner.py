@@ -10,17 +10,16 @@ import torch
 from expgen.algorithms.ppo import PPOConfig
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.make import make_env
-from expgen.networks.actor_critic import NetworkConfig, Policy
+from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.scale import ReturnScaler
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
-from expgen.training.average import Weights
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.lane import PlainLane
 from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import life_of
+from expgen.training.life import Policies, life_of
 
 T, N = 32, 4
 CPU = torch.device("cpu")
@@ -42,7 +41,7 @@ def make(
     return Learner("m0", env, algorithm, lane, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
 
 
-def no_score(policy: Policy, weights: Weights) -> Generator[None, None, dict[str, float]]:
+def no_score(policies: Policies) -> Generator[None, None, dict[str, float]]:
     yield
     return {"test_return": 1.0}
 

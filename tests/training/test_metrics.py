@@ -54,6 +54,19 @@ def test_what_a_learner_will_report_again_is_forgotten(path: Path) -> None:
     ]
 
 
+def test_scores_that_come_late_complete_the_row_of_their_step(path: Path) -> None:
+    metrics = MetricsFile(path)
+    for env_steps in (128, 256, 384):
+        for learner in ("member0", "member1"):
+            metrics.append(learner, {"env_steps": env_steps, "seconds": 1})
+    assert metrics.complete("member1", 256, {"test_return": 2.5})
+    assert not metrics.complete("member1", 200, {"test_return": 9})
+    metrics.append("member0", {"env_steps": 512, "seconds": 2, "test_return": 3})
+    scored = {(row["learner"], row["env_steps"]): row["test_return"] for row in table(path) if row["test_return"]}
+    assert scored == {("member1", "256"): "2.5", ("member0", "512"): "3"} and len(table(path)) == 7
+    assert MetricsFile(path).latest()["member1"]["env_steps"] == 384
+
+
 @pytest.mark.parametrize("torn", ["member0,256,0.5,2", "member0,2", "member0", "member0,256,0.5,2,9"])
 def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> None:
     MetricsFile(path).append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1, "entropy": 9})

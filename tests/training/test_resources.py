@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.errors import InputError
-from expgen.training.resources import allotted, hardware, plan_resources, resolve_device, use_device
+from expgen.training.resources import allotted, hardware, num_workers, plan_resources, resolve_device, use_device
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,3 +61,32 @@ def test_the_hardware_is_named() -> None:
     assert hardware(torch.device("cpu")) == f"CPU with {len(os.sched_getaffinity(0))} cores"
     with allotted(7):  # by a cluster, of a larger machine
         assert hardware(torch.device("cpu")) == "CPU with 7 cores"
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "cores", "learners", "workers"),
+    [
+        ("auto", "cuda", 16, 11, 4),
+        ("auto", "cuda", 16, 3, 3),
+        ("auto", "cuda", 7, 11, 1),
+        ("auto", "cuda", 2, 11, 1),
+        ("auto", "cuda", 16, 0, 1),
+        ("auto", "cpu", 16, 11, 1),
+        ("3", "cpu", 2, 11, 3),
+        (8, "cuda", 2, 11, 8),
+        (8, "cuda", 16, 5, 5),
+        ("1", "cuda", 16, 11, 1),
+    ],
+)
+def test_worker_processes_follow_cores_and_learners(
+    asked: int | str, device: str, cores: int, learners: int, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with allotted(cores):
+        assert num_workers(asked, device, learners) == workers
+
+
+@pytest.mark.parametrize("asked", ["0", "-1", "two", "1.5", "", 0, -3, True, "²"])
+def test_other_numbers_of_processes_are_refused(asked: int | str) -> None:
+    with pytest.raises(InputError, match=f"--processes is {asked!r}; accepted: auto, or 1 or more"):
+        num_workers(asked, "cpu", 2)

@@ -55,6 +55,15 @@ def record() -> Callable[..., Recording]:
 
 
 @pytest.fixture(scope="session")
+def outvoted(record: Callable[..., Recording], consensus: Callable[..., ConsensusAgent]) -> Recording:
+    """An episode by majority in which others than the leader win, and frames are the ensemble's once."""
+    recording = record(consensus(seed=4, min_agree=2, vote="majority", once=True))
+    assert any(step.reason.is_set_aside for step in recording.steps)
+    assert len({step.reason.member for step in recording.steps if step.reason.who == "ensemble"}) > 1
+    return recording
+
+
+@pytest.fixture(scope="session")
 def mixed(record: Callable[..., Recording], consensus: Callable[..., ConsensusAgent]) -> Recording:
     """An episode in which both the ensemble and the explorer act."""
     recording = record(consensus(seed=1, min_agree=3))

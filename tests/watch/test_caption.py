@@ -13,6 +13,14 @@ def test_captions_say_who_acted_and_why(mixed: Recording) -> None:
     assert lines[-1].endswith("solved" if mixed.solved else "not solved")
 
 
+def test_captions_name_the_member_and_say_why_a_consensus_is_set_aside(outvoted: Recording) -> None:
+    for t, step in enumerate(outvoted.steps):
+        line, why = caption(outvoted, t), step.reason
+        assert (f", as member {why.member}" in line) == (why.who == "ensemble")
+        assert (f"{sum(why.agrees)} of 4 agree, but have acted on this frame" in line) == why.is_set_aside
+        assert ("2 needed" in line) == (bool(why.votes) and not why.is_set_aside)
+
+
 def test_the_timeline_below_a_frame_has_the_colours_of_who_acted(mixed: Recording) -> None:
     *_, last = captioned_frames(mixed, 512)
     for t, step in enumerate(mixed.steps):

@@ -52,6 +52,14 @@ def test_the_data_say_what_happened(mixed: Recording) -> None:
         assert sum(shown["explorer"]) == pytest.approx(1, abs=0.01)
 
 
+def test_the_data_say_whose_action_was_voted_on_and_what_was_set_aside(outvoted: Recording, mixed: Recording) -> None:
+    assert (player_data(outvoted)["vote"], player_data(mixed)["vote"]) == ("majority", "leader")
+    for shown, step in zip(player_data(outvoted)["steps"], outvoted.steps):
+        assert shown.get("member") == (step.reason.member or None)  # the leader is member 0, and goes unsaid
+        assert shown.get("setAside", 0) == step.reason.is_set_aside
+    assert not any("member" in shown or "setAside" in shown for shown in player_data(mixed)["steps"])
+
+
 def test_players_can_be_taken_out_of_a_page_and_put_into_another(mixed: Recording) -> None:
     other = mixed._replace(agent="ppo")
     page = inspector_page([mixed, other], title="two <agents>")

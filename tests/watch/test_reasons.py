@@ -36,6 +36,29 @@ def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording)
         lasts = why.lasts
 
 
+def test_by_majority_the_action_carried_out_is_the_named_members(outvoted: Recording) -> None:
+    assert outvoted.cast == Cast(members=4, leader=0, quorum=2, vote="majority")
+    for step in outvoted.steps:
+        why = step.reason
+        assert (why.member is None) == (not why.votes)
+        if why.member is not None:
+            own = why.votes[why.member]
+            assert why.agrees == tuple(i == why.member or vote == own > 0 for i, vote in enumerate(why.votes))
+            assert sum(why.agrees) == max(why.votes.count(vote) if vote else 1 for vote in why.votes)
+            assert (why.who == "ensemble") == (sum(why.agrees) >= 2 and not why.is_set_aside)
+            if why.who == "ensemble":
+                assert step.action == own
+
+
+def test_a_consensus_is_set_aside_exactly_on_frames_the_ensemble_has_acted_on(outvoted: Recording) -> None:
+    acted = set()
+    for step, frame in zip(outvoted.steps, outvoted.seen.index, strict=True):
+        why = step.reason
+        assert why.is_set_aside == (sum(why.agrees) >= 2 and frame in acted)
+        if why.who == "ensemble":
+            acted.add(frame)
+
+
 def test_everyone_is_asked_where_the_votes_are_shown(record: Callable[..., Recording]) -> None:
     """Convolutional members would else be spared the votes that cannot matter."""
     members = [for_play(make_network(index, encoder="conv")) for index in range(5)]

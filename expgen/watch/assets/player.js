@@ -169,7 +169,8 @@
       const note = make("p", "xg-legend", parent);
       if (members) {
         this.key(note, "xg-dash", "", `quorum: ${quorum} of ${members}`);
-        make("span", "", note, `★ leader: member ${episode.leader}`);
+        const ties = episode.vote === "majority" ? ", who breaks ties" : "";
+        make("span", "", note, `★ leader${ties}: member ${episode.leader}`);
         this.key(note, "", "ensemble", "members’ mean probability");
         if (episode.steps.some((step) => step.explorer)) this.key(note, "", "explorer", "explorer’s");
       } else {
@@ -191,8 +192,8 @@
       let asked = t; /* while a stretch of exploration lasts, the vote that began it is shown, faded */
       while (asked > 0 && !episode.steps[asked].votes) asked--;
       const { votes, agrees } = episode.steps[asked];
-      const leaderRow = votes ? episode.rowOf[votes[episode.leader]] : -1;
-      const done = step.who === "ensemble" || step.who === "leader" ? leaderRow : episode.rowOf[step.action];
+      const votedRow = votes ? episode.rowOf[votes[votedOn(episode, asked)]] : -1;
+      const done = step.who === "ensemble" || step.who === "leader" ? votedRow : episode.rowOf[step.action];
       if (episode.members) {
         this.title.textContent =
           asked === t ? "The members’ votes" : `No vote now; these, of step ${asked + 1}, led to exploring`;
@@ -212,7 +213,7 @@
         if (parts.slots) parts.slots.classList.toggle("xg-past", asked !== t);
       });
       (votes || []).forEach((action, member) => {
-        const parts = this.rows[agrees[member] ? leaderRow : episode.rowOf[action]];
+        const parts = this.rows[agrees[member] ? votedRow : episode.rowOf[action]];
         const chip = make("span", "xg-chip", parts.slots);
         chip.dataset.agrees = agrees[member];
         chip.dataset.leader = Number(member === episode.leader);
@@ -278,7 +279,10 @@
         make("span", "xg-key", entry).dataset.who = who;
         entry.append(`${NAME[who]}: ${plural(count, "step")} (${percent(count / this.total)})`);
       }
-      const bars = members ? "bar height: members who agree with the leader; dashed: quorum" : "";
+      const aside = steps.filter((step) => step.setAside).length;
+      if (aside) make("span", "", legend, `agreement set aside, frame acted on before: ${plural(aside, "step")}`);
+      const whom = episode.vote === "majority" ? "on the action with most votes" : "with the leader";
+      const bars = members ? `bar height: members who agree ${whom}; dashed: quorum` : "";
       if (bars || steps.some((step) => step.probability)) {
         make("span", "", legend, bars || "bar height: probability of what was done");
       }
@@ -299,24 +303,36 @@
     }
   }
 
+  /* The member whose action was voted on at a step. */
+  function votedOn(episode, t) {
+    return episode.steps[t].member ?? episode.leader;
+  }
+
   /* One sentence or two: why this was done. */
   function reason(episode, t) {
     const step = episode.steps[t];
-    const { members, leader, quorum } = episode;
+    const { members, quorum } = episode;
+    const isMajority = episode.vote === "majority";
     const did = episode.actions[step.action];
     const shown = (share) => (share === undefined ? "" : ` (${percent(share)})`);
     let text;
     if (step.votes) {
       const agree = step.agrees.reduce((sum, one) => sum + one, 0);
-      const wish = episode.rows[episode.rowOf[step.votes[leader]]];
-      const few = step.who === "ensemble" ? `${agree} of ${members}` : `Only ${agree} of ${members}`;
-      text = `${few} members are for “${wish}”, as the leader is; ${quorum} are needed. `;
-      if (step.who === "ensemble") text += `The ensemble agrees and the leader’s action is carried out: ${did}.`;
-      else if (step.who === "leader") text += `Nobody else may act, so the leader does all the same: ${did}.`;
+      const member = votedOn(episode, t);
+      const wish = episode.rows[episode.rowOf[step.votes[member]]];
+      const few = step.who === "ensemble" || step.setAside ? `${agree} of ${members}` : `Only ${agree} of ${members}`;
+      const which = isMajority && step.who !== "leader" ? "nothing else has more votes" : "as the leader is";
+      text = `${few} members are for “${wish}”, ${which}; ${quorum} are needed. `;
+      if (step.setAside) text += "The ensemble has acted on this frame before, so its agreement is set aside. ";
+      if (step.who === "ensemble") {
+        const whose = isMajority ? `member ${member}’s` : "the leader’s";
+        text += `The ensemble agrees and ${whose} action is carried out: ${did}.`;
+      } else if (step.who === "leader") text += `Nobody else may act, so the leader does all the same: ${did}.`;
       else {
         const length = plural((step.lasts || 0) + 1, "step");
-        const who = step.who === "explorer" ? "the explorer acts" : "random actions are taken";
-        text += `No agreement: ${who} for ${length}, now ${did}.`;
+        const explorer = step.setAside ? "The explorer acts" : "No agreement: the explorer acts";
+        const random = step.setAside ? "Random actions are taken" : "No agreement: random actions are taken";
+        text += `${step.who === "explorer" ? explorer : random} for ${length}, now ${did}.`;
       }
     } else if (members) {
       const who = step.who === "explorer" ? "The explorer goes on" : "Random actions go on";

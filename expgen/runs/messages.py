@@ -1,0 +1,68 @@
+"""What worker processes of runs and their parent tell each other. A run is named by its folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.runs.config import TrainConfig
+from expgen.training.life import Milestone, Scores
+
+
+class LearnerId(NamedTuple):
+    """One learner among those of all runs under way."""
+
+    run: Path
+    name: str
+
+
+class Assignment(NamedTuple):
+    """What one worker trains of one run."""
+
+    run: Path
+    config: TrainConfig
+    learners: tuple[str, ...]
+
+
+class Built(NamedTuple):
+    """A worker has built its learners and waits for `Start`."""
+
+    specs: Mapping[Path, EnvSpec]
+
+
+class Start(NamedTuple):
+    """Go on from the newest checkpoints; `milestones` are still to be kept. With `should_stop`, save and end."""
+
+    milestones: Mapping[LearnerId, list[Milestone]]
+    should_stop: bool
+
+
+class Row(NamedTuple):
+    """One row of metrics. The worker goes on when its parent has written it and answers whether to stop."""
+
+    learner: LearnerId
+    row: dict[str, float]
+
+
+class Ended(NamedTuple):
+    """A learner's life is over: at its schedule's end, on request, or because it diverged."""
+
+    learner: LearnerId
+    env_steps: int
+    has_diverged: bool
+
+
+class ScoreRequest(NamedTuple):
+    """Play the policy in the file `weights`; where `learner` is None, the run's whole ensemble."""
+
+    run: Path
+    learner: str | None
+    env_steps: int
+    weights: Path | None
+
+
+class Scored(NamedTuple):
+    """The answer: columns for the row of that step."""
+
+    request: ScoreRequest
+    scores: Scores

@@ -1,0 +1,292 @@
+"""Runs whose learners train in several worker processes on one device: this process supervises and writes.
+
+Training workers build their share of the learners and train them; a scoring worker plays what they leave to be scored.
+A worker that dies takes nobody along: it is started again from its learners' checkpoints.
+"""
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import NamedTuple
+
+from expgen.envs.vec_env import EnvSpec
+from expgen.fast.mps import cuda_mps
+from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
+from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Scored, ScoreRequest, Start
+from expgen.runs.plan import LearnerPlan
+from expgen.runs.result import RunResult
+from expgen.runs.scoring_worker import score_requested
+from expgen.runs.sitting import State, sitting
+from expgen.runs.spread import cost_of, spread
+from expgen.runs.to_score import stored_steps
+from expgen.runs.training_worker import train_assigned
+from expgen.runs.writer import RunWriter
+from expgen.training.life import Report
+from expgen.training.resources import cores_here, resolve_device
+
+DEATHS = 3  # of a worker in a row, without progress, after which it is given up
+POLL_SECONDS = 0.2  # between two looks at whether to stop
+
+
+class PlannedRun(NamedTuple):
+    """A run that may begin."""
+
+    name: str  # by which several at once are told apart
+    folder: RunFolder
+    config: TrainConfig
+    plans: list[LearnerPlan]
+    num_unfinished: int  # learners with steps left
+
+
+def run_in_processes(
+    runs: Sequence[PlannedRun],
+    device: str,
+    num_workers: int,
+    on_start: Callable[[int, dict[str, int]], None],
+    on_row: Report,
+    should_stop: Callable[[], bool],
+) -> list[RunResult]:
+    """Train all learners of `runs` in `num_workers` processes; the arguments are otherwise those of `train`.
+
+    This process never uses the device itself.
+    """
+    with contextlib.ExitStack() as cleanup:
+        chosen = resolve_device(device)
+        variables = cleanup.enter_context(cuda_mps()) if chosen.type == "cuda" else {}
+        crew = _Crew(runs, str(chosen), num_workers, variables, should_stop)
+        cleanup.callback(crew.close)
+        crew.build()
+        for run in runs:
+            seat = cleanup.enter_context(sitting(run.folder))
+            prefix = f"{run.name}/" if len(runs) > 1 else ""
+            crew.writers[run.folder.path] = RunWriter(run.folder, run.config, run.plans, seat, on_row, prefix)
+        cleanup.callback(crew.close)  # an error ends the workers before a sitting says that it has failed
+        crew.start(on_start)
+        crew.train()
+        crew.close()
+        return [crew.conclude(run) for run in runs]
+
+
+@dataclass
+class _Job:
+    """What a worker process was started for, and how often it has died since it last got on."""
+
+    name: str
+    worker: Worker
+    learners: list[LearnerId] = field(default_factory=list)  # in training; none: it scores
+    progress: object = None  # what it had come to when it was last started
+    deaths: int = 0
+    has_built: bool = False
+
+
+class _Crew:
+    """All workers of one command."""
+
+    def __init__(
+        self,
+        runs: Sequence[PlannedRun],
+        device: str,
+        num_workers: int,
+        variables: dict[str, str],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.device, self.variables, self.should_stop = device, variables, should_stop
+        self.cores = max(1, cores_here() // num_workers)
+        self.runs = {run.folder.path: run for run in runs}
+        self.writers: dict[Path, RunWriter] = {}
+        self.specs: dict[Path, EnvSpec] = {}
+        self.to_score: dict[ScoreRequest, None] = {}  # in the order of their requests
+        self.num_scored = 0
+        self.diverged: list[LearnerId] = []
+        self.failed: dict[Path, list[str]] = {run.folder.path: [] for run in runs}
+        self.is_stopping = False
+        self.scoring: _Job | None = None
+        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
+        costs = {
+            LearnerId(run.folder.path, plan.name): cost_of(plan, stored_steps(run.folder, plan.name))
+            for run in runs
+            for plan in run.plans
+        }
+        self.training: list[_Job] = []
+        for number, learners in enumerate(spread(costs, num_workers)):
+            worker = self._start(self._training_of(learners))
+            self.training.append(_Job(f"worker {number}", worker, learners, self._stored(learners)))
+
+    def build(self) -> None:
+        """Wait until every worker has built its learners, so that bad input is refused before anything is written."""
+        while any(not job.has_built for job in self.training):
+            self._turn()
+        for run, reasons in self.failed.items():
+            if run not in self.specs:
+                raise RuntimeError("; ".join(reasons) or f"no worker could build the learners of {run}")
+
+    def start(self, on_start: Callable[[int, dict[str, int]], None]) -> None:
+        """Let the learners go on from their checkpoints."""
+        for run, writer in self.writers.items():
+            writer.open(self.specs[run])
+        starts = [(job.worker, self._start_of(job)) for job in self.training]
+        done = {
+            writer.prefix + name: steps for writer in self.writers.values() for name, steps in writer.env_steps.items()
+        }
+        total = sum(plan.steps for writer in self.writers.values() for plan in writer.plans.values())
+        on_start(total, done)
+        for writer in self.writers.values():
+            for request in writer.left_to_score():
+                self._request(request)
+        for worker, start in starts:
+            worker.send(start)
+
+    def train(self) -> None:
+        """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
+        while self.training or (self.to_score and not self.is_stopping):
+            self._turn()
+        if self.is_stopping:
+            return
+        for writer in self.writers.values():
+            for request in writer.wanting():
+                self._request(request)
+        while self.to_score and not self.is_stopping:
+            self._turn()
+        for run, writer in self.writers.items():
+            if writer.is_complete and writer.config.consensus is not None and not self.is_stopping:
+                self._request(ScoreRequest(run, None, 0, None))
+        while self.to_score and not self.is_stopping:
+            self._turn()
+
+    def conclude(self, run: PlannedRun) -> RunResult:
+        """Say in the folder what has become of a run."""
+        path = run.folder.path
+        writer = self.writers[path]
+        diverged = tuple(name for folder, name in self.diverged if folder == path)
+        failed = tuple(self.failed[path])
+        is_complete = writer.is_complete and not failed and not any(request.run == path for request in self.to_score)
+        state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
+        writer.close()
+        writer.seat.write(state, "; ".join(failed) or ", ".join(diverged))
+        return RunResult(run.folder, run.config, diverged, is_complete, failed)
+
+    def close(self) -> None:
+        """End all workers, whatever they are doing."""
+        for job in (*self.training, *([self.scoring] if self.scoring else [])):
+            job.worker.close()
+        for worker in self.leaving:
+            worker.close(END_SECONDS)
+        self.training, self.scoring, self.leaving = [], None, []
+
+    def _turn(self) -> None:
+        """Take in what the workers say, for a moment."""
+        self.is_stopping = self.is_stopping or self.should_stop()
+        jobs = {job.worker.connection: job for job in (*self.training, *([self.scoring] if self.scoring else []))}
+        for connection in wait(list(jobs), POLL_SECONDS):
+            self._take_in(jobs[connection], jobs[connection].worker.receive())  # type: ignore[index]
+
+    def _take_in(self, job: _Job, message: object) -> None:
+        match message:
+            case Built(specs):
+                self.specs |= specs
+                job.has_built = True
+                if self.writers:  # a worker that was started again
+                    job.worker.send(self._start_of(job))
+            case Row(learner, row):
+                if request := self.writers[learner.run].row(learner.name, row):
+                    self._request(request)
+                job.worker.send(self.is_stopping)
+            case Ended(learner, env_steps, has_diverged):
+                job.learners.remove(learner)
+                if has_diverged:
+                    self.diverged.append(learner)
+                else:
+                    self.writers[learner.run].env_steps[learner.name] = env_steps
+            case Scored(request, scores):
+                self.to_score.pop(request, None)
+                self.num_scored += 1
+                self.writers[request.run].scored(request, scores)
+            case Done():
+                self.leaving.append(job.worker)
+                self.training.remove(job)
+            case Refused(error):
+                raise error
+            case Failed(line, trace):
+                self._log(job, trace)
+                self._lost(job, line)
+            case None:
+                self._lost(job, job.worker.how_it_died())
+
+    def _lost(self, job: _Job, why: str) -> None:
+        """Start a worker again that has died, unless that has not helped before or the run is ending."""
+        job.worker.close()
+        progress = self.num_scored if job is self.scoring else self._stored(job.learners)
+        job.deaths = job.deaths + 1 if progress == job.progress else 1
+        job.progress = progress
+        if not self.is_stopping and job.deaths < DEATHS:
+            print(f"expgen: {job.name} died ({why}); it is started again", file=sys.stderr, flush=True)
+            if not job.has_built:
+                self.variables = {}  # what it died of may be MPS
+            job.has_built = job is self.scoring
+            if job is self.scoring:
+                job.worker = self._start(self._scoring())
+                for request in self.to_score:
+                    job.worker.send(request)
+            else:
+                job.worker = self._start(self._training_of(job.learners))
+            return
+        self._give_up(job, why)
+
+    def _give_up(self, job: _Job, why: str) -> None:
+        """Go on without it; what it leaves undone stays for a resumed run."""
+        if job is self.scoring:
+            self.scoring = None
+            undone = dict.fromkeys((request.run for request in self.to_score), "scoring")
+            self.to_score = {}
+        else:
+            self.training.remove(job)
+            runs = dict.fromkeys(learner.run for learner in job.learners)
+            undone = {run: ", ".join(name for of, name in job.learners if of == run) for run in runs}
+        if self.is_stopping:
+            return
+        for run, what in undone.items():
+            self.failed[run].append(f"{what}: {why}")
+            print(f"expgen: {what} given up: its process died {DEATHS} times ({why})", file=sys.stderr, flush=True)
+
+    def _start(self, work: Work) -> Worker:
+        return Worker(work, self.variables)
+
+    def _training_of(self, learners: Sequence[LearnerId]) -> Work:
+        assignments = [
+            Assignment(run, planned.config, tuple(name for of, name in learners if of == run))
+            for run, planned in self.runs.items()
+            if any(of == run for of, _ in learners)
+        ]
+        return partial(train_assigned, assignments, self.device, self.cores)
+
+    def _scoring(self) -> Work:
+        marks = {run: writer.seat.mark for run, writer in self.writers.items()}
+        return partial(score_requested, marks, self.device, self.cores)
+
+    def _request(self, request: ScoreRequest) -> None:
+        """Have a policy played; the first one starts the worker that does."""
+        self.to_score[request] = None
+        if self.scoring is None:
+            self.scoring = _Job("scoring worker", self._start(self._scoring()), [], self.num_scored, has_built=True)
+        self.scoring.worker.send(request)
+
+    def _start_of(self, job: _Job) -> Start:
+        milestones = {learner: self.writers[learner.run].begin(learner.name) for learner in job.learners}
+        return Start(milestones, self.is_stopping)
+
+    def _log(self, job: _Job, trace: str) -> None:
+        """Keep where a worker failed, for whoever looks for the reason."""
+        for run in dict.fromkeys(learner.run for learner in job.learners) or self.writers:
+            if run in self.writers:
+                with open(self.runs[run].folder.failures_file, "a") as file:
+                    file.write(f"{job.name}\n{trace}\n")
+
+    def _stored(self, learners: Sequence[LearnerId]) -> list[int]:
+        """By which one sees that a worker gets on."""
+        return [stored_steps(self.runs[run].folder, name) for run, name in learners]

@@ -1,0 +1,97 @@
+"""What a training worker does: its share of the learners, side by side, while its parent keeps the run folder.
+
+A scored checkpoint costs it the time to write the weights down: another worker plays them.
+"""
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from expgen.networks.state import with_prefix
+from expgen.runs.adopt import plans_in
+from expgen.runs.folder import RunFolder
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Start
+from expgen.runs.plan import build_learner
+from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
+from expgen.training.learner import Diverged, Learner, Phase
+from expgen.training.learner_state import resume_learner
+from expgen.training.life import Policies, ScorePolicies, Scores, life_of
+from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.resources import allotted, plan_resources
+
+
+def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, parent: Connection) -> None:
+    """Build, wait for `Start`, train each learner from its newest checkpoint; `cores` are this worker's share."""
+    with allotted(cores), contextlib.ExitStack() as cleanup:
+        resources = plan_resources(device, sum(len(part.learners) for part in assignments))
+        torch.set_num_threads(resources.torch_threads)
+        learners: dict[LearnerId, Learner] = {}
+        specs = {}
+        for run, config, names in assignments:
+            for plan in plans_in(RunFolder(run), config):
+                if plan.name in names:
+                    learner = learners[LearnerId(run, plan.name)] = build_learner(config, plan, resources)
+                    cleanup.callback(learner.close)
+                    specs[run] = learner.env.spec
+        parent.send(Built(specs))
+        start: Start = parent.recv()
+        wishes = _Wishes(parent, start.should_stop)
+        turns = []
+        for who, learner in learners.items():
+            folder = RunFolder(who.run)
+            if checkpoint := latest_checkpoint(folder.checkpoints_of(who.name), is_quiet=True):
+                resume_learner(learner, checkpoint)
+            score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
+            checkpoints, milestones = folder.checkpoints_of(who.name), start.milestones[who]
+            life = life_of(learner, score, report, checkpoints, wishes.should_stop, milestones)
+            turns.append(Turn(who.name, _announced(life, who, learner, parent)))
+        run_side_by_side(turns, resources.updates_at_once)
+
+
+def hand_over(learner: Learner, folder: Path) -> ScorePolicies:
+    """A way to score policies that writes their weights to `folder` for another process and has no scores to tell."""
+
+    def write(policies: Policies) -> Generator[None, None, Scores]:
+        facts: dict[str, Any] = {"learner": learner.name, "env_steps": learner.env_steps}
+        tensors = with_prefix("policy", policies["live"].state_dict())
+        if learner.average is not None and "average" in policies:
+            tensors |= learner.average.state()
+            facts |= learner.average.facts()
+        write_checkpoint(checkpoint_file(folder, learner.env_steps), tensors, facts)
+        yield from ()  # there is nothing to give way for
+        return {}
+
+    return write
+
+
+class _Wishes:
+    """What the parent wants, as it says in answer to each row."""
+
+    def __init__(self, parent: Connection, is_stop: bool) -> None:
+        self.parent, self.is_stop = parent, is_stop
+
+    def should_stop(self) -> bool:
+        return self.is_stop
+
+    def report_of(self, who: LearnerId) -> Callable[[str, dict[str, float]], None]:
+        """Report rows of one learner: each is on disk before a checkpoint follows it."""
+
+        def report(name: str, row: dict[str, float]) -> None:
+            self.parent.send(Row(who, row))
+            self.is_stop = self.parent.recv()
+
+        return report
+
+
+def _announced(life: Iterator[Phase], who: LearnerId, learner: Learner, parent: Connection) -> Iterator[Phase]:
+    """`life`, whose end the parent hears of."""
+    try:
+        yield from life
+    except Diverged:
+        parent.send(Ended(who, learner.env_steps, has_diverged=True))
+        raise
+    parent.send(Ended(who, learner.env_steps, has_diverged=False))

@@ -1,0 +1,41 @@
+"""The memory of frames acted on, by hand."""
+
+import numpy as np
+import pytest
+
+from expgen.agents.acted_frames import ActedFrames
+
+
+def frames(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.uint8)[:, None, None, None] * np.ones((4, 4, 3), dtype=np.uint8)
+
+
+def test_a_frame_is_known_once_added_in_its_environment_and_episode_alone():
+    memory, both = ActedFrames(), np.array([0, 1])
+    memory.begin_step(np.array([True, True]))
+    assert memory.add(both, frames(7, 8)).tolist() == [False, False]
+    memory.begin_step(np.array([False, False]))
+    assert memory.add(both, frames(7, 7)).tolist() == [True, False]
+    assert memory.add(np.array([1]), frames(8)).tolist() == [True]
+    memory.begin_step(np.array([False, True]))  # another episode in environment 1
+    assert memory.add(both, frames(7, 7)).tolist() == [True, False]
+
+
+def test_one_pixel_makes_another_frame():
+    memory, env = ActedFrames(), np.array([0])
+    memory.begin_step(np.array([True]))
+    frame = frames(7)
+    assert not memory.add(env, frame)[0]
+    frame[0, 3, 3, 2] += 1
+    assert not memory.add(env, frame)[0]
+    frame[0, 3, 3, 2] -= 1
+    assert memory.add(env, frame)[0]
+
+
+@pytest.mark.parametrize("num_envs", [1, 3])
+def test_another_number_of_environments_starts_afresh(num_envs: int):
+    memory = ActedFrames()
+    memory.begin_step(np.ones(2, dtype=bool))
+    memory.add(np.array([0]), frames(7))
+    memory.begin_step(np.zeros(num_envs, dtype=bool))
+    assert not memory.add(np.array([0]), frames(7))[0]

@@ -1,0 +1,37 @@
+"""Processes that tests look at from outside."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 60.0  # seconds
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, and not a zombie of one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children_of(pid: int) -> list[int]:
+    """Its worker processes, in the order in which they were started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = sorted(int(word) for task in tasks for word in task.read_text().split())
+    return [child for child in children if "expgen.fast.processes" in _command(child)]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    """Wait for something, not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,75 @@
+"""GAME and --seed with commas: which runs are meant."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.cli.flags import Parser, place
+from expgen.cli.several import arguments_of_each
+from expgen.errors import InputError
+
+
+def asked(*words: str) -> list[tuple[str | None, str | None, object]]:
+    """Game, seed and folder of each run."""
+    parser = Parser("train")
+    parser.add_argument("game", nargs="?")
+    parser.add_argument("--seed")
+    parser.add_argument("--run", type=place)
+    return [(one["game"], one["seed"], one["run"]) for one in arguments_of_each(parser, words)]
+
+
+def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
+    assert asked() == [(None, None, None)]
+    assert asked("maze", "--seed", "3", "--run", "here") == [("maze", "3", Path("here"))]
+    assert asked("--seed=3", "maze") == [("maze", "3", None)]
+
+
+def test_every_game_with_every_seed_is_a_run_of_its_own() -> None:
+    assert asked("maze,heist", "--run", "here") == [
+        ("maze", None, Path("here/maze")),
+        ("heist", None, Path("here/heist")),
+    ]
+    assert asked("maze", "--seed", "0,7", "--run", "here") == [
+        ("maze", "0", Path("here/seed0")),
+        ("maze", "7", Path("here/seed7")),
+    ]
+    assert asked("--seed", "0,1", "maze,heist", "--run", "here") == [
+        ("maze", "0", Path("here/maze-seed0")),
+        ("heist", "0", Path("here/heist-seed0")),
+        ("maze", "1", Path("here/maze-seed1")),
+        ("heist", "1", Path("here/heist-seed1")),
+    ]
+
+
+@pytest.mark.parametrize("words", [("maze,heist,maze",), ("--seed", "1,2,1")])
+def test_the_same_run_twice_is_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="accepted: each of them once"):
+        asked(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["maze,mazes"], "GAME is 'mazes'; accepted: bigfish"),
+        (["--seed", "0,x"], "--seed is 'x'; accepted: a whole number"),
+        (["--seed", "0,"], "--seed is ''; accepted: a whole number"),
+        (["--seed", "0,-1"], "--seed is -1; accepted: 0 to 2147483647"),
+    ],
+)
+def test_one_bad_name_refuses_all_runs(
+    words: list[str], message: str, small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    assert message in refused(*small.flags(tmp_path / "runs"), *words)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_in_one_process_runs_follow_one_another(
+    small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    outcome = command(*small.flags(tmp_path / "runs", 2, seed="0,1", processes=1))
+    assert outcome.status == 0 and outcome.out.count("done: ") == 2
+    small.train(tmp_path / "two", 2, members=2)
+    for seed in (0, 1):
+        assert equal(small.weights(tmp_path / "runs" / f"seed{seed}"), small.weights(tmp_path / "two", f"member{seed}"))

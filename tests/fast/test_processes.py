@@ -1,0 +1,97 @@
+"""Worker processes: what they say, how they end, and that none outlives its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from multiprocessing.connection import Connection
+
+import pytest
+
+from expgen.errors import FailedStorage, InputError
+from expgen.fast.processes import Done, Failed, Refused, Worker
+from tests.children import is_running, until
+
+
+def echo(parent: Connection) -> None:
+    parent.send((os.environ["GREETING"], os.getpid()))
+    while (message := parent.recv()) is not None:
+        parent.send(message)
+
+
+def refuse(error: InputError, parent: Connection) -> None:
+    raise error
+
+
+def fail(parent: Connection) -> None:
+    raise ZeroDivisionError("nothing\nleft")
+
+
+def signal_myself(parent: Connection) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+    parent.send("still here")
+
+
+def test_worker_answers_and_ends_when_its_work_does() -> None:
+    worker = Worker(echo, {"GREETING": "hello"})
+    assert worker.receive() == ("hello", worker.process.pid)
+    worker.send([1, 2])
+    assert worker.receive() == [1, 2]
+    worker.send(None)
+    assert worker.receive() == Done() and worker.receive() is None
+    worker.close(10.0)
+    assert worker.process.returncode == 0
+
+
+def test_killed_worker_is_told_from_one_that_is_done() -> None:
+    worker = Worker(echo, {"GREETING": "hello"})
+    worker.receive()
+    worker.process.kill()
+    assert worker.receive() is None and worker.how_it_died() == "killed by SIGKILL"
+    worker.send("to nobody")
+    worker.close()
+
+
+@pytest.mark.parametrize("error", [InputError("--gamma is 2; accepted: 0 to 1"), FailedStorage("disk full")])
+def test_bad_input_in_a_worker_reaches_the_parent_as_it_is(error: InputError) -> None:
+    worker = Worker(partial(refuse, error))
+    message = worker.receive()
+    worker.close(10.0)
+    assert isinstance(message, Refused) and type(message.error) is type(error) and str(message.error) == str(error)
+
+
+def test_failing_worker_says_why_in_one_line() -> None:
+    worker = Worker(fail)
+    message = worker.receive()
+    assert isinstance(message, Failed) and message.line == "ZeroDivisionError: nothing left"
+    assert "in fail" in message.traceback
+    assert worker.how_it_died() == "exited with status 1"
+    worker.close()
+
+
+def test_ctrl_c_and_sigterm_do_not_reach_a_worker() -> None:
+    worker = Worker(signal_myself)
+    assert worker.receive() == "still here" and worker.receive() == Done()
+    worker.close(10.0)
+
+
+OWNER = """
+import time
+from expgen.fast.processes import Worker
+from tests.fast.test_processes import echo
+worker = Worker(echo, {"GREETING": "hello"})
+print(worker.receive()[1], flush=True)
+time.sleep(60)
+"""
+
+
+def test_worker_ends_when_its_parent_is_killed() -> None:
+    """The script has no `__main__` guard: a worker does not run it again."""
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        assert is_running(pid)
+        owner.kill()
+    until(lambda: not is_running(pid))

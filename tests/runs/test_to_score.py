@@ -1,0 +1,33 @@
+"""Scores that an earlier process has left to be played."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from expgen.evaluation.scores import read_scores
+from expgen.runs.folder import RunFolder
+from expgen.runs.to_score import files_to_score
+from expgen.training.checkpoint import checkpoint_file, write_checkpoint
+from tests.runs.rows import metrics
+
+
+def test_resumed_run_has_the_scores_that_were_due_and_no_others(small: Any, tmp_path: Path) -> None:
+    """A kill has come between the row of the last step and its scores; the learner was on its way to the next one."""
+    small.train(tmp_path, 2, eval_every=small.update_steps)
+    folder, rows, scores = RunFolder(tmp_path), metrics(tmp_path), read_scores(tmp_path / "scores.csv")
+    with open(folder.metrics_file, newline="") as file:
+        table = list(csv.DictReader(file))
+    table[-1] |= dict.fromkeys((name for name in table[-1] if name.startswith(("train_", "test_"))), "")
+    with open(folder.metrics_file, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    folder.scores_file.unlink()
+    assert metrics(tmp_path) != rows
+    for updates in (2, 3):
+        weights = checkpoint_file(folder.to_score("member0"), updates * small.update_steps)
+        write_checkpoint(weights, small.weights(tmp_path), {"env_steps": updates * small.update_steps})
+    assert [steps for steps, _ in files_to_score(folder, "member0")] == [256, 384]
+    assert small.train(tmp_path, 2, eval_every=small.update_steps, resume=True).is_complete
+    assert metrics(tmp_path) == rows and read_scores(tmp_path / "scores.csv") == scores
+    assert not (tmp_path / "scoring").exists()
