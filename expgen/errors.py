@@ -16,7 +16,11 @@ class InputError(ValueError):
 
 
 class FailedStorage(InputError):
-    """A disk that is full, or storage that is away: one line all the same, but exit status 1, a failure."""
+    """A disk that is full, a folder that was deleted, storage that does not respond: one line, but exit status 1."""
+
+
+class TakenOver(RuntimeError):
+    """Another process has become the owner of the run."""
 
 
 def unwritable(path: Path, error: OSError) -> InputError:

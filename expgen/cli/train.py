@@ -21,7 +21,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import open_run
 from expgen.runs.presets import PRESETS
 from expgen.runs.train import RunResult, train
-from expgen.storage.place import Place, is_url, whole
+from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 
 
@@ -37,8 +37,8 @@ def main(argv: Sequence[str]) -> int:
     engine, device = pop_engine(arguments), arguments.pop("device")
     opened, _ = open_run(**arguments)
     where = arguments["run"] if is_url(arguments["run"]) else opened.path
-    arguments |= {"resume": True, "run": whole(where)}  # a task may be begun again
-    arguments["adopt"] = [whole(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
+    arguments |= {"resume": True, "run": absolute(where)}  # a task may be begun again
+    arguments["adopt"] = [absolute(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
     name = str(where).rpartition("/")[2]
     task = Task(name, partial(_train, {**arguments, "device": device}), run=arguments["run"])
     with StopSignals() as signals:
@@ -54,7 +54,7 @@ def _train(arguments: Mapping[str, Any], watcher: Watcher) -> RunResult:
     return train(**arguments, on_start=watcher.on_start, on_row=watcher.on_row, should_stop=watcher.should_stop)
 
 
-def _conclude(where: Place, result: RunResult | None, signal_number: int | None) -> int:
+def _conclude(where: Location, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
@@ -68,7 +68,7 @@ def _conclude(where: Place, result: RunResult | None, signal_number: int | None)
     return 0
 
 
-def _looked_at(where: Place) -> RunFolder:
+def _looked_at(where: Location) -> RunFolder:
     """For its config and rows."""
     return RunFolder(View(where).refresh())
 

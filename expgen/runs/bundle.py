@@ -18,7 +18,8 @@ from expgen.runs.config import EXPLORER, TrainConfig
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.folder import RunFolder
-from expgen.training.checkpoint import digest_of, keep_checkpoint, write_whole
+from expgen.files import read_bytes, write_whole
+from expgen.training.checkpoint import digest_of, keep_checkpoint
 from expgen.training.stints import Stint, commits_of, covered_seconds
 
 BUNDLING = ".bundling"  # where a bundle lies while it is made
@@ -55,7 +56,7 @@ def bundle(
     shutil.rmtree(made.path, ignore_errors=True)
     made.write_config(config, spec)
     if run.tune_file.exists():
-        write_whole(made.tune_file, run.tune_file.read_bytes())
+        write_whole(made.tune_file, read_bytes(run.tune_file))
     if adopted := read_adopted(run):
         record = {place: known._replace(source="elsewhere")._asdict() for place, known in adopted.items()}
         write_whole(made.adopted_file, json.dumps(record, indent=2).encode())

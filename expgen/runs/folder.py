@@ -8,7 +8,8 @@ from typing import Any
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig
-from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, write_whole
+from expgen.files import JSON_BYTES, UnreadableFile, read_bytes, write_whole
+from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint
 
 CARD = "card.json"
 
@@ -72,7 +73,7 @@ class RunFolder:
     def read_card(self) -> dict[str, Any]:
         """What a bundle says of itself."""
         try:
-            card = json.loads(self.card_file.read_text())
+            card = json.loads(read_bytes(self.card_file, JSON_BYTES))
         except (OSError, ValueError):
             card = None
         if not isinstance(card, dict):
@@ -87,7 +88,9 @@ class RunFolder:
 
     def _json(self) -> Any:
         try:
-            return json.loads(self.config_file.read_text())
+            return json.loads(read_bytes(self.config_file, JSON_BYTES))
+        except UnreadableFile:
+            raise
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
         except ValueError:

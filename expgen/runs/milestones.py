@@ -16,7 +16,8 @@ from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import plans_of
 from expgen.runs.folder import RunFolder
-from expgen.training.checkpoint import has_checkpoint_from, write_whole
+from expgen.files import read_bytes, write_whole
+from expgen.training.checkpoint import has_checkpoint_from
 from expgen.training.learner import Learner
 from expgen.training.life import Milestone
 
@@ -51,7 +52,7 @@ def open_milestones(
             ahead[name].append(Milestone(end, kept.checkpoints_of(name)))
         kept.write_config(shorter, spec)
         if run.adopted_file.exists():
-            write_whole(kept.adopted_file, run.adopted_file.read_bytes())
+            write_whole(kept.adopted_file, read_bytes(run.adopted_file))
     if missed:
         why = f"{run.milestone(min(missed)).path} is incomplete, and {missed[min(missed)]} is past it"
         print(f"expgen: --keep-at {','.join(map(str, missed))} can no longer be kept: {why}", file=sys.stderr)

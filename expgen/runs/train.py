@@ -19,7 +19,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.scoring import Scorer
 from expgen.runs.sitting import State, sitting
 from expgen.networks.actor_critic import Policy
-from expgen.storage.place import Place, is_url
+from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
@@ -44,10 +44,10 @@ def train(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     device: str = "auto",
     resume: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -63,7 +63,7 @@ def train(
         if is_url(run):
             open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
             space = cleanup.enter_context(workspace(str(run)))
-            run, should_stop = space.path, space.stop_when_lost(should_stop)
+            run, should_stop = space.path, space.stop_when_taken_over(should_stop)
         folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
         adopt_from(folder, config, adopt)
         return _run(folder, config, device, on_start, on_row, should_stop)

@@ -1,4 +1,4 @@
-"""workspace: a folder to work in, pushed to its URL as the work gets on."""
+"""workspace: a local folder to work in, uploaded to a URL while the work goes on."""
 
 import contextlib
 import socket
@@ -8,98 +8,92 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError
-from expgen.storage.mirror import Mirror, TakenOver
+from expgen.errors import FailedStorage, InputError, TakenOver
+from expgen.storage.mirror import WEIGHTS, Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
-from expgen.storage.store import StorageError, Store
+from expgen.storage.store import StorageOutage, Store
 
 LOOK_SECONDS = 1.0  # between two looks for a new checkpoint
-ROWS_SECONDS = 30.0  # after which rows are pushed without one
+ROWS_SECONDS = 30.0  # after which rows are uploaded without one
 
 
 class Workspace:
-    """The folder, and whether the place at the URL is still ours."""
+    """The folder `path`, and a thread that uploads it. Training never waits for the storage."""
 
     def __init__(self, mirror: Mirror) -> None:
-        self.mirror, self.path, self.url = mirror, mirror.folder, mirror.store.url
-        self.loss: TakenOver | None = None
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True, name="expgen-push")
+        self.mirror, self.path = mirror, mirror.folder
+        self.taken_over: TakenOver | None = None
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._upload_often, daemon=True, name="expgen-upload")
 
-    def stop_when_lost(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
-        """`should_stop`, or another process has taken over."""
-        return lambda: self.loss is not None or should_stop()
+    def stop_when_taken_over(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+        """`should_stop`, or another process owns the URL now."""
+        return lambda: self.taken_over is not None or should_stop()
 
-    def _follow(self) -> None:
-        """Push while the work goes on: it never waits for storage, and an outage costs it nothing but safety."""
-        pushed = float("-inf")
-        while not self._ending.wait(LOOK_SECONDS):
-            if self.mirror.has_new_weights() or time.monotonic() - pushed > ROWS_SECONDS:
-                try:
-                    self.mirror.push()
-                except TakenOver as loss:
-                    self.loss = loss
-                    return
-                except InputError as error:
-                    if self._ending.is_set():  # whoever ends it tells what it lacks
-                        return
-                    print(f"expgen: {error}; the work goes on, this is tried again", file=sys.stderr, flush=True)
-                pushed = time.monotonic()
+    def _upload_often(self) -> None:
+        weights: set[Path] = set()
+        uploaded = float("-inf")
+        while not self.ending.wait(LOOK_SECONDS):
+            found = set(self.path.rglob(f"*{WEIGHTS}"))
+            if found <= weights and time.monotonic() - uploaded < ROWS_SECONDS:
+                continue
+            try:
+                self.mirror.upload()
+                weights = found
+            except TakenOver as error:
+                self.taken_over = error
+                return
+            except InputError as error:
+                if not self.ending.is_set():  # else the last upload reports it
+                    print(f"expgen: {error}; the work goes on, the upload is retried", file=sys.stderr, flush=True)
+            uploaded = time.monotonic()
 
-    def begin(self) -> None:
-        self._thread.start()
-
-    def give_up(self) -> None:
-        """The storage is away and what lies here is not worth waiting for it: push no more, at the end neither."""
-        self.mirror.store.give_up()
-        self._ending.set()
-
-    def end(self) -> None:
-        """Whatever is not there yet; raises where it can not be brought there."""
-        self._ending.set()
-        if self.mirror.store.is_given_up:
-            return
-        self._thread.join(2 * self.mirror.store.patience)
-        if self.loss is not None:
-            raise self.loss
-        if self._thread.is_alive():
-            raise StorageError(f"{self.url} does not answer; accepted: storage that does")
-        self.mirror.push(is_open=False)
+    def finish(self) -> None:
+        """Upload what is not there yet; FailedStorage, and the folder is kept, if that fails."""
+        self.ending.set()
+        self.thread.join()
+        if self.taken_over is not None:
+            raise self.taken_over
+        try:
+            self.mirror.upload(is_open=False)
+        except InputError as error:
+            keep_scratch()
+            where = f"{self.path} on {socket.gethostname()}"
+            raise FailedStorage(f"{error}; what could not be uploaded is kept in {where}") from None
 
 
 @contextlib.contextmanager
 def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[Workspace]:
-    """Take over what is at `url`, bring it here, push while the work goes on and at its end, however it ends."""
+    """Own `url`, download it to `folder` (default: a scratch folder), upload during the work and at its end.
+
+    Names in `leave_out` are not uploaded. Work that ends with a StorageOutage does not wait for the storage again.
+    """
     space = Workspace(Mirror(Store(url), folder or scratch_folder(), leave_out))
-    space.mirror.claim()  # before what it goes on from is read
-    space.mirror.pull()
-    space.begin()
+    space.path.mkdir(parents=True, exist_ok=True)
+    space.mirror.claim()  # before what it resumes from is read
+    space.mirror.download()
+    space.thread.start()
     try:
-        with speaking_of(url, space.path):
+        with naming(url, space.path):
             yield space
+    except StorageOutage:
+        space.mirror.store.is_given_up.set()
+        space.ending.set()
+        raise
     except Exception:
         try:
-            space.end()
+            space.finish()
         except TakenOver:
-            pass  # the first error is the one to tell
-        except InputError as lack:
-            keep_scratch()
-            print(f"expgen: {lack}; {_kept(space)}", file=sys.stderr, flush=True)
+            pass  # the first error is the one to report
+        except InputError as error:
+            print(f"expgen: {error}", file=sys.stderr, flush=True)
         raise
-    try:
-        space.end()
-    except InputError as error:
-        keep_scratch()
-        raise FailedStorage(f"{error}; {_kept(space)}") from None
-
-
-def _kept(space: Workspace) -> str:
-    return f"what it lacks is kept in {space.path} on {socket.gethostname()}"
+    space.finish()
 
 
 @contextlib.contextmanager
-def speaking_of(url: str, folder: Path) -> Iterator[None]:
-    """Bad input is told by the name that the user knows."""
+def naming(url: str, folder: Path) -> Iterator[None]:
+    """Errors about `folder` name the URL, which the user knows."""
     try:
         yield
     except InputError as error:
