@@ -52,7 +52,7 @@ def reproduce(
     with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
         watcher = replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         try:
-            return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
+            return _reproduce(names, jobs, scale, space.folder, out, engine, device, watcher, on_result)
         except StorageOutage as outage:  # what is here alone are lines of jobs.csv, which the next command begins anew
             raise StorageOutage(f"{outage}; the same command goes on from there") from None
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.errors import InputError
+from expgen.errors import InputError, naming
 from expgen.runs.config import TrainConfig, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.config_tree import flat
@@ -13,7 +13,6 @@ from expgen.runs.folder import RunFolder
 from expgen.settings import flag_of
 from expgen.storage.location import Location, is_url
 from expgen.storage.view import View
-from expgen.storage.workspace import naming
 
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen,
 FREE = ("keep_at",)  # save for what decides nothing of the training

@@ -63,7 +63,7 @@ def train(
         if is_url(run):
             open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
             space = cleanup.enter_context(workspace(str(run)))
-            run, should_stop = space.path, space.stop_when_taken_over(should_stop)
+            run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
         folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
         adopt_from(folder, config, adopt)
         return _run(folder, config, device, on_start, on_row, should_stop)

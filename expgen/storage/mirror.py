@@ -12,7 +12,8 @@ import os
 import re
 import time
 import uuid
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
@@ -22,9 +23,9 @@ from expgen.files import PART, check_name, join_inside, read_bytes, write_whole
 from expgen.storage.store import Store
 
 LISTS, FILES = "lists", "files"  # folders at the URL
-LIST_NAME = re.compile(rf"{LISTS}/(\d{{6}})-(\d{{9}})-(\w+)\.json", re.ASCII)  # claim, upload, owner
+LIST_NAME = re.compile(rf"{LISTS}/\d{{6}}-\d{{9}}-\w+\.json", re.ASCII)  # claim, upload, owner
 SHA256 = re.compile("[0-9a-f]{64}")
-WEIGHTS, EVENTS = ".safetensors", "tensorboard/"
+WEIGHTS, SKETCHED = ".safetensors", (".json", ".csv")  # suffixes; a sketch has the content of the latter alone
 BUSY_SECONDS = 600.0  # after which an owner that has not uploaded may be dead
 
 
@@ -43,21 +44,19 @@ def decode(content: bytes, url: str) -> Snapshot | None:
     """The snapshot of a list; None if it is incomplete since its writer was killed, InputError if it is not ours."""
     try:
         data = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    try:
         files = {check_name(name): str(digest) for name, digest in data["files"].items()}
         if not all(map(SHA256.fullmatch, files.values())) or not 0 <= data["written"] < 2**33:
             raise ValueError("no checksums or no time")
         return Snapshot(bool(data["is_open"]), float(data["written"]), files)
+    except (json.JSONDecodeError, RecursionError):
+        return None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{url}/{LISTS} holds a list that this version of expgen did not write: {error}") from None
 
 
 def object_name(name: str, digest: str) -> str:
     """What the file `name` with this content, and no other, is called at the URL."""
-    path = PurePosixPath(name)
-    return f"{FILES}/{path.with_name(f'{path.stem}.{digest[:16]}{path.suffix}')}"
+    return f"{FILES}/{digest[:16]}-{name.replace('/', '-')}"
 
 
 def _lacks_files(state: RetryCallState) -> NoReturn:
@@ -74,7 +73,7 @@ class Mirror:
     def __init__(self, store: Store, folder: Path, leave_out: tuple[str, ...] = ()) -> None:
         self.store, self.folder, self.leave_out = store, folder, leave_out
         self.owner, self.claims, self.uploads = uuid.uuid4().hex[:12], 0, 0
-        self.last = EMPTY  # that we uploaded
+        self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
         self.downloaded: dict[str, str] = {}  # sha256 of what is here as it is there
         self.known: dict[str, tuple[int, int, str]] = {}  # time, size and sha256 of files here
 
@@ -86,12 +85,10 @@ class Mirror:
 
     @_reread
     def download(self, is_sketch: bool = False) -> Snapshot:
-        """Make the folder as in the newest snapshot; a sketch has empty checkpoints and no TensorBoard events."""
+        """Make the folder as in the newest snapshot; in a sketch, checkpoints and other large files are empty."""
         newest = self.newest()
-        for name, digest in newest.files.items():
-            if self.downloaded.get(name) == digest or (is_sketch and name.startswith(EVENTS)):
-                continue
-            is_empty = is_sketch and name.endswith(WEIGHTS)
+        for name, digest in newest.files.items() - self.downloaded.items():
+            is_empty = is_sketch and not name.endswith(SKETCHED)
             content = b"" if is_empty else self.store.read(object_name(name, digest))
             if not is_empty and hashlib.sha256(content).hexdigest() != digest:
                 raise InputError(f"{self.store.url} is damaged: {name} has another checksum than its list says")
@@ -99,7 +96,7 @@ class Mirror:
             write_whole(path, content)
             os.utime(path, (newest.written, newest.written))
             self.downloaded[name] = digest
-        for name in set(self.downloaded) - set(newest.files):
+        for name in self.downloaded.keys() - newest.files.keys():
             join_inside(self.folder, name).unlink(missing_ok=True)
             del self.downloaded[name]
         return newest
@@ -108,7 +105,7 @@ class Mirror:
         """Become the owner: uploads of earlier owners end with TakenOver."""
         claims = [int(name.removeprefix(f"{LISTS}/")[:6]) for name in self._lists()]
         files = self.newest().files  # after the lists: of two that claim at once, one finds the other's
-        self.claims, self.uploads = max(claims, default=0) + 1, 0
+        self.claims = max(claims, default=0) + 1
         self._publish(Snapshot(True, time.time(), files))
 
     def upload(self, is_open: bool = True) -> None:
@@ -119,7 +116,6 @@ class Mirror:
             for name, content in contents.items():
                 self.store.write(name, content)
             self._check_owner()
-            self.uploads += 1
             self._publish(Snapshot(is_open, time.time(), files))
 
     def refuse_if_busy(self) -> None:
@@ -135,8 +131,6 @@ class Mirror:
         What says how far the run is comes first, then weights, then rows: so a snapshot never claims more than it
         holds, and its metrics reach at least as far as its weights.
         """
-        if not self.folder.is_dir():
-            raise FailedStorage(f"cannot upload {self.folder}: it no longer exists")
         files, contents = {}, {}
         for path in sorted(self.folder.rglob("*"), key=lambda path: (path.suffix != ".json", path.suffix != WEIGHTS)):
             name = path.relative_to(self.folder).as_posix()
@@ -152,23 +146,30 @@ class Mirror:
                 self.known[name] = facts.st_mtime_ns, facts.st_size, digest
                 contents[object_name(name, digest)] = content
             files[name] = digest
+        for name in self.last.files:
+            if name.endswith(".json") and name not in files:  # which no run does
+                raise FailedStorage(f"cannot upload {self.folder}: {name} was deleted")
         return files, {name: content for name, content in contents.items() if name not in stored}
 
     def _publish(self, snapshot: Snapshot) -> None:
-        self.store.write(self._list_name(), json.dumps(snapshot._asdict()).encode())
+        self.uploads += 1  # also where the write fails: a name is never used again
+        listed = f"{LISTS}/{self.claims:06d}-{self.uploads:09d}-{self.owner}.json"
+        self.store.write(listed, json.dumps(snapshot._asdict()).encode())
         self.last = snapshot
         self._check_owner()
-        needed = {self._list_name(), *(object_name(name, digest) for name, digest in snapshot.files.items())}
+        needed = {listed, *(object_name(name, digest) for name, digest in snapshot.files.items())}
         for name in {*self._lists(), *self.store.names(FILES)} - needed:
             self.store.delete(name)
-
-    def _list_name(self) -> str:
-        return f"{LISTS}/{self.claims:06d}-{self.uploads:09d}-{self.owner}.json"
 
     def _lists(self) -> list[str]:
         """Newest first, incomplete ones too."""
         return sorted(filter(LIST_NAME.fullmatch, self.store.names(LISTS)), reverse=True)
 
     def _check_owner(self) -> None:
-        if self._lists()[:1] != [self._list_name()]:
+        self.is_taken_over = not "".join(self._lists()[:1]).endswith(f"-{self.owner}.json")
+        if self.is_taken_over:
             raise TakenOver(f"another process has taken over {self.store.url}")
+
+    def stop_when_taken_over(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+        """`should_stop`, or another process owns the URL now."""
+        return lambda: self.is_taken_over or should_stop()

@@ -53,9 +53,9 @@ class Store:
     def _put(self, path: str, content: bytes) -> None:
         try:
             self.files.pipe_file(path, content)
-        except FileNotFoundError as error:
+        except FileNotFoundError:
             if not self.files.exists(re.sub("(?<=[^/])/.*", "", path)):  # the bucket, which is not ours to create
-                raise PermissionError(str(error)) from None
+                raise
             self.files.makedirs(path.rpartition("/")[0], exist_ok=True)
             self.files.pipe_file(path, content)
 
@@ -99,7 +99,7 @@ class Store:
         error = result.exception() if result.done() else errors[-1]
         if _is_transient(error):
             raise StorageOutage(f"{cannot}: {self.url} did not respond within {limit}: {_line(error)}") from None
-        if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
+        if isinstance(error, Exception) and (verb == "write" or not isinstance(error, FileNotFoundError)):
             raise InputError(f"{cannot}: {_line(error)}") from None
         return result.result()
 

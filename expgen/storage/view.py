@@ -39,9 +39,10 @@ def _copy_of(url: str) -> Mirror:
 
 def local_copy(location: Location) -> Path:
     """The folder itself, or all that is at the URL now, in a folder that lasts as long as this process."""
-    if is_url(location):
-        _copy_of(str(location)).download()
-    return _copy_of(str(location)).folder if is_url(location) else Path(location)
+    if not is_url(location):
+        return Path(location)
+    _copy_of(str(location)).download()
+    return _copy_of(str(location)).folder
 
 
 def amend(url: str, name: str, change: Callable[[Path], None]) -> None:
@@ -49,6 +50,7 @@ def amend(url: str, name: str, change: Callable[[Path], None]) -> None:
     mirror = _copy_of(url)
     mirror.refuse_if_busy()
     mirror.claim()
+    mirror.downloaded.pop(name, None)  # an edit may have failed to be uploaded
     mirror.download()
     try:
         change(join_inside(mirror.folder, name))

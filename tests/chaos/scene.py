@@ -67,7 +67,7 @@ class Scene:
 
     def done(self) -> int:
         if is_url(self.out):
-            return sum("/made." in name for name in Store(str(self.out)).names("scores"))
+            return sum(name.endswith("-made.json") for name in Store(str(self.out)).names("scores"))
         return len(list(Path(self.out).glob("scores/*/made.json")))
 
 

@@ -19,7 +19,6 @@ from tests.storage.s3_server import BUCKET, FORBIDDEN, UNAVAILABLE, Faults
 OUT = f"s3://{BUCKET}/driver-outage"
 WORDS = ["reproduce", *NAMES, "--scale", "smoke", "--device", "cpu", "--out", OUT]
 LAST_JOB, WAITS = "minimaze-expgen: ", "retrying for 60 s"  # in what a driver says
-UPLOADS = "expgen-upload"
 
 Cue = tuple[str, Callable[[], None]]
 
@@ -50,7 +49,7 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
         lines = said.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
-            if thread.name == UPLOADS:  # of a driver that gave up: it asks no more of the next one's storage
+            if thread.name == "expgen-upload":  # of a driver that gave up: it asks no more of the next one's storage
                 thread.join()
         return status, lines
 

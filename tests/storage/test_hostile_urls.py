@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,11 @@ def everything(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
-@pytest.mark.parametrize("path", ["../", "runs/../../", "runs/./", "runs//", "\\..\\"])
+@pytest.mark.parametrize(
+    "path",
+    ["../", "runs/../../", "runs/./", "runs//", "\\..\\"],
+    ids=["parent", "grandparent", "itself", "empty", "backslash"],
+)
 def test_fetch_refuses_keys_that_lead_above_its_folder(path: str, plant, bucket: str, refused, tmp_path: Path) -> None:
     plant(path, "a.csv")
     line = refused("fetch", bucket, tmp_path / "deep" / "here")
@@ -41,7 +46,11 @@ def test_fetch_refuses_keys_that_lead_above_its_folder(path: str, plant, bucket:
     assert not everything(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["../a.csv", "runs/../../a.csv", "ABSOLUTE", "a\\b", "a\0b"])
+@pytest.mark.parametrize(
+    "name",
+    ["../a.csv", "runs/../../a.csv", "ABSOLUTE", "a\\b", "a\0b"],
+    ids=["parent", "grandparent", "absolute", "backslash", "nul"],
+)
 def test_fetch_refuses_lists_that_name_files_elsewhere(name: str, plant, bucket: str, refused, tmp_path: Path) -> None:
     target = tmp_path / "deep" / "here"
     plant("", str(tmp_path / "a.csv") if name == "ABSOLUTE" else name)
@@ -56,6 +65,9 @@ def test_fetch_writes_through_no_link_and_into_no_pipe(plant, bucket: str, refus
     (here / "a.csv").symlink_to(outside)
     assert f"{here / 'a.csv'} is a link to" in refused("fetch", bucket, here)
     assert not outside.exists()
+    (here / "a.csv").unlink()
+    os.mkfifo(here / "a.csv")
+    assert f"{here / 'a.csv'} is a pipe" in refused("fetch", bucket, here)
 
 
 def test_status_and_evaluate_refuse_the_same_keys(plant, bucket: str, refused) -> None:

@@ -12,7 +12,7 @@ from fsspec.implementations.local import LocalFileSystem
 from expgen.errors import FailedStorage, InputError, TakenOver
 from expgen.storage import mirror as module
 from expgen.storage.mirror import FILES, LIST_NAME, LISTS, Mirror, Snapshot, decode, object_name
-from expgen.storage.store import Store
+from expgen.storage.store import StorageOutage, Store
 
 pytest.importorskip("fsspec")
 
@@ -112,7 +112,7 @@ def test_upload_killed_at_any_write_leaves_the_snapshot_before_or_after_it(tmp_p
         heir.download()
         assert contents(heir.folder) == found
         heir.upload(is_open=False)  # and what the dead one left behind is gone
-        assert len(list((url / FILES).rglob("*.*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
+        assert len(list((url / FILES).rglob("*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
         if not has_died:
             break
     assert {(True, False), (True, True), (False, True)} == set(seen)
@@ -196,7 +196,7 @@ def test_download_survives_a_snapshot_that_is_replaced_while_it_is_read(tmp_path
     assert contents(reader.folder) == after
 
 
-def test_sketch_has_empty_checkpoints_and_no_events(tmp_path: Path) -> None:
+def test_sketch_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     (writer.folder / "tensorboard").mkdir()
@@ -205,7 +205,8 @@ def test_sketch_has_empty_checkpoints_and_no_events(tmp_path: Path) -> None:
         expected = fill(writer.folder, text)
         writer.upload()
         reader.download(is_sketch=True)
-        assert contents(reader.folder) == {name: "" if "/" in name else text for name, text in expected.items()}
+        sketch = {name: "" if "/" in name else text for name, text in expected.items()}
+        assert contents(reader.folder) == {**sketch, "tensorboard/events": ""}
 
 
 def test_sketch_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def test_deleted_folder_is_not_uploaded_as_an_empty_one(tmp_path: Path) -> None:
     expected = fill(tmp_path / "here", "1")
     mirror.upload()
     shutil.rmtree(tmp_path / "here")
-    with pytest.raises(FailedStorage, match="here: it no longer exists"):
+    with pytest.raises(FailedStorage, match=r"cannot upload .*here: sitting\.json was deleted"):
         mirror.upload(is_open=False)
     assert read_from(tmp_path / "url", tmp_path / "there") == expected
 
@@ -281,15 +282,40 @@ def test_checkpoint_that_is_replaced_while_the_folder_is_read(tmp_path: Path, mo
 
 def test_object_name_carries_the_name_and_the_checksum_of_a_file() -> None:
     digest = "0123456789abcdef" + "0" * 48
-    assert object_name("checkpoints/a/12.safetensors", digest) == "files/checkpoints/a/12.0123456789abcdef.safetensors"
+    assert object_name("checkpoints/a/12.safetensors", digest) == "files/0123456789abcdef-checkpoints-a-12.safetensors"
 
 
 def test_list_names_sort_as_they_were_written(tmp_path: Path) -> None:
-    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     names = []
-    for mirror.claims, mirror.uploads in ((3, 17), (3, 18), (3, 100), (20, 0)):
-        names.append(mirror._list_name())
-    assert names == sorted(names) and all(map(LIST_NAME.fullmatch, names))
+    for _ in range(11):
+        mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+        mirror.claim()
+        for text in ("one", "two"):
+            fill(mirror.folder, text)
+            mirror.upload()
+            names += [name for name in mirror._lists() if name not in names]
+    assert len(names) == 22 and names == sorted(names) and all(map(LIST_NAME.fullmatch, names))
+
+
+def test_upload_after_one_whose_list_could_not_be_written(tmp_path: Path) -> None:
+    """Also where the storage has written it after all."""
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    mirror.claim()
+    for text, has_written in (("one", False), ("two", True)):
+        expected, write = fill(mirror.folder, text), mirror.store.write
+
+        def fail(name: str, content: bytes, has_written: bool = has_written, write: Any = write) -> None:
+            if has_written or not name.startswith(LISTS):
+                write(name, content)
+            if name.startswith(LISTS):
+                raise StorageOutage
+
+        mirror.store.write = fail  # type: ignore[method-assign]
+        with pytest.raises(StorageOutage):
+            mirror.upload()
+        mirror.store.write = write  # type: ignore[method-assign]
+        mirror.upload()
+        assert read_from(tmp_path / "url", tmp_path / text) == expected
 
 
 SNAPSHOT = Snapshot(True, 99.25, {"checkpoints/a/12.safetensors": "0123456789abcdef" * 4})
@@ -340,7 +366,7 @@ def test_damaged_and_missing_files_at_the_url_are_refused(tmp_path: Path) -> Non
     mirror.claim()
     fill(tmp_path / "here", "1")
     mirror.upload()
-    file = next((tmp_path / "url" / FILES).glob("metrics*"))
+    file = next((tmp_path / "url" / FILES).glob("*metrics*"))
     file.write_text("2\n")
     with pytest.raises(InputError, match=r"is damaged: metrics\.csv has another checksum"):
         read_from(tmp_path / "url", tmp_path / "there")

@@ -1,8 +1,10 @@
 """A workspace whose storage is away: what it prints while the work goes on, and that it is silent once it gave up."""
 
 import shutil
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,20 +13,20 @@ from expgen.storage import store
 from expgen.storage import workspace as module
 from expgen.storage.mirror import Mirror
 from expgen.storage.store import SECONDS_VARIABLE, StorageOutage, Store
-from expgen.storage.workspace import Workspace, workspace
+from expgen.storage.workspace import workspace
 from tests.storage.s3_server import Faults
 
 
 @pytest.fixture
-def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Workspace], None]:
+def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mirror], None]:
     """Begins, with an upload under way; storage is asked for five seconds."""
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
-    def begin(space: Workspace) -> None:
+    def begin(space: Mirror) -> None:
         before, s3.refused = s3.refusals, 1.0
-        (space.path / "checkpoints").mkdir()
-        (space.path / "checkpoints" / "1.safetensors").write_bytes(b"new")
+        (space.folder / "checkpoints").mkdir()
+        (space.folder / "checkpoints" / "1.safetensors").write_bytes(b"new")
         _wait(lambda: s3.refusals > before)
 
     return begin
@@ -62,8 +64,8 @@ def test_work_that_ends_with_an_outage_waits_and_prints_no_more(bucket: str, s3:
     with pytest.raises(StorageOutage, match=r"^of another URL$"), workspace(bucket) as space:
         outage(space)
         raise StorageOutage("of another URL")
-    space.thread.join(60)
-    assert not space.thread.is_alive() and s3.refused == 1.0
+    _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
+    assert s3.refused == 1.0
     assert capsys.readouterr().err == ""
 
 
@@ -75,28 +77,28 @@ def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket
         _until_told(bucket, capsys)
         raise StorageOutage
     s3.refused = 0.0
-    space.thread.join(60)
-    assert not space.thread.is_alive() and capsys.readouterr().err == ""
+    _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
+    assert capsys.readouterr().err == ""
 
 
 def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3: Faults, monkeypatch) -> None:
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     with workspace(bucket) as space:
-        _wait(lambda: space.mirror.uploads == 0 and s3.requests > 0)
-        (space.path / "checkpoints").mkdir()
+        _wait(lambda: space.uploads <= 1 and s3.requests > 0)
+        (space.folder / "checkpoints").mkdir()
         for number in (1, 2):
-            (space.path / "checkpoints" / f"{number}.safetensors").write_bytes(b"new")
-            _wait(lambda number=number: f"checkpoints/{number}.safetensors" in space.mirror.last.files)
-        (space.path / "metrics.csv").write_text("row\n")
+            (space.folder / "checkpoints" / f"{number}.safetensors").write_bytes(b"new")
+            _wait(lambda number=number: f"checkpoints/{number}.safetensors" in space.last.files)
+        (space.folder / "metrics.csv").write_text("row\n")
         time.sleep(0.3)
-        assert "metrics.csv" not in space.mirror.last.files
-    assert "metrics.csv" in space.mirror.last.files and not space.mirror.last.is_open
+        assert "metrics.csv" not in space.last.files
+    assert "metrics.csv" in space.last.files and not space.last.is_open
 
 
 def test_workspace_whose_folder_is_deleted_fails_and_leaves_the_url_as_it_was(bucket: str, s3: Faults) -> None:
     with workspace(bucket) as space:
-        (space.path / "config.json").write_text("{}")
-    with pytest.raises(FailedStorage, match="no longer exists"), workspace(bucket) as space:
-        assert (space.path / "config.json").exists()
-        shutil.rmtree(space.path)
-    assert list(Mirror(Store(bucket), space.path).newest().files) == ["config.json"]
+        (space.folder / "config.json").write_text("{}")
+    with pytest.raises(FailedStorage, match=r"config\.json was deleted"), workspace(bucket) as space:
+        assert (space.folder / "config.json").exists()
+        shutil.rmtree(space.folder)
+    assert list(Mirror(Store(bucket), Path()).newest().files) == ["config.json"]
