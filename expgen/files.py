@@ -86,12 +86,6 @@ def join_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def check_entries(folder: Path) -> None:
-    """InputError if something in `folder` or below leads out of it or is neither a file nor a folder."""
-    for path in folder.rglob("*"):
-        join_inside(folder, path.relative_to(folder).as_posix())
-
-
 def open_regular(path: Path) -> BinaryIO:
     """Open `path` for reading; UnreadableFile at once for a pipe, a device or a folder, none of which is opened."""
     mode = os.stat(path).st_mode

@@ -8,10 +8,11 @@ from typing import Any
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig
-from expgen.files import JSON_BYTES, UnreadableFile, read_bytes, write_whole
+from expgen.files import JSON_BYTES, UnreadableFile, join_inside, read_bytes, write_whole
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint
 
 CARD = "card.json"
+OWN_NAMES = ("*.json", "*.csv", "checkpoints", "milestones", "tensorboard")  # what a run writes
 
 
 class RunFolder:
@@ -39,6 +40,12 @@ class RunFolder:
     def milestone(self, steps: int) -> "RunFolder":
         """What the run had become at `steps`, a run folder of its own."""
         return RunFolder(self.path / "milestones" / str(steps))
+
+    def check_entries(self) -> None:
+        """InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
+        for entry in (entry for name in OWN_NAMES for entry in self.path.glob(name)):
+            for path in (entry, *entry.rglob("*")):
+                join_inside(self.path, path.relative_to(self.path).as_posix())
 
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from expgen.errors import FailedStorage, InputError, TakenOver
 from expgen.runs.folder import RunFolder
-from expgen.files import JSON_BYTES, check_entries, make_folder, read_bytes, sweep_parts, write_whole
+from expgen.files import JSON_BYTES, make_folder, read_bytes, sweep_parts, write_whole
 
 State = Literal["running", "done", "stopped", "diverged", "failed"]
 
@@ -49,7 +49,7 @@ class Sitting:
 def sitting(folder: RunFolder) -> Iterator[Sitting]:
     """Take the run over; where this ends in an error, the folder tells which."""
     seat = Sitting(folder)
-    check_entries(folder.path)
+    folder.check_entries()
     sweep_parts(folder.path)
     make_folder(folder.path)
     seat.write("running")
