@@ -11,7 +11,7 @@ import expgen
 
 PACKAGE = Path(expgen.__file__).parent
 ROOMS = (
-    "errors", "settings", "random", "provenance",  # single files that every room may use
+    "errors", "files", "settings", "random", "provenance",  # single files that every room may use
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
     "agents", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",

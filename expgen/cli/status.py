@@ -7,7 +7,7 @@ from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
 from expgen.reproduce.ledger import JobLedger
 from expgen.runs.status import RunStatus, run_status, runs_below
-from expgen.storage.place import Place
+from expgen.storage.location import Location
 from expgen.storage.view import View
 
 BROKEN = ("dead", "failed", "diverged", "silent")
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(states[state] for state in BROKEN) else 0
 
 
-def _rows(where: Place) -> list[tuple[str, str, str, str, str]]:
+def _rows(where: Location) -> list[tuple[str, str, str, str, str]]:
     """Runs below `where`, and jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_below(where))}
     jobs = JobLedger(View(where).refresh()).read()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.errors import InputError, unwritable
+from expgen.files import write_whole
 from expgen.reproduce.job import Job, JobResult
-from expgen.training.checkpoint import write_whole
 
 
 class JobLine(NamedTuple):

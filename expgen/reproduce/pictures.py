@@ -16,14 +16,14 @@ from expgen.report.section import Section
 from expgen.report.style import figure_style
 from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_agent
-from expgen.storage.place import Place
+from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 
 LEVEL = 1001  # unseen by everything trained on levels 0 to 199
 SHOWN = 6  # frames of the Hidden Maze's walk
 
 
-def picture_sections(names: Sequence[str], explorer: Place | None) -> tuple[list[Section], list[str]]:
+def picture_sections(names: Sequence[str], explorer: Location | None) -> tuple[list[Section], list[str]]:
     """The picture exhibits among `names`, and a line for each that cannot be made here."""
     makers = {"figure-1": games_section, "figure-3": lambda: explorer_section(explorer), "figure-8": hidden_section}
     sections, complaints = [], []
@@ -54,7 +54,7 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
         env.close()
 
 
-def explorer_section(run: Place | None) -> Section:
+def explorer_section(run: Location | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
     folder = RunFolder(local_copy(run or ""))
     config, _ = folder.read_config()

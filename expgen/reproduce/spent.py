@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from expgen.training.checkpoint import write_whole
+from expgen.files import write_whole
 
 NOTE_SECONDS = 60.0  # of work that a kill may leave uncounted
 

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.files import read_bytes, write_whole
 from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
-from expgen.training.checkpoint import has_checkpoint_from, write_whole
+from expgen.training.checkpoint import has_checkpoint_from
 from expgen.training.life import Milestone
 
 
@@ -52,7 +53,7 @@ def open_milestones(
             ahead[name].append(Milestone(end, kept.checkpoints_of(name)))
         kept.write_config(shorter, spec)
         if run.adopted_file.exists():
-            write_whole(kept.adopted_file, run.adopted_file.read_bytes())
+            write_whole(kept.adopted_file, read_bytes(run.adopted_file))
     if missed:
         why = f"{run.milestone(min(missed)).path} is incomplete, and {missed[min(missed)]} is past it"
         print(f"expgen: --keep-at {','.join(map(str, missed))} can no longer be kept: {why}", file=sys.stderr)

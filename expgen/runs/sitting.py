@@ -13,10 +13,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from expgen.errors import InputError
+from expgen.errors import FailedStorage, InputError, TakenOver
+from expgen.files import JSON_BYTES, make_folder, read_bytes, sweep_parts, write_whole
 from expgen.runs.folder import RunFolder
-from expgen.storage.mirror import TakenOver
-from expgen.training.checkpoint import sweep_parts, write_whole
 
 State = Literal["running", "done", "stopped", "diverged", "failed"]
 
@@ -30,31 +29,37 @@ class Sitting:
         self.began = time.time()
 
     def check(self) -> None:
-        """TakenOver unless the run is still ours."""
+        """TakenOver unless the run is still ours; FailedStorage where its folder was deleted."""
+        if not self.folder.sitting_file.exists():
+            raise FailedStorage(f"{self.folder.path} was deleted while it was being written; nothing more is saved")
         if read_sitting(self.folder).get("mark", self.mark) != self.mark:
             raise TakenOver(f"another process has taken over {self.folder.path}")
 
     def write(self, state: State, message: str = "") -> None:
-        """Say what has become of the run."""
+        """Say what has become of the run; checked first, unless it begins."""
+        if state != "running":
+            self.check()
         facts = {
             "state": state, "message": message, "mark": self.mark, "host": socket.gethostname(), "pid": os.getpid(),
             "began": self.began,
         }  # fmt: skip
-        write_whole(self.folder.sitting_file, (json.dumps(facts, indent=2) + "\n").encode())
+        write_whole(self.folder.sitting_file, (json.dumps(facts, indent=2) + "\n").encode(), new_folders=0)
 
 
 @contextlib.contextmanager
 def sitting(folder: RunFolder) -> Iterator[Sitting]:
     """Take the run over; where this ends in an error, the folder tells which."""
     seat = Sitting(folder)
+    folder.check_entries()
     sweep_parts(folder.path)
+    make_folder(folder.path)
     seat.write("running")
     try:
         yield seat
     except TakenOver:
         raise
     except BaseException as error:
-        with contextlib.suppress(InputError):  # no space left for this line either
+        with contextlib.suppress(InputError, TakenOver):  # no space left for this line either, or no folder
             seat.write("failed", " ".join(f"{type(error).__name__}: {error}".split()))
         raise
 
@@ -62,7 +67,7 @@ def sitting(folder: RunFolder) -> Iterator[Sitting]:
 def read_sitting(folder: RunFolder) -> dict[str, Any]:
     """What the last sitting says; nothing where there was none or it cannot be read."""
     try:
-        facts = json.loads(folder.sitting_file.read_text())
+        facts = json.loads(read_bytes(folder.sitting_file, JSON_BYTES))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -21,7 +21,7 @@ from expgen.runs.result import RunResult
 from expgen.runs.scoring import Scorer, is_wanting
 from expgen.runs.sitting import State, sitting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
-from expgen.storage.place import Place, is_url
+from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
@@ -36,11 +36,11 @@ def train(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     device: str = "auto",
     processes: int | str = 1,
     resume: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -94,9 +94,9 @@ def _planned(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     resume: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     **settings: Any,
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
@@ -104,7 +104,7 @@ def _planned(
     if is_url(run):
         open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
         space = cleanup.enter_context(workspace(str(run)))
-        run, should_stop = space.path, space.stop_when_lost(should_stop)
+        run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
     folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
     adopt_from(folder, config, adopt)
     plans = plans_in(folder, config)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from expgen.errors import unwritable
-from expgen.training.checkpoint import write_whole
+from expgen.files import open_regular, write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
@@ -23,7 +23,7 @@ class MetricsFile:
         self.path = path
         self.columns: list[str] = list(LEADING)
         if path.exists():
-            with open(path, newline="") as file:
+            with io.TextIOWrapper(open_regular(path), newline="") as file:
                 self.columns = next(csv.reader(file), list(LEADING))
 
     def append(self, learner: str, row: Mapping[str, float]) -> None:
@@ -45,7 +45,7 @@ class MetricsFile:
         """Every whole row so far; a line cut short by a crash does not count."""
         if not self.path.exists():
             return []
-        with open(self.path, newline="") as file:
+        with io.TextIOWrapper(open_regular(self.path), newline="") as file:
             lines = [line for line in file if line.endswith("\n")]
         return [row for row in csv.DictReader(lines) if None not in row.values()]
 
@@ -53,7 +53,7 @@ class MetricsFile:
         """The last row of each learner among the last TAIL_BYTES, without reading the rest."""
         if not self.path.exists():
             return {}
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             columns = file.readline().decode().rstrip("\n").split(",")
             begin = file.tell()
             tail = file.seek(0, os.SEEK_END) - TAIL_BYTES
@@ -91,7 +91,7 @@ class MetricsFile:
         writer = self._writer(text)
         writer.writeheader()
         writer.writerows(rows)
-        write_whole(self.path, text.getvalue().encode())
+        write_whole(self.path, text.getvalue().encode(), new_folders=0)
 
     def _writer(self, file: io.StringIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.columns, restval="", lineterminator="\n")
