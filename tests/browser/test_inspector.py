@@ -76,7 +76,7 @@ def test_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen:
         assert step_of(page) == expected, key
     assert page.texts(".xg-play") == ["▶ Play"]
     page.press("Space")
-    assert page.texts(".xg-play") == ["⏸ Pause"]
+    assert page.texts(".xg-play") == ["❚❚ Pause"]
     page.wait_for("document.querySelector('.xg-line').getAttribute('aria-valuenow') > 3")
     page.press("Space")
     assert page.texts(".xg-play") == ["▶ Play"]
@@ -151,7 +151,7 @@ def test_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None
 
 def test_names_are_shown_and_not_run(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
-    assert page.texts(".xg-head h2") == [EVIL] and page.run("document.images.length") == 0
+    assert page.texts(".xg-head h3") == [EVIL] and page.run("document.images.length") == 0
 
 
 def test_two_agents_on_one_level_step_together(
@@ -163,7 +163,7 @@ def test_two_agents_on_one_level_step_together(
     assert page.run(shown) == [10, 10]
     page.press("End")  # the shorter episode waits at its end
     assert page.run(shown) == [len(ppo.steps) - 1, len(expgen.steps) - 1]
-    assert page.run("[...document.querySelectorAll('.xg-end')].map(end => end.hidden)") == [False, False]
+    assert page.run("document.querySelectorAll('.xg-end.xg-unseen').length") == 0
 
 
 def test_players_inside_another_page_listen_where_the_focus_is(
