@@ -26,7 +26,7 @@ DIGITS = 3  # of a probability
 
 
 def inspector_page(recordings: Sequence[Recording], title: str = "") -> str:
-    """A self-contained document that shows one episode, or several side by side; `title` is by default who plays what."""
+    """A self-contained document that shows one episode, or several side by side; `title` is its name."""
     heading = title or " and ".join(heading_of(recording) for recording in recordings)
     return render("watch/page.html", title=heading, group=player_group([player(one) for one in recordings]))
 
@@ -114,4 +114,3 @@ def _by_row(recording: Recording, probability: Sequence[float]) -> list[float]:
     for row, share in zip(rows.row_of, probability):
         total[row] += share
     return [round(share, DIGITS) for share in total]
-

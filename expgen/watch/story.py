@@ -59,7 +59,7 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
 
 
 def story_page(game: str, chapters: Sequence[Chapter]) -> str:
-    """The same level played by PPO and by ExpGen, one that only ExpGen solved and one that it did not; then the scores."""
+    """PPO and ExpGen on the same level, one that only ExpGen solved and one that it did not, and everyone's scores."""
     by_title = {chapter.title: chapter for chapter in chapters}
     ppo, expgen = by_title[PPO], by_title[EXPGEN]
     pairs: list[dict[str, str]] = []

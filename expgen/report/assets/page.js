@@ -33,6 +33,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-rows]");
   if (!link) return;
   event.preventDefault();
+  document.getElementById("all-rows").open = true;
   filter.value = "";
   filterRows();
   const wanted = new Set(link.dataset.rows.split(" "));
@@ -51,4 +52,4 @@ function filterRows() {
     row.hidden = !words.every((word) => text.includes(word));
   }
 }
-filter.addEventListener("input", filterRows);
+filter?.addEventListener("input", filterRows); // a report without scores has no rows
