@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from expgen.cli.flags import Parser
 from expgen.evaluation.scores import Score
 from expgen.runs.shipped import bundled_agents
+from expgen.text import printable, text_line
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,7 +27,8 @@ def main(argv: Sequence[str]) -> int:
         of_it = [agent for agent in agents.values() if agent.folder.path == folder]
         facts = of_it[0].trained
         made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
-        print(f"\n{', '.join(agent.name for agent in of_it)}\n  {facts['command']}\n  {made}, config {facts['config']}")
+        names = ", ".join(agent.name for agent in of_it)
+        print("", *map(printable, (names, f"  {facts['command']}", f"  {made}, config {facts['config']}")), sep="\n")
     return 0
 
 
@@ -35,5 +37,4 @@ def _return(score: Score | None) -> str:
 
 
 def _line(*cells: str) -> str:
-    widths = (18, 21, 21, 7, 13, 0)
-    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+    return text_line(cells, (18, 21, 21, 7, 13, 0), gap=" ")

@@ -60,9 +60,7 @@ def _curves(path: Path) -> "Iterator[Curve]":
         config, _ = run.read_config()
         algo_of = {plan.name: plan.algo for plan in plans_in(run, config)}
         if run.metrics_file.exists():
-            yield from read_curves(
-                run.metrics_file, config.game, lambda who, of=algo_of: of.get(who, who), f"{file.parent}/"
-            )
+            yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 
 
 def _rows(path: Path) -> list[tuple[Score, str, int]]:

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,10 +23,11 @@ class Curve(NamedTuple):
     points: ndarray  # [points, 2]: environment steps and mean return
 
 
-def read_curves(file: Path, game: str, method_of: Callable[[str], str], run: str = "") -> Iterator[Curve]:
+def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: str, run: str = "") -> Iterator[Curve]:
     """The curves in a file with columns `learner` (or `seed`), `env_steps` and `episode_return`.
 
-    `method_of` says by what method a learner learns; `run` tells learners of one name in several files apart.
+    `method_of` says by what method a learner learns, `default` by what the others do; `run` tells learners of one name
+    in several files apart.
     """
     points: dict[str, list[tuple[float, float]]] = {}
     try:
@@ -39,12 +40,11 @@ def read_curves(file: Path, game: str, method_of: Callable[[str], str], run: str
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
     for learner, of_it in points.items():
-        yield Curve(method_of(learner), game, f"{run}{learner}", np.array(sorted(of_it)))
+        yield Curve(method_of.get(learner, default), game, f"{run}{learner}", np.array(sorted(of_it)))
 
 
 def published_curves(scores: Path) -> Iterator[Curve]:
     """Those of `curves/GAME-METHOD.csv` beside a file called scores.csv; none where there is no such folder."""
     for file in sorted((scores.parent / "curves").glob("*-*.csv")) if scores.name == "scores.csv" else ():
         game, _, method = file.stem.partition("-")
-        members = MEMBERS_OF.get(method, method)
-        yield from read_curves(file, game, lambda who, members=members: "maxent" if who == "explorer" else members)
+        yield from read_curves(file, game, {"explorer": "maxent"}, MEMBERS_OF.get(method, method))

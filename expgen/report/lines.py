@@ -1,6 +1,7 @@
 """Figures with an x axis: scores against steps, training levels or a setting."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from expgen.colors import color_of
 from expgen.report.statistics import Estimate
 from expgen.report.style import DASHES, INK, PAPER, SEQUENCE, SPLIT_COLORS, error_bars, panel
 
-Curves = Mapping[object, ndarray]  # by run, [points, 2]: steps and score
+Curves = Mapping[Any, ndarray]  # by run, [points, 2]: steps and score
 Lines = Mapping[str, Mapping[float, Estimate]]  # by label: value with spread, by place on the x axis
 MOST_POINTS = 120  # of a curve that is drawn
 
