@@ -26,6 +26,16 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.querySelector("button").addEventListener("click", () => sortBy(table, column));
   });
 }
+// A table that has no room for its columns becomes a list of cards.
+function fitTables() {
+  for (const table of document.querySelectorAll("table.sortable")) {
+    table.classList.remove("cards");
+    table.classList.toggle("cards", table.offsetWidth > table.parentElement.clientWidth);
+  }
+}
+fitTables();
+addEventListener("resize", fitTables);
+document.getElementById("all-rows")?.addEventListener("toggle", fitTables);
 // A number leads to the score rows it comes from.
 const filter = document.getElementById("filter");
 const scoreRows = () => document.querySelectorAll("#table-rows tbody tr");
@@ -33,6 +43,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-rows]");
   if (!link) return;
   event.preventDefault();
+  if (!filter) return; // a table alone has no rows to lead to
   document.getElementById("all-rows").open = true;
   filter.value = "";
   filterRows();
