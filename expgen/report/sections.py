@@ -8,15 +8,9 @@ from expgen.report.ablation_sections import ablation_section, ensemble_size_sect
 from expgen.report.aggregate_sections import aggregate_section, distribution_section
 from expgen.report.curve_sections import hidden_section, long_section, mixture_section
 from expgen.report.curves import Curve
-from expgen.report.entry import Entry
 from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
-from expgen.report.own_sections import (
-    every_setting,
-    finding_section,
-    glance_section,
-    own_scores_section,
-    training_section,
-)
+from expgen.report.finding import finding_section
+from expgen.report.own_sections import every_setting, glance_section, own_scores_section, training_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
@@ -45,7 +39,6 @@ BUILDERS: dict[str, Builder] = {
     "table-12": lambda table: norm_section(table, "table-12", "test"),
     "figure-13": long_section,
 }  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores: see `expgen reproduce`
-PAPERS_ENVS = ("procgen", "envpool")  # where the paper's games are the paper's
 
 
 def build_sections(
@@ -61,18 +54,13 @@ def build_sections(
     """
     is_asked = only is not None
     wanted = set(EXHIBITS if only is None else only)
-    in_paper = table if is_asked else table.where(is_of_paper)
+    in_paper = table if is_asked else table.where(lambda entry: entry.is_of_paper)
     found = {section.name: section for section in others}
     for name, build in BUILDERS.items():
         if name in wanted and (section := build(in_paper)) is not None:
             found[name] = section
-    elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not is_of_paper(entry)))
+    elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not entry.is_of_paper))
     first = (finding_section(table), glance_section(table), elsewhere)
     last = (training_section(table, curves), exploration_table(table), every_setting(table))
     exhibits = [found[name] for name in EXHIBITS if name in found]
     return [section for section in (*first, *exhibits, *last) if section is not None]
-
-
-def is_of_paper(entry: Entry) -> bool:
-    """Whether a row is of one of the paper's sixteen games of ProcGen."""
-    return entry.row.game in numbers.games() and entry.row.env.partition(":")[0] in PAPERS_ENVS
