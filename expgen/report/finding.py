@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 from expgen.paper import numbers
 from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import Cell, ScoreTable
 from expgen.report.section import Section, counted, sentence
+from expgen.report.statistics import aggregates
 
 LISTED = 6  # games with a sentence of their own
 
@@ -21,7 +23,7 @@ def finding_section(table: ScoreTable) -> Section | None:
     if len(ranked) > LISTED:
         wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
         who = sentence([f"{label} in {count}" for label, count in wins])
-        points = [f"Best on unseen levels: {who} of {counted(len(ranked), 'game')}."]
+        points = [*_overall(table), f"Best on unseen levels: {who} of {counted(len(ranked), 'game')}."]
     return Section("finding", "", heading="What was found", points=(*points, *_missing(table, ranked)))
 
 
@@ -42,6 +44,21 @@ def _winner(game: str, ranking: dict[Method, Cell]) -> str:
         apart = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
         text += f" Their intervals over runs {apart}."
     return text
+
+
+def _overall(table: ScoreTable) -> Iterable[str]:
+    """Who is best over games, where methods can be compared on one scale."""
+    methods, games = table.comparable([method for method in table.methods() if method.has_only()])
+    scores = table.matrix(methods, games)
+    found = aggregates({method.label: scores[method] for method in methods}, table.resamples) if methods else {}
+    order = sorted(methods, key=lambda method: -found[method.label]["IQM"].value)
+    for first, second in pairwise(order[:2]):
+        best, by = found[first.label]["IQM"], found[second.label]["IQM"].value
+        yield (
+            f"Over {counted(len(games), 'game')} {first.label} has the highest IQM of normalised scores on unseen "
+            f"levels, {best.value:.2f} ({best.low:.2f} to {best.high:.2f}, {counted(len(scores[first]), 'run')}), "
+            f"{best.value - by:.2f} above {second.label}."
+        )
 
 
 def _described(cell: Cell) -> str:

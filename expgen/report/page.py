@@ -8,7 +8,6 @@ from markupsafe import Markup
 from expgen.errors import InputError
 from expgen.html import render
 from expgen.report.section import Section, Watchable
-from expgen.report.tables import to_html
 
 FILMS = {".mp4": "video/mp4", ".webm": "video/webm"}
 PICTURES = {".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
@@ -20,7 +19,6 @@ def to_page(title: str, summary: str, sections: Sequence[Section], drawings: Map
     shown = [
         {
             "section": section,
-            "tables": [to_html(table) for table in section.tables],
             "figures": [
                 (words, Markup(drawings[name]))
                 for (words, _), name in zip(section.figures, section.figure_names(), strict=True)

@@ -1,4 +1,4 @@
-"""Tables as data, and as Markdown, LaTeX, CSV for spreadsheets, and HTML."""
+"""Tables as data, and as Markdown, LaTeX and CSV for spreadsheets; as HTML by the template report/table.html."""
 
 import csv
 import html
@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
-
-from expgen.html import render
 from expgen.report.entry import Entry
 from expgen.text import printable
 
@@ -130,8 +127,3 @@ def spreadsheet_text(text: str) -> str:
     text = printable(text).replace("−", "-")
     is_number = re.fullmatch(r"[+-]?[\d.,]+( %)?", text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) and not is_number else text
-
-
-def to_html(table: Table) -> Markup:
-    """A sortable table; a number links to the score rows it comes from."""
-    return render("report/table.html", table=table)

@@ -13,7 +13,7 @@ from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section, Watchable, counted
 from expgen.report.sections import build_sections
 from expgen.report.style import figure_files, svg_for_page
-from expgen.report.tables import to_csv, to_html, to_latex, to_markdown
+from expgen.report.tables import to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
 
@@ -43,7 +43,7 @@ def write_report(
         for (_, figure), name in zip(section.figures, section.figure_names(), strict=True):
             files |= {f"figures/{name}{ending}": content for ending, content in figure_files(figure).items()}
         for part in section.tables:
-            alone = render("report/alone.html", title=part.caption, table=to_html(part))
+            alone = render("report/alone.html", title=part.caption, table=part)
             texts = {".md": to_markdown(part), ".tex": to_latex(part), ".csv": to_csv(part), ".html": alone}
             files |= {f"tables/{part.name}{ending}": text.encode() for ending, text in texts.items()}
     drawings = {Path(name).stem: svg_for_page(files[name]) for name in files if name.endswith(".svg")}

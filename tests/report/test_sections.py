@@ -181,6 +181,17 @@ def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
     )
 
 
+def test_the_finding_over_many_games_is_the_highest_iqm(sections):
+    overall, best, *missing = sections["finding"].points
+    values = {row[0].text: row[2].sort for row in sections["figure-7"].tables[0].rows if row[1].text == "IQM"}
+    (first, high), (second, low) = sorted(values.items(), key=lambda pair: -pair[1])[:2]
+    assert overall.startswith(
+        f"Over 16 games {first} has the highest IQM of normalised scores on unseen levels, {high:.2f} ("
+    )
+    assert overall.endswith(f", 3 runs), {high - low:.2f} above {second}.")
+    assert best.startswith("Best on unseen levels: ") and best.endswith(" of 16 games.") and missing == []
+
+
 def test_training_curves_come_from_training_and_not_from_runs_of_other_lengths():
     lengths = [make_row(steps=steps, mean=steps / 10) for steps in (10, 20, 30)]  # three evaluations, no curve
     assert "training" not in {section.name for section in build_sections(make_table(lengths, resamples=10))}

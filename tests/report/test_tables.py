@@ -2,8 +2,9 @@
 
 import pytest
 
+from expgen.html import render
 from expgen.report.score_sections import beside_paper, score_section
-from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_html, to_latex, to_markdown
+from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_latex, to_markdown
 from tests.report.score_rows import make_row, make_table
 
 
@@ -43,7 +44,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(text, written):
 def test_long_text_is_shown_on_demand():
     made = Table("t", "", ("a", "b"))
     made.add(TableCell("scores.csv line 2", more="expgen train"), "x" * 454)
-    text = to_html(made)
+    text = render("report/table.html", table=made)
     assert "<details><summary>scores.csv line 2</summary><div>expgen train</div></details>" in text
     assert f"<summary>{'x' * 50}…</summary><div>{'x' * 454}</div>" in text and 'class="broken"' in text
     assert "scores.csv line 2: expgen train" in to_csv(made)
@@ -55,7 +56,7 @@ def test_latex(table):
 
 
 def test_html(table):
-    text = to_html(table)
+    text = render("report/table.html", table=table)
     assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
 
 

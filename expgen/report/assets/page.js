@@ -35,7 +35,7 @@ function fitTables() {
 }
 fitTables();
 addEventListener("resize", fitTables);
-document.getElementById("all-rows")?.addEventListener("toggle", fitTables);
+document.addEventListener("toggle", (event) => event.target.matches("section > details") && fitTables(), true);
 // A number leads to the score rows it comes from.
 const filter = document.getElementById("filter");
 const scoreRows = () => document.querySelectorAll("#table-rows tbody tr");
