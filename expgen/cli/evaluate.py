@@ -23,6 +23,7 @@ from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
 from expgen.storage.view import amend, local_copy
+from expgen.text import text_line
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
 NAME_WIDTH = 17  # of most
@@ -159,5 +160,4 @@ def _cells(row: Score) -> tuple[object, ...]:
 
 
 def _line(cells: Sequence[object], name_width: int) -> str:
-    widths = (name_width, 6, 14, 11, 9, 7, 14, 7)
-    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    return text_line(cells, (name_width, 6, 14, 11, 9, 7, 14, 7), ">")

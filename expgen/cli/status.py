@@ -9,6 +9,7 @@ from expgen.reproduce.ledger import JobLedger
 from expgen.runs.status import RunStatus, run_status, runs_below
 from expgen.storage.location import Location
 from expgen.storage.view import View
+from expgen.text import text_line
 
 BROKEN = ("dead", "failed", "diverged", "silent")
 
@@ -68,4 +69,4 @@ def _left(status: RunStatus | None) -> str:
 
 
 def _line(*cells: str) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, (32, 8, 25, 8, 0), strict=True)).rstrip()
+    return text_line(cells, (32, 8, 25, 8, 0))
