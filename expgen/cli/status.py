@@ -1,26 +1,26 @@
-"""expgen status RUNS…: what runs, what is done, what has failed and how long is left, from run folders alone."""
+"""expgen status RUNS…: which runs are under way, done or failed, and how long they still take."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
-from expgen.reproduce.ledger import JobLedger
+from expgen.reproduce.job_list import read_job_list
 from expgen.runs.status import RunStatus, run_status, runs_below
 from expgen.storage.location import Location
 from expgen.storage.view import View
 from expgen.text import text_line
 
-BROKEN = ("dead", "failed", "diverged", "silent")
+BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, look, print; 1 where something needs a hand."""
+    """Print a line for each run; returns 1 if some run needs help."""
     parser = Parser(
         "status",
-        description="What runs, is done or has failed, and how long is left. Nothing but the folders is asked.",
-        epilog="dead: its process is gone; silent: no news from another machine for ten minutes. The same command that"
-        " began a run goes on with it.",
+        description="Which runs are under way, done or failed, and how long they still take, read from their folders.",
+        epilog="dead: its process is gone; silent: on another machine, nothing written for ten minutes; damaged: its"
+        " files cannot be read. The command that started a run also resumes it.",
     )
     parser.add_argument(
         "runs", metavar="RUNS", nargs="+", type=place, help="run folders or URLs, or the --out of reproduce"
@@ -39,18 +39,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _rows(where: Location) -> list[tuple[str, str, str, str, str]]:
-    """Runs below `where`, and jobs of a reproduction that have no run yet."""
+    """The runs in `where`, and the jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_below(where))}
-    jobs = JobLedger(View(where).refresh()).read()
     rows = []
-    for name in {**jobs, **found}:
-        job, status = jobs.get(name), found.get(name)
+    for name in dict.fromkeys((*read_job_list(View(where).refresh()), *found)):
+        status = found.get(name)
         state, message = (status.state, status.message) if status else ("waiting", "")
-        if job is not None:
-            if job.status in ("refused", "failed"):
-                state, message = "failed", job.message
-            elif state == "done" and job.status == "waiting":
-                state = "scoring"  # trained, its rows not yet all there
         rows.append((name, state, _steps(status), _left(status), message))
     return rows
 

@@ -73,7 +73,7 @@ def _opened(arguments: dict[str, Any]) -> _Run:
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
     opened, _ = open_run(**arguments)
     where = arguments["run"] if is_url(arguments["run"]) else opened.path
-    arguments |= {"resume": True, "run": absolute(where)}  # a task may be begun again
+    arguments |= {"resume": True, "take_over": True, "run": absolute(where)}  # a task may be begun again
     arguments["adopt"] = [absolute(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
     return _Run(where, arguments)
 
@@ -140,7 +140,10 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
     parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in DIR, if there is one")
+    parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
+    parser.add_argument(
+        "--take-over", action="store_true", help="also if another process of this machine trains it, which then stops"
+    )
     parser.add_argument(
         "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )

@@ -37,20 +37,23 @@ class Estimator:
         """Steps and hours of training; playing for scores comes on top."""
         count, steps, hours, is_known = 0, 0, 0.0, True
         refused: dict[str, None] = {}
+        trained: dict[tuple[str, str], int] = {}  # steps of the policies that a job leaves, by its name and their kind
         for job in jobs:
             count += 1
-            if job.adopt:
-                continue  # trained elsewhere
             try:
                 config = make_config(job.env, job.algo, job.preset, **job.settings)
             except InputError as error:
                 refused[str(error)] = None
                 continue
             for plan in plans_of(config):
-                steps += plan.steps
+                trained[job.name, plan.algo] = plan.steps
+                left = plan.steps - max((trained.get((name, plan.algo), 0) for name in job.adopt), default=0)
+                if left <= 0:
+                    continue
+                steps += left
                 rate = self.rate(job.env, plan.algo, plan.network.memory != "none")
                 is_known = is_known and rate is not None
-                hours += plan.steps / rate / 3600 if rate else 0.0
+                hours += left / rate / 3600 if rate else 0.0
         return Effort(count, steps, hours if is_known else None, tuple(refused))
 
     def rate(self, env: str, algo: str, has_memory: bool) -> float | None:

@@ -107,7 +107,7 @@ def _norms(p: Planner, game: str) -> list[Job]:
 
 
 def _longer(p: Planner, game: str) -> list[Job]:
-    return [*p.expgen(game, p.leaders(8), budget="50M"), p.train(game, "leep", 8, budget="50M")]
+    return [*p.expgen(game, p.leaders(8), budget="50M"), *p.longer(game, "leep", "50M")]
 
 
 _ALL, _MAZE = numbers.games(), ("maze",)

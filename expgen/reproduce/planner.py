@@ -26,6 +26,12 @@ class Planner:
         """The ensemble's members, which are also PPO's runs."""
         return self.train(game, "ppo", budget=budget, members=self.scale.members)
 
+    def longer(self, game: str, algo: str, budget: str) -> list[Job]:
+        """The usual runs of `algo`, and those of `budget`, which adopts their policies and trains them on."""
+        runs: dict[str, Any] = {"members": self.scale.members} if algo == "ppo" else {}
+        usual, more = (self.train(game, algo, budget=steps, **runs) for steps in ("25M", budget))
+        return [usual, _adopting(more, usual)]
+
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
         """The explorer that an ensemble takes in: seed 0."""
         asked = {"steps": self.scale.explorer_steps, "members": 1, **settings}
@@ -48,7 +54,8 @@ class Planner:
         **explorer: Any,
     ) -> list[Job]:
         """Members, explorer and the agent of both; `explorer` are settings that the explorer differs in."""
-        ppo, explore = self.ppo(game, budget), self.explorer(game, label, **explorer)
+        members = self.longer(game, "ppo", budget) if budget != "25M" else [self.ppo(game)]
+        explore = self.explorer(game, label, **explorer)
         words = f"budget={budget}" if budget != "25M" else label
         asked = {
             "members": self.scale.members,
@@ -57,7 +64,7 @@ class Planner:
             **{f"explorer_{name}": value for name, value in explorer.items()},
         }
         agent = self._job(self.scale.env(game), "expgen", words, asked, scorings or self.leaders())
-        return [ppo, explore, _adopting(agent, ppo, explore)]
+        return [*members, explore, _adopting(agent, members[-1], explore)]
 
     def expgen_idaac(self, game: str) -> Job:
         """IDAAC members and an explorer as one population: their rollouts differ from ours, so nothing is adopted."""

@@ -1,6 +1,6 @@
 """How fast each algorithm trains beside PPO, as measured on one machine."""
 
-# Training steps/s of one learner alone on one H200, over PPO's in the same sitting (Maze, the paper's settings).
+# Training steps/s of one learner alone on one H200, over PPO's in the same session (Maze, the paper's settings).
 BESIDE_PPO = {
     "ppo": 1.0,
     "plr": 41_956 / 41_039,

@@ -20,8 +20,8 @@ from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
 from expgen.reproduce.job import Job, JobResult
+from expgen.reproduce.job_list import write_job_list
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.ledger import JobLedger
 from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
@@ -53,7 +53,7 @@ def reproduce(
         watcher = replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         try:
             return _reproduce(names, jobs, scale, space.folder, out, engine, device, watcher, on_result)
-        except StorageOutage as outage:  # what is here alone are lines of jobs.csv, which the next command begins anew
+        except StorageOutage as outage:  # the next command writes again what the URL lacks of this folder
             raise StorageOutage(f"{outage}; the same command goes on from there") from None
 
 
@@ -78,12 +78,10 @@ def _reproduce(
         Task(job.name, partial(run_job, job, place, command, device), job.adopt, join(place, RUNS, job.name))
         for job in jobs
     ]
-    ledger = JobLedger(here)
-    ledger.plan(jobs)
+    write_job_list(here, jobs)
     complaints, ended_well = [], 0
     for ended in (engine or LocalEngine()).run(tasks, watcher):
         result = _result_of(ended, by_name)
-        ledger.note(result)
         on_result(result)
         ended_well += result.status != "stopped"
         if result.status in ("refused", "failed"):

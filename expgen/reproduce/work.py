@@ -1,5 +1,6 @@
-"""run_job: train a job's run, score it, keep its rows. What is done already is not done again."""
+"""run_job: train a job's run, score it, write its rows. What is done already is not done again."""
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -10,24 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from expgen.cluster.task import Watcher
-from expgen.errors import InputError
+from expgen.errors import InputError, TakenOver
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
 from expgen.exploration.explore import Exploration, Mean
 from expgen.files import sweep_parts, write_whole
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
-from expgen.reproduce.spent import Spent
 from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
+from expgen.runs.journal import read_journal
 from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.train import RunResult, train
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.workspace import workspace
 from expgen.training.resources import hardware, resolve_device
+from expgen.training.sessions import total_seconds
 
 CURVE = "curve"  # the file of scores taken while training
-SPENT = "spent.json"
+OLD_TIME = "spent.json"  # seconds of work on a job, of earlier versions
 
 
 def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
@@ -57,35 +60,43 @@ def _run_job(job: Job, here: Path, out: Location, command: str, device: str, wat
         return JobResult(job, "skipped")
     try:
         sweep_parts(made_file(job, here).parent)
-        spent = Spent(made_file(job, here).with_name(SPENT))
-        result = _train(job, here, out, device, _noting(spent, watcher))
-        spent.note()
+        result = _train(job, here, out, device, watcher)
         if result.failed:
             return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
         if result.diverged:
             return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
         if not result.is_complete:
             return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
-        _score(job, here, result, device)
-        spent.note()
+        with own_run(result.folder, "score") as lock:
+            _score(job, here, result, device, lock)
+            lock.save("done")
         made = {
             "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
-            "minutes": f"{spent.seconds / 60:.1f}",
+            "minutes": f"{_seconds(job, here) / 60:.1f}",
         }  # fmt: skip
         write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
     except InputError as error:
-        return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
+        message = " ".join(str(error).split())
+        with contextlib.suppress(InputError, TakenOver):  # no space for the journal either
+            _write_refusal(RunFolder(here / "runs" / job.name), message)
+        return JobResult(job, "refused", message, time.monotonic() - began)
     return JobResult(job, "done", "", time.monotonic() - began)
 
 
-def _noting(spent: Spent, watcher: Watcher) -> Watcher:
-    """`watcher`, and `spent` notes the time as rows come."""
+def _write_refusal(folder: RunFolder, message: str) -> None:
+    """Write to the run's journal why its job was refused, unless it says so already."""
+    if not any(entry.state == "failed" for entry in read_journal(folder)[-1:]):
+        lock = RunLock(folder)
+        lock.take()
+        lock.save("failed", message)
 
-    def on_row(learner: str, row: dict[str, float]) -> None:
-        spent.note_now_and_then()
-        watcher.on_row(learner, row)
 
-    return replace(watcher, on_row=on_row)
+def _seconds(job: Job, out: Path) -> float:
+    """How long a job has taken, over all processes that worked on it."""
+    seconds = total_seconds(entry.session for entry in read_journal(RunFolder(out / "runs" / job.name)))
+    with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
+        seconds += float(json.loads(made_file(job, out).with_name(OLD_TIME).read_text())["seconds"])
+    return seconds
 
 
 def _is_done(job: Job, out: Path) -> bool:
@@ -106,19 +117,20 @@ def made_file(job: Job, out: Path) -> Path:
 def _train(job: Job, here: Path, out: Location, device: str, watcher: Watcher) -> RunResult:
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
     adopted = [join(out, "runs", name) for name in job.adopt]
-    where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
-    return train(job.env, job.algo, job.preset, processes="auto", **where, **watch, **job.settings)
+    where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "take_over": True, "adopt": adopted}
+    return train(job.env, job.algo, job.preset, device=device, processes="auto", **where, **watch, **job.settings)
 
 
-def _score(job: Job, out: Path, result: RunResult, device: str) -> None:
+def _score(job: Job, out: Path, result: RunResult, device: str, lock: RunLock) -> None:
     curve, *others = score_files(job, out)
     folder = result.folder
-    rows = [] if job.adopt else [row for _, row in curve_rows(folder, commit())]  # who adopts has trained nothing
-    _keep(curve, job, rows)
+    _keep(curve, job, [row for _, row in curve_rows(folder, commit())])
     for scoring, file in zip(job.scorings, others, strict=True):
         if not file.exists():
             splits = SPLITS if result.config.has_unseen_levels else SPLITS[:1]
-            _keep(file, job, [row for split in splits for row in _play(folder, job, scoring, split, device)])
+            rows = [row for split in splits for row in _play(folder, job, scoring, split, device)]
+            lock.check()
+            _keep(file, job, rows)
 
 
 def _play(folder: RunFolder, job: Job, scoring: Scoring, split: Split, device: str) -> list[Score]:

@@ -44,7 +44,7 @@ def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
     try:
         record = json.loads(read_bytes(folder.adopted_file, JSON_BYTES))
         known = {place: Adopted(**facts) for place, facts in record.items()}
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, RecursionError):
         raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
     present = set(folder.learners())
     return {place: facts for place, facts in known.items() if place in present}

@@ -23,7 +23,7 @@ from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import digest_of, keep_checkpoint
-from expgen.training.stints import Stint, commits_of, covered_seconds
+from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
 BUNDLING = ".bundling"  # where a bundle lies while it is made
 DTYPE = torch.float16  # half the size; scores are measured with what ships
@@ -130,14 +130,14 @@ def _provenance(run: RunFolder, shipped: Sequence[str], commit: str | None, minu
     Checkpoints of earlier versions tell seconds alone. Of those the longest count, and the code is that of the scores.
     """
     facts = [run.checkpoint(name).facts for name in shipped]
-    stints = {Stint(*stint) for fact in facts for stint in fact.get("stints", ())}
-    untold = max(fact.get("seconds", 0.0) - sum(stint[1] for stint in fact.get("stints", ())) for fact in facts)
-    commits = commits_of(stints)
+    sessions = {session for fact in facts for session in sessions_in(fact)}
+    untold = max(fact.get("seconds", 0.0) - sum(session.seconds for session in sessions_in(fact)) for fact in facts)
+    commits = commits_of(sessions)
     if untold > 1.0 and run.scores_file.exists():
         commits = list(dict.fromkeys([*(row.commit for row in read_scores(run.scores_file)), *commits]))
     if not (commit or commits):
         raise InputError(f"{run.path} does not tell the code that trained it; accepted: --commit with it")
-    told = (max(untold, 0.0) + covered_seconds(stints)) / 60
+    told = (max(untold, 0.0) + total_seconds(sessions)) / 60
     return {
         "commit": commit or ", ".join(commits),
         "env_steps": sum(fact["env_steps"] for fact in facts),

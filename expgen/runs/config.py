@@ -18,6 +18,7 @@ from expgen.reward.source import GameRewardConfig
 from expgen.runs.config_tree import decisive_values, filled, with_changes
 from expgen.settings import LAST_SEED, flag_of, later_setting, setting
 
+REMOVED = ("keep_at",)  # fields that earlier versions wrote and that decide nothing of the training
 EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
 
 
@@ -60,7 +61,6 @@ class TrainConfig:
     eval_every: int = setting(2_500_000, "score on train and test levels every so many steps; 0 for never", low=0)
     eval_episodes: int = setting(200, "episodes of each such score", low=1)
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
-    keep_at: str = setting("none", "steps whose checkpoints stay, as run folders milestones/STEPS: A,B,C or none")
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()
     algorithm: Any = PPOConfig()  # of the algorithm's own kind
@@ -76,16 +76,6 @@ class TrainConfig:
     def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
         """Environments of a member, or of the explorer."""
         return part.envs or self.envs
-
-    @property
-    def milestones(self) -> tuple[int, ...]:
-        """Steps at which what the run has become is kept for good."""
-        if self.keep_at == "none":
-            return ()
-        words = self.keep_at.split(",")
-        if not all(word.isascii() and word.isdigit() for word in words):
-            raise InputError(f"--keep-at is {self.keep_at!r}; accepted: none, or steps, as in 25000000,50000000")
-        return tuple(sorted({int(word) for word in words}))
 
     @property
     def game(self) -> str:
@@ -117,12 +107,12 @@ class TrainConfig:
         """The inverse of `to_json`; an InputError names what does not fit."""
         if not isinstance(data, Mapping):
             raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
-        return filled(default_config(str(data.get("algo"))), data, "config")
+        known = {name: value for name, value in data.items() if name not in REMOVED}
+        return filled(default_config(str(data.get("algo"))), known, "config")
 
     def digest(self) -> str:
-        """Twelve hex digits that name this config in results/; what is kept on the way decides nothing of it."""
-        decisive = {name: value for name, value in decisive_values(self).items() if name != "keep_at"}
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits that name this config in results/."""
+        return hashlib.sha256(json.dumps(decisive_values(self), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def default_config(algo: str) -> TrainConfig:
@@ -150,9 +140,7 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
 
 def _as_text(name: str, value: Any) -> Any:
-    """Levels and milestones as the text that config.json keeps, also where Python gave numbers or ranges."""
-    if name == "keep_at" and not isinstance(value, str):
-        return ",".join(str(steps) for steps in ((value,) if isinstance(value, int) else value))
+    """Levels as the text that config.json keeps, also where Python gave numbers or ranges."""
     if name not in ("levels", "test_levels") or isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))

@@ -36,9 +36,8 @@ def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, pref
     """Steps and minibatches of members, or of the explorer, whose flags begin with `prefix`."""
     envs, ppo = config.envs_of(part), part.algorithm
     least = envs * part.rollout_steps
-    for flag, steps in ((flag_of(prefix + "steps"), part.steps), *(("--keep-at", at) for at in config.milestones)):
-        if steps < least:
-            raise InputError(f"{flag} is {steps}; accepted: {least} (one rollout) or more")
+    if part.steps < least:
+        raise InputError(f"{flag_of(prefix + 'steps')} is {part.steps}; accepted: {least} (one rollout) or more")
     is_whole = ppo.minibatch_order == "columns"
     most, what = (envs, "--envs") if is_whole else (least, "the transitions of a rollout")
     if ppo.minibatches > most:

@@ -12,7 +12,7 @@ from expgen.runs.config import TrainConfig
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint
 
 CARD = "card.json"
-OWN_NAMES = ("*.json", "*.csv", "checkpoints", "milestones", "tensorboard")  # what a run writes
+OWN_NAMES = ("*.json", "*.csv", "checkpoints", "scoring", "tensorboard")  # what a run writes
 
 
 class RunFolder:
@@ -24,7 +24,8 @@ class RunFolder:
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
-        self.sitting_file = self.path / "sitting.json"
+        self.journal_file = self.path / "journal.json"
+        self.old_journal_file = self.path / "sitting.json"  # of earlier versions
         self.failures_file = self.path / "failures.log"
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
@@ -41,10 +42,6 @@ class RunFolder:
     def to_score(self, learner: str) -> Path:
         """The folder of one learner's weights that wait to be scored beside training."""
         return self.path / "scoring" / "checkpoints" / learner
-
-    def milestone(self, steps: int) -> "RunFolder":
-        """What the run had become at `steps`, a run folder of its own."""
-        return RunFolder(self.path / "milestones" / str(steps))
 
     def check_entries(self) -> None:
         """InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
@@ -105,7 +102,7 @@ class RunFolder:
             raise
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.runs.config import TrainConfig
-from expgen.training.life import Milestone, Scores
+from expgen.training.life import Scores
 
 
 class LearnerId(NamedTuple):
@@ -31,9 +31,8 @@ class Built(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Go on from the newest checkpoints; `milestones` are still to be kept. With `should_stop`, save and end."""
+    """Continue from the newest checkpoints. With `should_stop`, save and end."""
 
-    milestones: Mapping[LearnerId, list[Milestone]]
     should_stop: bool
 
 

@@ -10,12 +10,12 @@ from expgen.runs.config_checks import checked
 from expgen.runs.config_tree import flat
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config, with_quorum
+from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of
 from expgen.storage.location import Location, is_url
 from expgen.storage.view import View
 
-RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen,
-FREE = ("keep_at",)  # save for what decides nothing of the training
+RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
 
 def open_run(
@@ -24,6 +24,7 @@ def open_run(
     preset: str | None = None,
     run: Location | None = None,
     resume: bool = False,
+    take_over: bool = False,
     adopt: Sequence[Location] = (),
     **settings: Any,
 ) -> tuple[RunFolder, TrainConfig]:
@@ -34,16 +35,19 @@ def open_run(
     if is_url(run):
         sketch = View(run).refresh()  # type: ignore[arg-type]
         with naming(str(run), sketch):
-            return open_run(env, algo, preset, sketch, resume, adopt, **settings)
+            return open_run(env, algo, preset, sketch, resume, take_over, adopt, **settings)
     if resume and run and RunFolder(run).exists():
-        return RunFolder(run), _resumed_config(RunFolder(run), env, algo, settings)
-    config = make_config(env or "minimaze", algo or "ppo", preset, **settings)
-    folder = RunFolder(run or default_folder(config))
-    if folder.exists():
-        if not resume:
-            raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
-        config = _resumed_config(folder, env, algo, settings)
-    elif folder.learners() and not adopt:
+        folder, config = RunFolder(run), _resumed_config(RunFolder(run), env, algo, settings)
+    else:
+        config = make_config(env or "minimaze", algo or "ppo", preset, **settings)
+        folder = RunFolder(run or default_folder(config))
+        if folder.exists():
+            if not resume:
+                raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
+            config = _resumed_config(folder, env, algo, settings)
+    if not take_over:
+        refuse_if_alive(folder)
+    if not folder.exists() and folder.learners() and not adopt:
         missing = f"holds checkpoints but no {folder.config_file.name}"
         raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
     return folder, config
@@ -56,7 +60,7 @@ def _resumed_config(folder: RunFolder, env: str | None, algo: str | None, settin
     for name in RESUMABLE:
         if name in before and after[name] < before[name]:
             raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {before[name]} or more")
-    changed = [name for name in before if name not in (*RESUMABLE, *FREE) and before[name] != after[name]]
+    changed = [name for name in before if name not in RESUMABLE and before[name] != after[name]]
     if changed:
         name = changed[0]
         has = f"{folder.path} has {before[name]}"

@@ -18,11 +18,12 @@ from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
+from expgen.runs.journal import State
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Scored, ScoreRequest, Start
 from expgen.runs.plan import LearnerPlan
 from expgen.runs.result import RunResult
+from expgen.runs.run_lock import own_run
 from expgen.runs.scoring_worker import score_requested
-from expgen.runs.sitting import State, sitting
 from expgen.runs.spread import cost_of, spread
 from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
@@ -63,10 +64,10 @@ def run_in_processes(
         cleanup.callback(crew.close)
         crew.build()
         for run in runs:
-            seat = cleanup.enter_context(sitting(run.folder))
+            lock = cleanup.enter_context(own_run(run.folder))
             prefix = f"{run.name}/" if len(runs) > 1 else ""
-            crew.writers[run.folder.path] = RunWriter(run.folder, run.config, run.plans, seat, on_row, prefix)
-        cleanup.callback(crew.close)  # an error ends the workers before a sitting says that it has failed
+            crew.writers[run.folder.path] = RunWriter(run.folder, run.config, run.plans, lock, on_row, prefix)
+        cleanup.callback(crew.close)  # an error ends the workers before the journal says that the run has failed
         crew.start(on_start)
         crew.train()
         crew.close()
@@ -160,7 +161,7 @@ class _Crew:
             self._turn()
 
     def conclude(self, run: PlannedRun) -> RunResult:
-        """Say in the folder what has become of a run."""
+        """Write to the journal how a run has ended."""
         path = run.folder.path
         writer = self.writers[path]
         diverged = tuple(name for folder, name in self.diverged if folder == path)
@@ -168,7 +169,7 @@ class _Crew:
         is_complete = writer.is_complete and not failed and not any(request.run == path for request in self.to_score)
         state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
         writer.close()
-        writer.seat.write(state, "; ".join(failed) or ", ".join(diverged))
+        writer.lock.save(state, "; ".join(failed) or ", ".join(diverged))
         return RunResult(run.folder, run.config, diverged, is_complete, failed)
 
     def close(self) -> None:
@@ -266,8 +267,8 @@ class _Crew:
         return partial(train_assigned, assignments, self.device, self.cores)
 
     def _scoring(self) -> Work:
-        marks = {run: writer.seat.mark for run, writer in self.writers.items()}
-        return partial(score_requested, marks, self.device, self.cores)
+        owners = {run: writer.lock.owner for run, writer in self.writers.items()}
+        return partial(score_requested, owners, self.device, self.cores)
 
     def _request(self, request: ScoreRequest) -> None:
         """Have a policy played; the first one starts the worker that does."""
@@ -277,8 +278,9 @@ class _Crew:
         self.scoring.worker.send(request)
 
     def _start_of(self, job: _Job) -> Start:
-        milestones = {learner: self.writers[learner.run].begin(learner.name) for learner in job.learners}
-        return Start(milestones, self.is_stopping)
+        for learner in job.learners:
+            self.writers[learner.run].begin(learner.name)
+        return Start(self.is_stopping)
 
     def _log(self, job: _Job, trace: str) -> None:
         """Keep where a worker failed, for whoever looks for the reason."""

@@ -8,7 +8,7 @@ from expgen.runs.folder import RunFolder
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a sitting of training left behind."""
+    """What training left behind."""
 
     folder: RunFolder
     config: TrainConfig

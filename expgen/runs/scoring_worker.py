@@ -1,6 +1,7 @@
-"""What the scoring worker does: play policies as their weights are written, while the learners train on."""
+"""The scoring worker: plays policies as their weights are written, while the learners continue to train."""
 
 from collections.abc import Generator, Mapping
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
 from expgen.runs.load import policies_from
 from expgen.runs.messages import Scored, ScoreRequest
+from expgen.runs.run_lock import check_owner
 from expgen.runs.scoring import Scorer
-from expgen.runs.sitting import Sitting
 from expgen.training.average import has_average
 from expgen.training.life import Scores
 from expgen.training.resources import Resources, allotted, plan_resources
@@ -19,17 +20,21 @@ from expgen.training.resources import Resources, allotted, plan_resources
 AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
 
 
-def score_requested(marks: Mapping[Path, str], device: str, cores: int, parent: Connection) -> None:
-    """Answer each `ScoreRequest`, in the order in which they end; `marks` are those of the runs' sittings."""
+def score_requested(owners: Mapping[Path, str], device: str, cores: int, parent: Connection) -> None:
+    """Answer each `ScoreRequest` of `parent` as it ends.
+
+    owners: the `RunLock.owner` of each run folder, without which nothing is written to it.
+    cores: this worker's share of the machine.
+    """
     with allotted(cores):
         resources = plan_resources(device, AT_ONCE)
         torch.set_num_threads(resources.torch_threads)
-        rooms = {run: _Room(RunFolder(run), mark, resources) for run, mark in marks.items()}
+        players = {run: _Player(RunFolder(run), owner, resources) for run, owner in owners.items()}
         playing: dict[ScoreRequest, Generator[None, None, Scores]] = {}
         while True:
             while len(playing) < AT_ONCE and (not playing or parent.poll()):
                 request: ScoreRequest = parent.recv()
-                playing[request] = rooms[request.run].play(request)
+                playing[request] = players[request.run].play(request)
             for request, work in list(playing.items()):
                 try:
                     next(work)
@@ -38,18 +43,18 @@ def score_requested(marks: Mapping[Path, str], device: str, cores: int, parent: 
                     parent.send(Scored(request, finished.value))
 
 
-class _Room:
-    """Where the policies of one run are played."""
+class _Player:
+    """Plays the policies of one run."""
 
-    def __init__(self, folder: RunFolder, mark: str, resources: Resources) -> None:
+    def __init__(self, folder: RunFolder, owner: str, resources: Resources) -> None:
         self.folder = folder
         self.config, self.spec = folder.read_config()
         self.plans = {plan.name: plan for plan in plans_in(folder, self.config)}
         self.device = str(resources.device)
-        self.scorer = Scorer(self.config, folder, resources, Sitting(folder, mark).check)
+        self.scorer = Scorer(self.config, folder, resources, partial(check_owner, folder, owner))
 
     def play(self, request: ScoreRequest) -> Generator[None, None, Scores]:
-        """Play one policy, giving way as it goes; the whole ensemble at once, for that is a run's last score."""
+        """Play one policy, a step at a time; the ensemble in one go, since it is a run's last score."""
         if request.learner is None or request.weights is None:
             averaged = [name for name in self.plans if has_average(self.folder.checkpoint(name))]
             self.scorer.score_consensus(averaged)

@@ -1,29 +1,27 @@
-"""What has become of runs and how long they still take, from their folders alone."""
+"""What has become of runs and how long they still take, from their journals and metrics."""
 
-import os
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from expgen.errors import InputError
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
-from expgen.runs.sitting import read_sitting
+from expgen.runs.journal import Entry, is_alive, read_journal
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.view import View, snapshots_below
 from expgen.training.metrics import MetricsFile
 
-SILENT_SECONDS = 600.0  # without a row of metrics, a run on another machine may be dead
+SILENT_SECONDS = 600.0  # after which a run on another machine that has written nothing may be dead
 
-RunState = Literal["running", "silent", "dead", "done", "stopped", "diverged", "failed"]
+RunState = Literal["running", "scoring", "silent", "dead", "done", "stopped", "diverged", "failed", "damaged"]
 
 
 @dataclass(frozen=True)
 class RunStatus:
-    """One run. `seconds_left` is None where nothing tells."""
+    """One run. `seconds_left` is None if unknown."""
 
     path: Path
     state: RunState
@@ -34,11 +32,23 @@ class RunStatus:
 
 
 def run_status(path: Path) -> RunStatus:
-    """The state of the run in `path`: what its last sitting says, and whether that sitting lives."""
+    """The state of the run in `path`: what its journal says last, and whether that process is alive."""
     folder = RunFolder(path)
-    sitting = read_sitting(folder)
-    if not folder.exists():  # it has begun but was not yet built, or could not be
-        return RunStatus(path, _state_of(folder, sitting), 0, 0, None, str(sitting.get("message", "")))
+    entry = next(reversed(read_journal(folder)), None)
+    message = entry.message if entry else ""
+    if not folder.exists():  # its learners are not built yet, or could not be
+        return RunStatus(path, _state_of(folder, entry), 0, 0, None, message)
+    try:
+        steps, total, left = _progress(folder)
+    except (InputError, OSError) as error:
+        return RunStatus(path, "damaged", 0, 0, None, " ".join(str(error).split()))
+    state = _state_of(folder, entry)
+    is_ahead = state in ("running", "silent", "dead", "stopped")
+    return RunStatus(path, state, steps, total, left if is_ahead else None, message)
+
+
+def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
+    """Steps done, steps asked for, and seconds left if they are known."""
     config, _ = folder.read_config()
     latest = MetricsFile(folder.metrics_file).latest()
     steps, total, left = 0, 0, 0.0
@@ -50,9 +60,7 @@ def run_status(path: Path) -> RunStatus:
         if done < plan.steps:
             is_known = is_known and done > 0 and seconds > 0
             left = max(left, (plan.steps - done) * seconds / done) if done else left  # side by side: the slowest counts
-    state = _state_of(folder, sitting)
-    is_ahead = state in ("running", "silent", "dead", "stopped") and is_known
-    return RunStatus(path, state, steps, total, left if is_ahead else None, str(sitting.get("message", "")))
+    return steps, total, left if is_known else None
 
 
 def _stored_steps(folder: RunFolder, learner: str) -> int:
@@ -60,25 +68,23 @@ def _stored_steps(folder: RunFolder, learner: str) -> int:
     return max((int(name) for name in names if name.isdigit()), default=0)
 
 
-def _state_of(folder: RunFolder, sitting: dict[str, Any]) -> RunState:
-    state = sitting.get("state")
-    if state in ("done", "stopped", "diverged", "failed"):
-        return state
-    if state != "running":
-        return "stopped"  # a run from before sittings were noted
-    if sitting.get("host") == socket.gethostname():
-        return "running" if _is_process(sitting.get("pid")) else "dead"
-    files = (folder.metrics_file, folder.sitting_file)
+def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
+    if entry is None:
+        return "stopped"  # without a journal, or with a damaged one
+    if entry.state != "running":
+        return entry.state
+    alive = is_alive(entry)
+    if alive is False:
+        return "dead"
+    files = (folder.metrics_file, folder.journal_file, folder.old_journal_file)
     quiet = time.time() - max(file.stat().st_mtime for file in files if file.exists())
-    return "silent" if quiet > SILENT_SECONDS else "running"
-
-
-def _is_process(pid: object) -> bool:
-    return isinstance(pid, int) and pid > 0 and os.path.exists(f"/proc/{pid}")
+    if alive is None and quiet > SILENT_SECONDS:
+        return "silent"
+    return "scoring" if entry.work == "score" else "running"
 
 
 def runs_below(place: Location) -> Iterator[Path]:
-    """`place` itself where it is a run folder, else the run folders in it and in its `runs`; of a URL, what tells."""
+    """`place` if it is a run folder, else the run folders in it or in its `runs`; of a URL, copies without weights."""
     if is_url(place):
         yield from _runs_at(str(place))
         return
@@ -106,4 +112,4 @@ def _runs_at(url: str) -> Iterator[Path]:
 
 def _is_run(path: Path) -> bool:
     folder = RunFolder(path)
-    return folder.exists() or folder.sitting_file.exists()
+    return folder.exists() or folder.journal_file.exists() or folder.old_journal_file.exists()

@@ -10,16 +10,15 @@ from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
 from expgen.runs.adopt import adopt as adopt_from
 from expgen.runs.adopt import check_can_go_on, plans_in
-from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
+from expgen.runs.journal import State
 from expgen.runs.load import policies_from
-from expgen.runs.milestones import open_milestones, refuse_passed
 from expgen.runs.open_run import open_run
 from expgen.runs.plan import LearnerPlan, build_learner
 from expgen.runs.processes import PlannedRun, run_in_processes
 from expgen.runs.result import RunResult
+from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import Scorer, is_wanting
-from expgen.runs.sitting import State, sitting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
@@ -29,6 +28,7 @@ from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, Report, Scores, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.repair_metrics import repair_metrics
 from expgen.training.resources import check_processes, num_workers, plan_resources
 
 
@@ -40,21 +40,31 @@ def train(
     device: str = "auto",
     processes: int | str = 1,
     resume: bool = False,
+    take_over: bool = False,
     adopt: Sequence[Location] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> RunResult:
-    """Train `algo` (default ppo) on `env` (default minimaze) in the folder `run`, or at that URL.
+    """Train a policy, or several side by side, and write checkpoints, metrics and scores to a run folder.
 
-    `settings` are fields of TrainConfig and of the configs inside it. With `resume` a run that is already in the
-    folder goes on: it is read from there, and only what RESUMABLE in open_run.py names may be raised. `adopt` names
-    run folders whose trained policies join this one. `processes` is how many worker processes the learners are spread
-    over: 1 means this process, `auto` several on a GPU with cores to spare. Workers are Pythons of their own, so they
-    know no environments that only this process has registered.
+    env: environment to train on; minimaze by default.
+    algo: what learns; ppo by default.
+    preset: scale of the run, one of PRESETS.
+    run: run folder or URL.
+    device: auto, cpu, cuda or cuda:N.
+    processes: number of worker processes that share the learners; 1 is this process, `auto` several on a GPU with
+        cores to spare. Workers are new Python processes: they know no environments that only this one registered.
+    resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
+    take_over: continue it even if another process of this machine trains it now; that process stops.
+    adopt: run folders whose trained policies join this run.
+    on_start, on_row: called with the total steps and those done, then with each row of metrics.
+    should_stop: asked after each rollout; True saves a checkpoint and returns.
+    settings: fields of TrainConfig and of the configs inside it.
     """
-    request = {"env": env, "algo": algo, "preset": preset, "run": run, "resume": resume, "adopt": adopt, **settings}
+    what = {"env": env, "algo": algo, "preset": preset, "run": run, "adopt": adopt, **settings}
+    request = {**what, "resume": resume, "take_over": take_over}
     return train_together([request], device, processes, on_start, on_row, should_stop)[0]
 
 
@@ -96,24 +106,25 @@ def _planned(
     preset: str | None = None,
     run: Location | None = None,
     resume: bool = False,
+    take_over: bool = False,
     adopt: Sequence[Location] = (),
     **settings: Any,
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
     name = str(run).rpartition("/")[2]
     if is_url(run):
-        open_run(env, algo, preset, run, resume, adopt, **settings)  # what it refuses is taken from nobody
+        open_run(env, algo, preset, run, resume, take_over, adopt, **settings)  # before the URL is taken over
         space = cleanup.enter_context(workspace(str(run)))
         run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
-    folder, config = open_run(env, algo, preset, run, resume, adopt, **settings)
+    folder, config = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
     adopt_from(folder, config, adopt)
     plans = plans_in(folder, config)
-    left = _check_can_go_on(folder, config, plans)
+    left = _check_can_go_on(folder, plans)
     return PlannedRun(name, folder, config, plans, sum(steps > 0 for steps in left.values())), should_stop
 
 
-def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[LearnerPlan]) -> dict[str, int]:
-    """Refuse what cannot be asked of a run before it is taken over: it is none the worse for it.
+def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> dict[str, int]:
+    """Refuse bad input before the run is taken over or written to.
 
     Returns the steps that each learner has left.
     """
@@ -124,7 +135,6 @@ def _check_can_go_on(folder: RunFolder, config: TrainConfig, plans: Sequence[Lea
         if checkpoint := latest_checkpoint(folder.checkpoints_of(plan.name)):
             check_can_go_on(plan, checkpoint, f"--run {folder.path}")
             env_steps[plan.name] = checkpoint.facts["env_steps"]
-    refuse_passed(folder, config, env_steps)
     return {plan.name: plan.steps - env_steps[plan.name] for plan in plans}
 
 
@@ -141,7 +151,7 @@ def _run(
     events = TensorBoardEvents(folder.events_folder)
 
     def report(learner: str, row: dict[str, float]) -> None:
-        seat.check()
+        lock.check()
         metrics.append(learner, row)
         events.append(learner, row)
         on_row(learner, row)
@@ -155,13 +165,12 @@ def _run(
             learner = build_learner(config, plan, resources)
             cleanup.callback(learner.close)
             learners.append(learner)
-        seat = cleanup.enter_context(sitting(folder))  # before the checkpoints that it goes on from are read
-        scorer, metrics = Scorer(config, folder, resources, seat.check), MetricsFile(folder.metrics_file)
+        lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
+        repair_metrics(folder.metrics_file)
+        scorer, metrics = Scorer(config, folder, resources, lock.check), MetricsFile(folder.metrics_file)
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        env_steps = {learner.name: learner.env_steps for learner in learners}
-        milestones = open_milestones(folder, config, learners[0].env.spec, env_steps)
         folder.write_config(config, learners[0].env.spec)
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
@@ -179,24 +188,24 @@ def _run(
                 return scorer.score_all(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
-            life = life_of(learner, score, report, checkpoints, should_stop, milestones[learner.name])
+            life = life_of(learner, score, report, checkpoints, should_stop)
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
-            if is_wanting(folder, config, plan, learner.env_steps):  # it joined complete, so no sitting has scored it
+            if is_wanting(folder, config, plan, learner.env_steps):  # it was adopted complete
                 result_of(scorer.score_all(plan, learner.env_steps, learner.policies()))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and config.consensus is not None:
             scorer.score_consensus([learner.name for learner in learners if "average" in learner.policies()])
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
-        seat.write(state, ", ".join(diverged))
+        lock.save(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)
 
 
 def _score_left(
     folder: RunFolder, plans: Sequence[LearnerPlan], scorer: Scorer, metrics: MetricsFile, device: str
 ) -> None:
-    """Scores that worker processes of an earlier sitting owe."""
+    """Play what worker processes of an earlier session left to score."""
     _, spec = folder.read_config()
     for plan in plans:
         for env_steps, weights in files_to_score(folder, plan.name):

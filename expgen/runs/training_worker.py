@@ -1,6 +1,6 @@
-"""What a training worker does: its share of the learners, side by side, while its parent keeps the run folder.
+"""A training worker: trains its share of the learners side by side, while its parent writes the run folder.
 
-A scored checkpoint costs it the time to write the weights down: another worker plays them.
+A score costs it only the time to save the weights: another worker plays them.
 """
 
 import contextlib
@@ -46,8 +46,7 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
             if checkpoint := latest_checkpoint(folder.checkpoints_of(who.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
             score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
-            checkpoints, milestones = folder.checkpoints_of(who.name), start.milestones[who]
-            life = life_of(learner, score, report, checkpoints, wishes.should_stop, milestones)
+            life = life_of(learner, score, report, folder.checkpoints_of(who.name), wishes.should_stop)
             turns.append(Turn(who.name, _announced(life, who, learner, parent)))
         run_side_by_side(turns, resources.updates_at_once)
 

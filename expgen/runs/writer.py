@@ -1,59 +1,54 @@
-"""RunWriter: the one process that writes a run's rows and events while its learners train in others."""
+"""RunWriter: writes the rows and events of a run whose learners train in worker processes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
-from expgen.runs.milestones import open_milestones
 from expgen.runs.plan import LearnerPlan
+from expgen.runs.run_lock import RunLock
 from expgen.runs.scoring import is_wanting
-from expgen.runs.sitting import Sitting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty, stored_steps
-from expgen.training.checkpoint import checkpoint_file, has_checkpoint_from
-from expgen.training.life import Milestone, Report
+from expgen.training.checkpoint import checkpoint_file
+from expgen.training.life import Report
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
+from expgen.training.repair_metrics import repair_metrics
 
 
 class RunWriter:
-    """Of a run that has been taken over: its config, rows, events, and which scores are still to come."""
+    """Writes the config, rows and events of a run that this process owns; knows which scores are still to come."""
 
     def __init__(
         self,
         folder: RunFolder,
         config: TrainConfig,
         plans: Sequence[LearnerPlan],
-        seat: Sitting,
+        lock: RunLock,
         on_row: Report,
         prefix: str = "",
     ) -> None:
-        """`on_row` hears of every row, under the learner's name after `prefix`."""
-        self.folder, self.config, self.seat, self.on_row, self.prefix = folder, config, seat, on_row, prefix
+        """`on_row` is called with every row, under the learner's name after `prefix`."""
+        self.folder, self.config, self.lock, self.on_row, self.prefix = folder, config, lock, on_row, prefix
         self.plans = {plan.name: plan for plan in plans}
         self.env_steps = {plan.name: stored_steps(folder, plan.name) for plan in plans}
+        repair_metrics(folder.metrics_file)
         self.metrics, self.events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
-        self.milestones: Mapping[str, list[Milestone]] = {}
 
     def open(self, spec: EnvSpec) -> None:
-        """Write what the run is; `spec` is its environment's."""
-        self.milestones = open_milestones(self.folder, self.config, spec, self.env_steps)
+        """Write the run's config and `spec`, its environment's."""
         self.folder.write_config(self.config, spec)
 
-    def begin(self, learner: str) -> list[Milestone]:
-        """`learner` is about to go on from its newest checkpoint: forget what it reported past it.
-
-        Returns the milestones at which it is still to be kept.
-        """
+    def begin(self, learner: str) -> None:
+        """`learner` is about to continue from its newest checkpoint: drop what it reported after it."""
         env_steps = self.env_steps[learner] = stored_steps(self.folder, learner)
         self.metrics.forget_after(learner, env_steps)
         self.events.start(learner, env_steps)
         drop_after(self.folder, learner, env_steps)
-        return [kept for kept in self.milestones[learner] if not has_checkpoint_from(kept.folder, kept.env_steps)]
 
     def row(self, learner: str, row: dict[str, float]) -> ScoreRequest | None:
-        """Write one row; what is to be played where the learner has left weights to score."""
-        self.seat.check()
+        """Write one row; returns what is to be scored if the learner has saved weights for that."""
+        self.lock.check()
         self.metrics.append(learner, row)
         self.events.append(learner, row)
         env_steps = self.env_steps[learner] = int(row["env_steps"])
@@ -62,13 +57,13 @@ class RunWriter:
         return ScoreRequest(self.folder.path, learner, env_steps, weights) if weights.exists() else None
 
     def scored(self, request: ScoreRequest, scores: dict[str, float]) -> None:
-        """Complete the row of that step, then forget the weights.
+        """Add the scores to the row of their step, then delete the weights.
 
-        Who watches hears the scores with the steps that the learner has come to by now.
+        `on_row` gets them with the learner's present number of steps.
         """
         if request.learner is None or request.weights is None:
             return
-        self.seat.check()
+        self.lock.check()
         if self.metrics.complete(request.learner, request.env_steps, scores):
             self.events.append(request.learner, {"env_steps": request.env_steps, **scores})
             now = {"env_steps": self.env_steps[request.learner], **scores}
@@ -77,13 +72,13 @@ class RunWriter:
             request.weights.unlink(missing_ok=True)
 
     def left_to_score(self) -> Iterator[ScoreRequest]:
-        """What earlier processes have left, with rows that have no scores yet."""
+        """Weights that earlier processes saved and did not score."""
         for name in self.plans:
             for env_steps, weights in files_to_score(self.folder, name):
                 yield ScoreRequest(self.folder.path, name, env_steps, weights)
 
     def wanting(self) -> Iterator[ScoreRequest]:
-        """Learners that are complete without rows in scores.csv, as those that joined complete are."""
+        """Learners that are complete without rows in scores.csv, as adopted ones may be."""
         for name, plan in self.plans.items():
             if is_wanting(self.folder, self.config, plan, self.env_steps[name]):
                 weights = checkpoint_file(self.folder.checkpoints_of(name), self.env_steps[name])
@@ -91,7 +86,7 @@ class RunWriter:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every learner has come to the end of its schedule."""
+        """Whether every learner has reached the end of its schedule."""
         return all(self.env_steps[name] >= plan.steps for name, plan in self.plans.items())
 
     def close(self) -> None:

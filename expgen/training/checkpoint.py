@@ -90,12 +90,6 @@ def checkpoint_file(folder: Path, env_steps: int) -> Path:
     return folder / f"{env_steps:012d}.safetensors"
 
 
-def has_checkpoint_from(folder: Path, env_steps: int) -> bool:
-    """Whether `folder` has a checkpoint of `env_steps` or more."""
-    least = checkpoint_file(folder, env_steps).name
-    return any(file.name >= least for file in folder.glob("*.safetensors"))
-
-
 def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
     """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT.
 

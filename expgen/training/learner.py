@@ -21,7 +21,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.training.average import AveragedPolicy, Weights
 from expgen.training.episodes import EpisodeLog
 from expgen.training.lane import Lane
-from expgen.training.stints import Stint
+from expgen.training.sessions import Session
 
 MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the device in one learner's update
 
@@ -71,8 +71,8 @@ class Learner:
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
         self.env_steps = self.updates = 0
-        self.seconds = 0.0  # spent in earlier sittings and this one
-        self.stints: list[Stint] = []
+        self.seconds = 0.0  # of all sessions that trained it
+        self.sessions: list[Session] = []
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
         """One rollout and the update from it."""

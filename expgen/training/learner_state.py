@@ -13,7 +13,7 @@ from expgen.networks.state import under_prefix, with_prefix
 from expgen.training.average import FACT, AveragedPolicy, has_average
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.learner import Learner
-from expgen.training.stints import Stint
+from expgen.training.sessions import sessions_in
 
 
 def save_learner(learner: Learner, folder: Path) -> None:
@@ -33,7 +33,7 @@ def save_learner(learner: Learner, folder: Path) -> None:
         tensors |= with_prefix("env", _as_tensors(learner.env.save()))
     facts = {
         "learner": learner.name, "env_steps": learner.env_steps, "updates": learner.updates, "seconds": learner.seconds,
-        "stints": learner.stints,
+        "sessions": learner.sessions,
     }  # fmt: skip
     if learner.average is not None and learner.average.updates:
         tensors |= learner.average.state()
@@ -50,7 +50,7 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     tensors, facts = checkpoint
     learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
     learner.seconds = facts.get("seconds", 0.0)
-    learner.stints = [Stint(*stint) for stint in facts.get("stints", ())]
+    learner.sessions = sessions_in(facts)
     with learner.lane.updating():
         learner.algorithm.load_state(tensors)
         if has_average(checkpoint):

@@ -1,28 +1,20 @@
 """One policy's whole life, as a generator: rollouts and updates, scored, reported and saved as its schedule says."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from expgen.networks.actor_critic import Policy
 from expgen.provenance import commit
 from expgen.training.average import Weights
 from expgen.training.learner import Learner, Phase
 from expgen.training.learner_state import save_learner
-from expgen.training.stints import Stint
+from expgen.training.sessions import Session
 
 Scores = dict[str, float]
 Policies = Mapping[Weights, Policy]  # what can be played of one learner
 ScorePolicies = Callable[[Policies], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
 Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
-
-
-class Milestone(NamedTuple):
-    """A checkpoint that no later one replaces: the first at or after `env_steps`, into `folder`."""
-
-    env_steps: int
-    folder: Path
 
 
 def life_of(
@@ -31,32 +23,21 @@ def life_of(
     report: Report,
     folder: Path,
     should_stop: Callable[[], bool],
-    milestones: Sequence[Milestone] = (),
 ) -> Iterator[Phase]:
     """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
-    milestones = _keep(learner, milestones)
     began = saved = time.monotonic()
-    before, stints, now = learner.seconds, learner.stints, time.time()
+    before, sessions, now = learner.seconds, learner.sessions, time.time()
     while learner.env_steps < learner.schedule.env_steps and not should_stop():
         row = yield from learner.iterate()
         if _eval_is_due(learner):
             row |= yield from _giving_way(score(learner.policies()))
         learner.seconds = before + time.monotonic() - began
-        learner.stints = [*stints, Stint(now, learner.seconds - before, commit())]
+        learner.sessions = [*sessions, Session(now, learner.seconds - before, commit())]
         report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})
-        milestones = _keep(learner, milestones)  # before any checkpoint that a resumed run would go on from
         if time.monotonic() - saved >= learner.schedule.checkpoint_seconds:
             save_learner(learner, folder)
             saved = time.monotonic()
     save_learner(learner, folder)
-
-
-def _keep(learner: Learner, milestones: Sequence[Milestone]) -> list[Milestone]:
-    """Save at those reached; those still ahead. Rollouts of an adopted policy may end past one, not at it."""
-    for milestone in milestones:
-        if milestone.env_steps <= learner.env_steps:
-            save_learner(learner, milestone.folder)
-    return [milestone for milestone in milestones if milestone.env_steps > learner.env_steps]
 
 
 def _eval_is_due(learner: Learner) -> bool:

@@ -21,10 +21,12 @@ class MetricsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.columns: list[str] = list(LEADING)
+        self.columns = list(LEADING)
         if path.exists():
-            with io.TextIOWrapper(open_regular(path), newline="") as file:
-                self.columns = next(csv.reader(file), list(LEADING))
+            with open_regular(path) as file:
+                header = cells_of(file.readline().rstrip(b"\n")) or []
+            if tuple(header[: len(LEADING)]) == LEADING and len(set(header)) == len(header):
+                self.columns = header
 
     def append(self, learner: str, row: Mapping[str, float]) -> None:
         """Add one row; it is on its way to the disk when this returns."""
@@ -32,7 +34,7 @@ class MetricsFile:
         if new or not self.path.exists():
             rows = self.rows()
             self.columns += new
-            self._rewrite(rows)
+            self.rewrite(rows)
         line = io.StringIO()
         self._writer(line).writerow({"learner": learner, **{name: _short(value) for name, value in row.items()}})
         try:
@@ -42,38 +44,37 @@ class MetricsFile:
             raise unwritable(self.path, error) from None
 
     def rows(self) -> list[dict[str, str]]:
-        """Every whole row so far; a line cut short by a crash does not count."""
-        if not self.path.exists():
-            return []
-        with io.TextIOWrapper(open_regular(self.path), newline="") as file:
-            lines = [line for line in file if line.endswith("\n")]
-        return [row for row in csv.DictReader(lines) if None not in row.values()]
+        """Every good row so far; a line that a crash cut short, or that is damaged, does not count."""
+        rows = (row_of(self.columns, line) for line in self.lines()[1:])
+        return [row for row in rows if row is not None]
 
     def latest(self) -> dict[str, dict[str, float]]:
         """The last row of each learner among the last TAIL_BYTES, without reading the rest."""
-        if not self.path.exists():
+        if not self.path.is_file():
             return {}
         with open_regular(self.path) as file:
-            columns = file.readline().decode().rstrip("\n").split(",")
-            begin = file.tell()
+            begin = len(file.readline())
             tail = file.seek(0, os.SEEK_END) - TAIL_BYTES
             file.seek(max(begin, tail))
             if tail > begin:
                 file.readline()  # the rest of a line
-            lines = file.read().decode(errors="replace").splitlines(keepends=True)
-        found: dict[str, dict[str, float]] = {}
-        for line in lines:
-            cells = line.rstrip("\n").split(",")
-            if line.endswith("\n") and len(cells) == len(columns) and cells[1].isdigit():
-                named = zip(columns[1:], cells[1:], strict=True)
-                found[cells[0]] = {name: float(cell) for name, cell in named if cell}
-        return found
+            lines = file.read().split(b"\n")[:-1]
+        rows = (row_of(self.columns, line) for line in lines)
+        return {
+            row["learner"]: {name: float(cell) for name, cell in row.items() if name != "learner" and cell}
+            for row in rows
+            if row is not None
+        }
+
+    def lines(self) -> list[bytes]:
+        """All that end; none of a file that is not there or is no regular file."""
+        return self.path.read_bytes().split(b"\n")[:-1] if self.path.is_file() else []
 
     def forget_after(self, learner: str, env_steps: int) -> None:
         """Drop what `learner` reported past the checkpoint it resumes from: it will report it again."""
-        if self.path.exists():
+        if self.path.is_file():
             rows = self.rows()
-            self._rewrite([r for r in rows if r["learner"] != learner or int(r["env_steps"]) <= env_steps])
+            self.rewrite([r for r in rows if r["learner"] != learner or int(r["env_steps"]) <= env_steps])
 
     def complete(self, learner: str, env_steps: int, more: Mapping[str, float]) -> bool:
         """Add columns to a row that is there already, for values that took longer; whether it is there."""
@@ -83,10 +84,11 @@ class MetricsFile:
             return False
         self.columns += [name for name in more if name not in self.columns]
         found[-1] |= {name: _short(value) for name, value in more.items()}
-        self._rewrite(rows)
+        self.rewrite(rows)
         return True
 
-    def _rewrite(self, rows: list[dict[str, str]]) -> None:
+    def rewrite(self, rows: list[dict[str, str]]) -> None:
+        """Replace all rows."""
         text = io.StringIO()
         writer = self._writer(text)
         writer.writeheader()
@@ -98,7 +100,7 @@ class MetricsFile:
 
 
 class TensorBoardEvents:
-    """One event file per learner and sitting; nothing at all where TensorBoard is not installed.
+    """One event file per learner and process; nothing at all where TensorBoard is not installed.
 
     TensorBoard's own writer has a thread, in which a full disk ends in a traceback; so we write the records ourselves.
     """
@@ -108,7 +110,7 @@ class TensorBoardEvents:
         self.files: dict[str, BinaryIO] = {}
 
     def start(self, learner: str, env_steps: int) -> None:
-        """Open the stream of `learner`; events past `env_steps` of an earlier sitting no longer count."""
+        """Open the stream of `learner`; events of earlier processes past `env_steps` no longer count."""
         try:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         except ImportError:
@@ -150,6 +152,27 @@ class TensorBoardEvents:
             file.write(record.getvalue())
         except OSError as error:
             raise unwritable(Path(file.name), error) from None
+
+
+def cells_of(line: bytes) -> list[str] | None:
+    """None if the line is no text of a CSV."""
+    try:
+        (cells,) = csv.reader([line.decode()])
+        return cells
+    except (UnicodeDecodeError, ValueError, csv.Error):
+        return None
+
+
+def row_of(columns: list[str], line: bytes) -> dict[str, str] | None:
+    """Cells by column; None if the line is damaged."""
+    cells = cells_of(line)
+    if cells is None or len(cells) != len(columns) or not (cells[0] and cells[1].isascii() and cells[1].isdigit()):
+        return None
+    try:
+        [float(cell) for cell in cells[1:] if cell]
+    except ValueError:
+        return None
+    return dict(zip(columns, cells, strict=True))
 
 
 def _short(value: float) -> str:

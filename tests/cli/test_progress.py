@@ -82,7 +82,7 @@ def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
     watch.close()
 
 
-def test_what_earlier_sittings_did_counts(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_of_earlier_sessions_count(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
     watch.row("member0", {"env_steps": 2000})
     assert capsys.readouterr().err.startswith("4,000/4,000 steps")

@@ -1,15 +1,16 @@
 """expgen status: what folders tell."""
 
-import json
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 
-from expgen.reproduce.job import Job, JobResult
-from expgen.reproduce.ledger import JobLedger
+from expgen.reproduce.job import Job
+from expgen.reproduce.job_list import write_job_list
 from expgen.runs.folder import RunFolder
-from expgen.runs.sitting import read_sitting
+from expgen.runs.journal import read_journal, write_journal
+from expgen.runs.run_lock import own_run
 from expgen.runs.status import run_status
 
 
@@ -25,7 +26,8 @@ def halfway(small, tmp_path: Path) -> Path:
 
 def change(run: Path, **facts: object) -> None:
     folder = RunFolder(run)
-    folder.sitting_file.write_text(json.dumps({**read_sitting(folder), **facts}))
+    *earlier, last = read_journal(folder)
+    write_journal(folder, [*earlier, dataclasses.replace(last, **facts)])
 
 
 def test_steps_and_time_left(halfway: Path, small) -> None:
@@ -46,35 +48,60 @@ def test_whether_it_lives(facts: dict[str, object], state: str, halfway: Path) -
 
 def test_no_news_from_elsewhere_is_silence(halfway: Path) -> None:
     change(halfway, state="running", host="elsewhere")
-    for file in (halfway / "metrics.csv", halfway / "sitting.json"):
+    for file in (halfway / "metrics.csv", halfway / "journal.json"):
         os.utime(file, (1e9, 1e9))
     assert run_status(halfway).state == "silent"
 
 
 def test_jobs_of_a_reproduction(halfway: Path, command, small) -> None:
     out = halfway.parent.parent
-    small.train(out / "runs" / "whole", 1)
-    ledger = JobLedger(out)
-    jobs = {name: Job(name, "minimaze", "ppo", "smoke", {}) for name in ("whole", "half", "next", "bad")}
-    ledger.plan(jobs.values())
-    change(halfway, state="running", pid=os.getpid())
-    ledger.note(JobResult(jobs["bad"], "refused", "--levels is 0,\naccepted: more", 0.1))
+    names = ("whole", "half", "next", "bad", "scored")
+    for name in ("whole", "scored"):
+        small.train(out / "runs" / name, 1)
+    change(out / "runs" / "scored", state="running", work="score")
+    write_job_list(out, [Job(name, "minimaze", "ppo", "smoke", {}) for name in names])
+    change(halfway, state="running")
+    with pytest.raises(ValueError), own_run(RunFolder(out / "runs" / "bad")):
+        raise ValueError("--levels is 0,\naccepted: more")
     status, text, _ = command("status", out)
     lines = {line.split()[0]: line.split() for line in text.splitlines()}
-    states = {name: lines[name][1] for name in jobs}
-    assert states == {"whole": "scoring", "half": "running", "next": "waiting", "bad": "failed"}
-    assert status == 1 and "1 failed" in text and "--levels is 0" in text
-    ledger.note(JobResult(jobs["bad"], "done"))
-    ledger.note(JobResult(jobs["whole"], "done"))
+    states = {name: lines[name][1] for name in names}
+    assert states == {"whole": "done", "half": "running", "next": "waiting", "bad": "failed", "scored": "scoring"}
+    assert status == 1 and "1 failed" in text and "ValueError: --levels is 0, accepted: more" in text
     status, text, _ = command("status", out / "runs" / "whole", halfway)
     assert status == 0 and "1 done" in text and "1 running" in text
+
+
+def test_list_of_jobs_of_an_earlier_version_is_read(command, tmp_path: Path) -> None:
+    lines = ["job,status,seconds,message", "a,waiting,0.0,", "b,waiting,0.0,", "a,stopped,1.0,goes on"]
+    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
+    status, text, _ = command("status", tmp_path)
+    assert status == 0 and [line.split() for line in text.splitlines()[1:3]] == [["a", "waiting", "-", "-"],
+        ["b", "waiting", "-", "-"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"train": {"algo": "chess"}, "spec": {}}', "[" * 99_999, "\x00"])
+def test_damaged_run_does_not_hide_the_others(content: str, halfway: Path, small, command) -> None:
+    small.train(halfway.parent / "bad", 1)
+    (halfway.parent / "bad" / "config.json").write_text(content)
+    status, text, err = command("status", halfway.parent)
+    lines = {line.split()[0]: line.split() for line in text.splitlines()}
+    assert status == 1 and err == "" and lines["half"][1] == "stopped" and lines["bad"][1] == "damaged"
+    assert "config.json" in text or "--algo is 'chess'" in text
+
+
+@pytest.mark.parametrize("content", [b"\x00\xff\n\xfe\n", b"learner\n1\n", b"notes"])
+def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, halfway: Path, small) -> None:
+    (halfway / "metrics.csv").write_bytes(content)
+    status = run_status(halfway)
+    assert (status.state, status.steps, status.seconds_left) == ("stopped", 2 * small.update_steps, None)
 
 
 def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
     assert "holds no run" in refused("status", tmp_path)
-    (tmp_path / "jobs.csv").write_text("job,status,seconds,message\na,done,much,\n")
-    assert "no list of jobs" in refused("status", tmp_path)
+    (tmp_path / "jobs.csv").write_text("notes\n")
+    assert "is not a list of jobs" in refused("status", tmp_path)
 
 
 def test_terminal_escapes_in_names_are_shown_as_text(halfway: Path, command) -> None:

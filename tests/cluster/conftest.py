@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from expgen.runs.folder import RunFolder
-from expgen.runs.sitting import read_sitting
+from expgen.runs.journal import read_journal
 from tests.storage.s3_server import Faults
 
 PATIENCE = 180.0  # seconds, on a machine that does other things too
@@ -35,8 +35,8 @@ def is_alive(pid: int) -> bool:
 
 def worker_of(run: Path) -> int | None:
     """The process that works on a run now."""
-    sitting = read_sitting(RunFolder(run))
-    return sitting["pid"] if sitting.get("state") == "running" and is_alive(sitting["pid"]) else None
+    entries = read_journal(RunFolder(run))
+    return entries[-1].pid if entries and entries[-1].state == "running" and is_alive(entries[-1].pid) else None
 
 
 class LocalCluster:

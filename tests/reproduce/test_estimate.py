@@ -1,5 +1,7 @@
 """Hours of jobs: steps over rates, each algorithm at its own."""
 
+import dataclasses
+
 import pytest
 
 from expgen.algorithms.recipes import RECIPES
@@ -47,8 +49,14 @@ def test_each_learner_is_charged_at_its_own_rate(algo: str, seconds: float, esti
 
 def test_efforts_add_up_and_what_is_adopted_costs_nothing(estimator: Estimator) -> None:
     effort = estimator.effort([job("ppo"), job("leep"), job("expgen", adopt=("ppo",))])
-    assert (effort.jobs, effort.steps) == (3, 2 * 4096)
-    assert effort.hours == pytest.approx(4096 / PPO / 3600 * (1 + 41039 / 22811))
+    assert (effort.jobs, effort.steps) == (3, 2 * 4096 + 1024)  # the explorer is not adopted
+    assert effort.hours == pytest.approx((4096 / PPO * (1 + 41039 / 22811) + 1024 / EXPLORER) / 3600)
+
+
+def test_policies_that_are_trained_on_cost_the_steps_that_they_lack(estimator: Estimator) -> None:
+    usual = job("ppo")
+    longer = dataclasses.replace(usual, name="longer", settings={**usual.settings, "steps": 6144}, adopt=("ppo",))
+    assert estimator.effort([usual, longer]).steps == 2 * 6144
 
 
 def test_hours_are_unknown_where_a_rate_is_and_bad_jobs_are_told(estimator: Estimator) -> None:

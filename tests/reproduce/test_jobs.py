@@ -35,7 +35,7 @@ def test_configs_are_valid_and_adopted_runs_come_first_and_fit(scale):
             assert (seen[name].env, seen[name].envs) == (config.env, config.envs)
             part = config.explorer if seen[name].algo == "maxent" else config
             assert (part.network, part.reward) == (seen[name].network, seen[name].reward)
-            assert part.steps == seen[name].steps  # nothing is left to train
+            assert part.steps >= seen[name].steps  # the rest is trained on
 
 
 def test_the_paper_s_scale_is_the_paper_s():

@@ -13,7 +13,9 @@ from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import SPENT, made_file, run_job, score_files
+from expgen.reproduce.work import OLD_TIME, made_file, run_job, score_files
+from expgen.runs.folder import RunFolder
+from expgen.runs.journal import read_journal, write_journal
 from tests.cluster.tiny import TINY
 
 
@@ -73,23 +75,52 @@ def test_a_stopped_job_goes_on(tmp_path):
     assert seen[0] > 0
 
 
-def test_minutes_are_those_of_all_sittings(tmp_path):
+def minutes_of(job, out):
+    return float(json.loads(made_file(job, out).read_text())["minutes"])
+
+
+def test_minutes_of_a_job_are_those_of_all_sessions_that_trained_and_scored_it(tmp_path):
     job = Planner(TINY).train("maze", "ppo")
     assert run_job(job, tmp_path, "", "cpu", Watcher(should_stop=lambda: True)).status == "stopped"
-    spent = made_file(job, tmp_path).with_name(SPENT)
-    assert 0 < json.loads(spent.read_text())["seconds"] < 600
-    spent.write_text('{"seconds": 3600}')  # a longer sitting than a test may last
+    folder = RunFolder(tmp_path / "runs" / job.name)
+    (entry,) = read_journal(folder)
+    assert (entry.work, entry.state) == ("train", "stopped") and 0 < entry.session.seconds < 600
+    hour = entry.session._replace(began=1.0, seconds=3600.0)  # as if a session before it had taken an hour
+    write_journal(folder, [dataclasses.replace(entry, session=hour), entry])
     for scorings in (job.scorings, (*job.scorings, Scoring("member0"))):  # what is scored later is added
         assert run_job(dataclasses.replace(job, scorings=scorings), tmp_path, "", "cpu").status == "done"
-        assert 60 <= float(json.loads(made_file(job, tmp_path).read_text())["minutes"]) < 70
-    assert json.loads(spent.read_text())["seconds"] > 3600
+        assert 60 <= minutes_of(job, tmp_path) < 70
+    assert [entry.work for entry in read_journal(folder)] == ["train", "train", *["train", "score"] * 2]
+
+
+@pytest.mark.parametrize(("text", "minutes"), [('{"seconds": 3600}', 60), ("", 0), ('{"seconds": "long"}', 0)])
+def test_time_that_an_earlier_version_kept_of_a_job_counts(text, minutes, tmp_path):
+    job = Planner(TINY).train("maze", "ppo")
+    made_file(job, tmp_path).parent.mkdir(parents=True)
+    made_file(job, tmp_path).with_name(OLD_TIME).write_text(text)
+    assert run_job(job, tmp_path, "", "cpu").status == "done"
+    assert minutes <= minutes_of(job, tmp_path) < minutes + 10
+
+
+def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, equal, small):
+    planner = Planner(TINY)
+    usual, longer = planner.longer("maze", "ppo", "50M")
+    assert [run_job(job, tmp_path, "", "cpu").status for job in (usual, longer)] == ["done"] * 2
+    whole = dataclasses.replace(longer, name="whole", adopt=())
+    assert run_job(whole, tmp_path, "", "cpu").status == "done"
+    for member in ("member0", "member1"):
+        mine, theirs = (small.state(tmp_path / "runs" / job.name, member) for job in (longer, whole))
+        assert equal(mine, theirs)
+    assert {row.env_steps for row in rows_of(longer, tmp_path)} == {2048}
 
 
 def test_bad_input_is_told_in_one_line(tmp_path):
     result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
     orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), adopt=("nobody",))
-    assert "nobody" in run_job(orphan, tmp_path, "", "cpu").message
+    assert "nobody" in (message := run_job(orphan, tmp_path, "", "cpu").message)
+    (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # where expgen status finds it
+    assert (entry.state, entry.message) == ("failed", message)
 
 
 def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):

@@ -106,7 +106,7 @@ def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
     assert [path.name for path in where.iterdir()] == ["minimaze-expgen"]
 
 
-def test_the_card_has_the_code_and_the_time_of_every_sitting(small: Any, tmp_path: Path) -> None:
+def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path: Path) -> None:
     run, where = RunFolder(tmp_path / "run"), tmp_path / "shipped"
 
     def trained(**given: Any) -> dict[str, Any]:
@@ -115,12 +115,13 @@ def test_the_card_has_the_code_and_the_time_of_every_sitting(small: Any, tmp_pat
     small.train(run.path, 1)
     assert not run.scores_file.exists() and trained()["commit"] == commit()  # the checkpoints know
     tensors, facts = run.checkpoint("member0")
-    ((_, _, mine),) = facts["stints"]
-    stints = [(0, 60, "a"), (1000, 120, "b")]  # as if it had been trained for three minutes in two sittings
-    keep_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "stints": stints})
+    ((_, _, mine),) = facts.pop("sessions")
+    earlier = [(0, 60, "a"), (1000, 120, "b")]  # three minutes in two sessions, as earlier versions wrote them
+    keep_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "stints": earlier})
     assert {name: trained()[name] for name in ("commit", "minutes")} == {"commit": "a, b", "minutes": 3.0}
     small.train(run.path, 2, resume=True)
-    assert trained()["commit"] == f"a, b, {mine}" and small.facts(run.path)["stints"][:2] == [list(s) for s in stints]
+    assert trained()["commit"] == f"a, b, {mine}"
+    assert small.facts(run.path)["sessions"][:2] == [list(session) for session in earlier]
     assert {name: trained(commit="c", minutes=7)[name] for name in ("commit", "minutes")} == {
         "commit": "c",
         "minutes": 7,

@@ -23,6 +23,11 @@ def test_json_gives_the_config_back(algo: str) -> None:
     assert with_values(config, {"gamma": 0.91}).digest() != config.digest()
 
 
+def test_field_that_earlier_versions_wrote_and_that_decides_nothing_is_ignored() -> None:
+    data = {**default_config("ppo").to_json(), "keep_at": "25000000"}
+    assert TrainConfig.from_json(data) == default_config("ppo")
+
+
 def test_fields_that_json_lacks_have_the_defaults_of_the_algorithm() -> None:
     assert TrainConfig.from_json({"algo": "ppo-gru"}) == default_config("ppo-gru")
 

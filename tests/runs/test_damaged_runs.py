@@ -1,6 +1,7 @@
 """Damaged files and full disks: one line, and nothing lost that was good."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,6 +31,53 @@ def test_a_damaged_checkpoint_costs_one_update_and_no_more(
     assert line.startswith(f"expgen: {path} is ") and line.endswith("trying the one before")
     assert equal(whole, small.state(run)) and path.read_bytes() != contents[damage]
     assert metrics(run) == rows
+
+
+@pytest.mark.parametrize(
+    ("damage", "rows_kept", "processes"),
+    [
+        *(("flipped", 3, 1), ("flipped", 3, 2), ("garbage", 4, 1), ("header", 0, 1), ("zeros", 0, 1), ("binary", 0, 1)),
+        *(("folder", 0, 1), ("pipe", 0, 1)),
+    ],
+)
+def test_damaged_metrics_never_stop_a_resume(
+    damage: str,
+    rows_kept: int,
+    processes: int,
+    small: Any,
+    equal: Callable[..., bool],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, whole, members = tmp_path / "run", tmp_path / "whole", {"members": 2, "processes": processes}
+    small.train(whole, 4, members=2)
+    small.train(run, 2, members=2)
+    path = run / "metrics.csv"
+    good = path.read_bytes()
+    damaged = {
+        "flipped": good.replace(b"member1,128,", b"member1,1\xff8,"),
+        "garbage": good + b"member0,2,x\n" + b"\x00" * 50 + b"\n",
+        "header": good.replace(b"learner,", b"lea?ner,"),
+        "zeros": b"\x00" * len(good),
+        "binary": bytes(range(256)) * 9,
+    }
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(damaged[damage])
+    assert small.train(run, 4, resume=True, **members).is_complete
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"expgen: {path}: ") and "metrics.csv.damaged-1" in line
+    if damage in damaged:
+        assert (run / "metrics.csv.damaged-1").read_bytes() == damaged[damage]
+    assert all(equal(small.state(whole, member), small.state(run, member)) for member in ("member0", "member1"))
+    steps = [int(row["env_steps"]) for row in metrics(run)]
+    assert len([step for step in steps if step <= 2 * small.update_steps]) == rows_kept
+    assert len([step for step in steps if step > 2 * small.update_steps]) == 4
+    assert small.train(run, 5, resume=True).is_complete and not (run / "metrics.csv.damaged-2").exists()
 
 
 def test_no_good_checkpoint_left_is_bad_input_and_touches_nothing(

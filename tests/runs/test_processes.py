@@ -11,7 +11,7 @@ import pytest
 
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.runs.sitting import read_sitting
+from expgen.runs.journal import read_journal
 from tests.children import children_of, is_running, until
 from tests.runs.rows import MINUTE, by_learner, metrics
 
@@ -40,7 +40,7 @@ def is_whole(whole: Path, small: Any, equal: Callable[..., bool]) -> Callable[[P
         assert by_learner(run) == by_learner(whole)
         mine, theirs = (sorted(map(str, read_scores(path / "scores.csv"))) for path in (run, whole))
         assert mine == theirs and len(mine) == 2 * len(LEARNERS)
-        assert not (run / "scoring").exists() and read_sitting(RunFolder(run))["state"] == "done"
+        assert not (run / "scoring").exists() and read_journal(RunFolder(run))[-1].state == "done"
         return (run / "config.json").read_bytes() == (whole / "config.json").read_bytes()
 
     return is_same
@@ -87,7 +87,7 @@ def test_worker_that_dies_again_and_again_takes_only_its_own_learners_along(
     result = small.train(tmp_path, **changes, processes=2, on_row=kill_second)
     assert not result.is_complete and result.failed == ("member1: killed by SIGKILL",)
     assert equal(small.state(tmp_path), small.state(whole))
-    assert read_sitting(RunFolder(tmp_path))["state"] == "failed"
+    assert read_journal(RunFolder(tmp_path))[-1].state == "failed"
     assert not children_of(os.getpid())
 
 

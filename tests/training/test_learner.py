@@ -46,9 +46,9 @@ def no_score(policies: Policies) -> Generator[None, None, dict[str, float]]:
     return {"test_return": 1.0}
 
 
-def live(learner: Learner, folder: Path, sittings: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
+def live(learner: Learner, folder: Path, rollouts: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
     rows: list[dict[str, float]] = []
-    life = life_of(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= sittings)
+    life = life_of(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts)
     return rows, list(life)
 
 
@@ -92,7 +92,7 @@ def test_phases_rows_and_counts(tmp_path: Path):
 def test_a_resumed_learner_ends_with_the_same_bits(tmp_path: Path):
     whole, half, rest = (make("gru") for _ in range(3))
     live(whole, tmp_path / "whole")
-    live(half, tmp_path / "cut", sittings=1)
+    live(half, tmp_path / "cut", rollouts=1)
     assert half.env_steps == T * N
     checkpoint = latest_checkpoint(tmp_path / "cut")
     assert checkpoint is not None

@@ -32,7 +32,7 @@ def test_rows_and_columns_grow(path: Path) -> None:
     ]
 
 
-def test_a_later_sitting_goes_on_with_the_columns_of_the_first(path: Path) -> None:
+def test_later_process_continues_with_the_columns_of_the_first(path: Path) -> None:
     MetricsFile(path).append("member0", {"env_steps": 1, "seconds": 1, "loss": 1, "entropy": 2})
     MetricsFile(path).append("member0", {"env_steps": 2, "seconds": 1, "entropy": 4, "loss": 3})
     assert [(row["loss"], row["entropy"]) for row in table(path)] == [("1", "2"), ("3", "4")]
@@ -99,11 +99,11 @@ def test_a_full_disk_is_one_line(path: Path) -> None:
 
 def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path) -> None:
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    for sitting, steps in enumerate([(128, 256, 384), (384, 512)]):  # killed past its checkpoint at 256
+    for process, steps in enumerate([(128, 256, 384), (384, 512)]):  # killed past its checkpoint at 256
         events = TensorBoardEvents(tmp_path)
-        events.start("member0", 256 * sitting)
+        events.start("member0", 256 * process)
         for env_steps in steps:
-            events.append("member0", {"env_steps": env_steps, "loss": sitting + 0.5, "entropy": 1.0})
+            events.append("member0", {"env_steps": env_steps, "loss": process + 0.5, "entropy": 1.0})
         events.close()
     events.append("member1", {"env_steps": 1, "loss": 1.0})  # never started: nothing to write to
     found = reader.EventAccumulator(str(tmp_path / "member0"))

@@ -39,7 +39,7 @@ def small_learner(small: Any, resources: Resources = CPU, **changes: Any) -> Lea
 
 
 def train_cut(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **settings: Any) -> None:
-    """The same run in several sittings, each started from its checkpoint by a new learner."""
+    """The same run in several sessions, each started from its checkpoint by a new learner."""
     for cut in cuts:
         stops = iter([False] * cut + [True])
         small.train(run, updates, **settings, resume=True, should_stop=stops.__next__)
