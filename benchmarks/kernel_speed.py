@@ -1,140 +1,392 @@
-"""Our kernels against the library's, on a GPU: errors beside float32, and microseconds at the paper's sizes.
+"""Our kernels on a GPU: errors beside float32, microseconds at the paper's sizes, where a gradient step's time goes.
 
-    python benchmarks/kernel_speed.py [--search]
+    python benchmarks/kernel_speed.py [errors] [update] [rest] [kernels] [--out FOLDER]
 
-`--search` times each kernel over block sizes and warps; the defaults in `expgen/fast/kernels` are the best on an H200.
+Needs no games. Prints tables and writes each to FOLDER as json. `kernels` times each kernel of the IMPALA encoder as it
+is compiled for use and with other limits on its registers (programs on a multiprocessor at a time), weight gradients
+also for other numbers of programs; what is fastest belongs into `cuda/impala.cu` and `impala_kernels.py`.
 """
 
 import argparse
+import json
+import statistics
+import time
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.envs.vec_env import EnvSpec
-from expgen.fast.kernels.conv3x3 import conv3x3, weight_gradient
-from expgen.fast.kernels.gru import FusedGru
+from expgen.fast.accelerate import accelerate
+from expgen.fast.fast_networks import recorded_forward
+from expgen.fast.graphs import capture_on_gpu
+from expgen.fast.kernels import impala_kernels
+from expgen.fast.kernels.cuda_module import CudaModule, cuda_module
 from expgen.fast.kernels.impala_encoder import FusedImpala
-from expgen.fast.kernels.pool import max_pool, max_pool_gradient
-from expgen.fast.kernels.stem import stem, stem_weight_gradient
-from expgen.networks.actor_critic import NetworkConfig, make_policy
-from expgen.networks.impala import ImpalaEncoder
+from expgen.fast.kernels.impala_kernels import ImpalaKernels
+from expgen.fast.kernels.impala_weights import Packed, WeightPacking
+from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
 from expgen.networks.memory import Memory
+from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.rollout.rollout import Rollout
 
 BATCH = 2048
-SHAPES = ((32, 16, 16), (32, 16, 32), (32, 32, 16), (16, 32, 32), (8, 32, 32))  # side, channels in, out
-CONV_OPTIONS = [(64, 4), (128, 4), (128, 8), (256, 8)]  # block, warps
-# parts, block, warps, stages
-SUM_OPTIONS = [(264, 64, 2, 3), (528, 64, 2, 3), (528, 64, 4, 3), (528, 128, 4, 2), (1056, 32, 2, 3)]
-STEM_SUM_OPTIONS = [(264, 64, 4, 1), (528, 64, 4, 1), (528, 64, 4, 2), (528, 128, 4, 2), (1056, 64, 4, 1)]
+SPEC = EnvSpec("maze", (64, 64, 3), "uint8", 15)
+DEVICE = torch.device("cuda", 0)
+BLOCKS = ((32, 16), (16, 32), (8, 32))  # side, channels
+POOLED = ((32, 16), (16, 32))  # side, channels in
+PROGRAMS = (1, 2, 3, 4)  # on a multiprocessor at a time
+PARTS = (66, 128, 192, 256)
+BYTES_PER_S = 4.3e12  # a copy's, on an H200
+REPEATS = 10  # launches in a timed graph
 
 
-def microseconds(work: Callable[..., Any], *arguments: Any, **named: Any) -> int:
-    """The median of some 40 ms of calls."""
-    call = lambda: work(*arguments, **named)  # noqa: E731
-    return round(1000 * triton.testing.do_bench(call, warmup=10, rep=40, return_mode="median"))
+def microseconds(work: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """The median over five replays of a graph of `repeats` calls."""
+
+    def body() -> None:
+        for _ in range(repeats):
+            work()
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        _, replay = capture_on_gpu(body)
+        return wall_microseconds(replay) / repeats
 
 
-def encoder() -> ImpalaEncoder:
-    spec = EnvSpec("maze", (64, 64, 3), "uint8", 15)
-    policy = make_policy(spec, NetworkConfig(), torch.Generator().manual_seed(0), torch.device("cuda"))
-    for conv in policy.modules():
-        if isinstance(conv, nn.Conv2d):
-            conv.bias.data.normal_(0, 0.1)
-    return policy.encoder
-
-
-def pictures(batch: int) -> Tensor:
-    return torch.randint(0, 256, (batch, 64, 64, 3), dtype=torch.uint8, device="cuda")
+def wall_microseconds(work: Callable[[], Any], rounds: int = 5) -> float:
+    """The median of `rounds` calls, by the GPU's clock."""
+    spent = []
+    for _ in range(rounds):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        spent.append(1000 * begin.elapsed_time(end))
+    return statistics.median(spent)
 
 
 def noise(*shape: int) -> Tensor:
-    return torch.randn(*shape, device="cuda").bfloat16()
+    return torch.randn(*shape, device=DEVICE).bfloat16()
 
 
-def distance(a: Tensor, b: Tensor) -> float:
-    return ((a - b).norm() / b.norm()).item()
+def pictures(*shape: int) -> Tensor:
+    """Not noise: blocks of four pixels of a few colours, as games have them."""
+    coarse = torch.randint(0, 4, (*shape, 16, 16, 3), device=DEVICE, dtype=torch.uint8) * 80
+    return coarse.repeat_interleave(4, -3).repeat_interleave(4, -2).contiguous()
 
 
-def forward(encode: Callable[[Tensor], Tensor], obs: Tensor) -> None:
-    with torch.no_grad():
-        encode(obs)
+def distance(found: Tensor, exact: Tensor) -> float:
+    return ((found.float() - exact.float()).norm() / exact.float().norm()).item()
 
 
-def forward_and_back(encode: Callable[..., Tensor], *inputs: Tensor) -> None:
-    encode(*inputs).square().sum().backward()
+def nchw(x: Tensor) -> Tensor:
+    return x.permute(0, 3, 1, 2).float().detach().clone()
 
 
-def compare_encoders() -> None:
-    """Output and gradients of the whole encoder, ours and the library's bf16, beside float32; then their times."""
-    module, obs, weight = encoder(), pictures(256), torch.randn(256, 256, device="cuda")
+def nhwc(x: Tensor) -> Tensor:
+    return x.permute(0, 2, 3, 1)
 
-    def run(encode: Callable[[Tensor], Tensor], is_bfloat16: bool = False) -> tuple[Tensor, ...]:
+
+def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], list[Packed]]:
+    """Convolutions with bfloat16 weights; packing takes the first for a stage's own."""
+    convs = [nn.Conv2d(inputs, outputs, 3, padding=1).to(DEVICE) for inputs, outputs in sizes]
+    for conv in convs:
+        conv.weight.data = conv.weight.data.bfloat16().float()
+    return convs, WeightPacking(convs)()
+
+
+def flat_gradient(*convs: nn.Conv2d) -> Tensor:
+    parts = [part for conv in convs for part in (nhwc(conv.weight.grad).flatten(), conv.bias.grad)]  # type: ignore
+    return torch.cat(parts)
+
+
+def kernel_errors(kernels: ImpalaKernels, batch: int = 70) -> dict[str, float]:
+    """Of every kernel, relative to float32's norm; rounding to bfloat16 makes about 0.002."""
+    errors: dict[str, float] = {}
+    for side, channels in BLOCKS:
+        (_, conv1, conv2), (_, one, two) = convolutions(*[(channels, channels)] * 3)
+        x, dy = noise(batch, side, side, channels), noise(batch, side, side, channels)
+        y, hidden = kernels.block(x, one, two, keep=True)
+        errors[f"block_forward_{side}.h"] = distance(hidden, nhwc(F.relu(conv1(F.relu(nchw(x))))))
+        errors[f"block_forward_{side}"] = distance(y, nhwc(nchw(x) + conv2(nchw(hidden))))
+        dx, d_hidden = kernels.block_gradient(dy, x, hidden, one, two)
+        before, seen = nchw(hidden).requires_grad_(), nchw(x).requires_grad_()
+        (conv2(before) * nchw(dy)).sum().backward()
+        (conv1(F.relu(seen)) * nchw(d_hidden)).sum().backward()
+        errors[f"block_backward_{side}.h"] = distance(d_hidden, nhwc(before.grad) * (hidden > 0))
+        errors[f"block_backward_{side}"] = distance(dx, dy.float() + nhwc(seen.grad))
+        partial = torch.full((16, 2 * (9 * channels + 1) * channels), torch.nan, device=DEVICE)
+        kernels.block_weight_gradient(x, d_hidden, hidden, dy, partial)
+        errors[f"block_weight_gradient_{side}"] = distance(partial.sum(0), flat_gradient(conv1, conv2))
+    for side, inputs in POOLED:
+        (conv,), (packed,) = convolutions((inputs, 32))
+        x, dy = noise(batch, side, side, inputs), noise(batch, side // 2, side // 2, 32)
+        before = nchw(x).requires_grad_()
+        exact = F.max_pool2d(conv(before), 3, stride=2, padding=1)
+        (exact * nchw(dy)).sum().backward()
+        y, winner = kernels.pooled(x, packed, keep=True)
+        errors[f"pooled_forward_{side}"] = distance(y, nhwc(exact))
+        errors[f"pooled_backward_{side}"] = distance(kernels.pooled_gradient(dy, winner, packed), nhwc(before.grad))
+        partial = torch.full((16, (9 * inputs + 1) * 32), torch.nan, device=DEVICE)
+        kernels.pooled_weight_gradient(x, dy, winner, partial)
+        errors[f"pooled_weight_gradient_{side}"] = distance(partial.sum(0), flat_gradient(conv))
+    for dtype in (torch.uint8, torch.float32):
+        (conv,), (packed,) = convolutions((3, 16))
+        obs, dy = torch.randint(0, 256, (batch, 64, 64, 3), device=DEVICE).to(dtype), noise(batch, 32, 32, 16)
+        exact = F.max_pool2d(conv(nchw(obs) / 255), 3, stride=2, padding=1)
+        (exact * nchw(dy)).sum().backward()
+        y, winner = kernels.stem(obs, packed, keep=True)
+        errors[f"stem_forward {dtype}"] = distance(y, nhwc(exact))
+        errors[f"stem_weight_gradient {dtype}"] = distance(
+            kernels.stem_weight_gradient(obs, dy, winner), flat_gradient(conv)
+        )
+    return errors
+
+
+def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], float]]:
+    """Each kernel at the paper's minibatch, and the megabytes that it must move."""
+    calls: dict[str, tuple[Callable[[], Any], float]] = {}
+    parts = impala_kernels.PARTS
+    obs, (_, (packed,)) = pictures(BATCH), convolutions((3, 16))
+    y, winner = kernels.stem(obs, packed, keep=True)
+    map_bytes = y.nbytes / 1e6
+    calls["stem_forward"] = lambda: kernels.stem(obs, packed, True), obs.nbytes / 1e6 + 1.5 * map_bytes
+    dy = noise(*y.shape)
+    calls["stem_weight_gradient"] = (
+        lambda dy=dy, winner=winner: kernels.stem_weight_gradient(obs, dy, winner),
+        obs.nbytes / 1e6 + 1.5 * map_bytes,
+    )
+    for side, channels in BLOCKS:
+        _, (_, one, two) = convolutions(*[(channels, channels)] * 3)
+        x, dy, dh, hidden = (noise(BATCH, side, side, channels) for _ in range(4))
+        hidden = hidden.relu()
+        partial = torch.empty(parts, 97000, device=DEVICE)
+        size = x.nbytes / 1e6
+        calls[f"block_forward_{side}"] = lambda x=x, one=one, two=two: kernels.block(x, one, two, True), 3 * size
+        calls[f"block_backward_{side}"] = (
+            lambda dy=dy, x=x, hidden=hidden, one=one, two=two: kernels.block_gradient(dy, x, hidden, one, two),
+            5 * size,
+        )
+        calls[f"block_weight_gradient_{side}"] = (
+            lambda x=x, dh=dh, h=hidden, dy=dy, partial=partial: kernels.block_weight_gradient(x, dh, h, dy, partial),
+            4 * size,
+        )
+    for side, inputs in POOLED:
+        _, (packed,) = convolutions((inputs, 32))
+        x = noise(BATCH, side, side, inputs)
+        y, winner = kernels.pooled(x, packed, keep=True)
+        dy, partial = noise(*y.shape), torch.empty(parts, 97000, device=DEVICE)
+        size = (x.nbytes + 1.5 * y.nbytes) / 1e6
+        calls[f"pooled_forward_{side}"] = lambda x=x, packed=packed: kernels.pooled(x, packed, True), size
+        calls[f"pooled_backward_{side}"] = (
+            lambda dy=dy, winner=winner, packed=packed: kernels.pooled_gradient(dy, winner, packed),
+            size,
+        )
+        calls[f"pooled_weight_gradient_{side}"] = (
+            lambda x=x, dy=dy, w=winner, partial=partial: kernels.pooled_weight_gradient(x, dy, w, partial),
+            size,
+        )
+    return calls
+
+
+def time_kernels() -> dict[str, dict[str, float]]:
+    """Microseconds of each kernel as shipped and of its variants, and the least that its bytes take."""
+    table: dict[str, dict[str, float]] = {}
+
+    def measure(kernels: ImpalaKernels, column: str, only: str = "") -> None:
+        for name, (call, megabytes) in kernel_calls(kernels).items():
+            if only in name:
+                row = table.setdefault(name, {"bytes": 1e12 * megabytes / BYTES_PER_S})
+                row[column] = microseconds(call)
+
+    measure(ImpalaKernels(cuda_module(DEVICE)), "shipped")
+    for programs in PROGRAMS:
+        measure(ImpalaKernels(CudaModule(DEVICE, [f"PROGRAMS_MEASURED={programs}"])), f"{programs} a multiprocessor")
+    shipped_parts = impala_kernels.PARTS
+    for parts in PARTS:
+        impala_kernels.PARTS = parts
+        measure(ImpalaKernels(cuda_module(DEVICE)), f"{parts} parts", only="weight_gradient")
+    impala_kernels.PARTS = shipped_parts
+    return table
+
+
+def encoder_errors(policy: Policy) -> dict[str, float]:
+    """Output and worst gradient of the whole encoder, ours and the library's bf16, beside float32."""
+    module, obs = policy.encoder, torch.randint(0, 256, (256, 64, 64, 3), dtype=torch.uint8, device=DEVICE)
+    weight = torch.randn(256, 256, device=DEVICE)
+
+    def run(encode: Callable[[Tensor], Tensor], is_bfloat16: bool = False) -> list[Tensor]:
         module.is_bfloat16 = is_bfloat16
         out = encode(obs)
-        return out.detach(), *torch.autograd.grad((out * weight).sum(), list(module.parameters()))
+        gradients = torch.autograd.grad((out * weight).sum(), list(module.parameters()))
+        module.is_bfloat16 = False
+        return [out.detach(), *gradients]
 
-    torch.backends.cudnn.allow_tf32 = False
     exact = run(module.forward)
+    errors = {}
     for name, found in {"library": run(module.forward, True), "ours": run(FusedImpala(module))}.items():
         off, *gradients = (distance(a, b) for a, b in zip(found, exact, strict=True))
-        print(f"{name}: output off by {off:.4f} of its norm, the worst gradient by {max(gradients):.4f}")
-    compiled = torch.compile(module.forward, dynamic=False)
-    for batch in (32, BATCH):
-        obs = pictures(batch)
-        for name, encode in {"ours": FusedImpala(module), "compiled": compiled}.items():
-            module.is_bfloat16 = name == "compiled"
-            there, both = microseconds(forward, encode, obs), microseconds(forward_and_back, encode, obs)
-            print(f"encoder, batch {batch}, {name}: forward {there} µs, with backward {both} µs", flush=True)
+        errors[f"{name}: output"], errors[f"{name}: worst gradient"] = off, max(gradients)
+    return errors
 
 
-def compare_memories() -> None:
-    memory = Memory(256, 256).cuda()
-    memory.initialise(torch.Generator("cuda").manual_seed(0))
-    x = torch.randn(512, 4, 256, device="cuda", requires_grad=True)
-    inputs = x, torch.rand(512, 4, device="cuda") < 1 / 200, torch.randn(4, 256, device="cuda")
-    found = []
-    for name, run in {"library": memory.in_pieces, "ours": FusedGru(memory.gru)}.items():
-        out = run(*inputs)
-        found.append((out.detach(), *torch.autograd.grad(out.square().sum(), [x, *memory.parameters()])))
-        print(f"gru, {name}: forward {microseconds(run, *inputs)} µs,", end=" ")
-        print(f"with backward {microseconds(forward_and_back, run, *inputs)} µs", flush=True)
-    print("gru: output and gradients off by", [round(distance(a, b), 4) for a, b in zip(*found, strict=True)])
+def new_policy(network: NetworkConfig) -> Policy:
+    policy = make_policy(SPEC, network, torch.Generator().manual_seed(0), DEVICE)
+    for conv in policy.modules():
+        if isinstance(conv, nn.Conv2d):
+            conv.bias.data.normal_(0, 0.1)
+    return policy
 
 
-def search() -> None:
-    """Each kernel over block sizes, warps and parts."""
-    for side, ci, co in SHAPES:
-        x, dy, weight = noise(BATCH, side, side, ci), noise(BATCH, side, side, co), noise(9 * ci * co)
-        bias, skip = torch.randn(co, device="cuda"), dy if ci == co else None
-        times = {
-            (block, warps): microseconds(conv3x3, x, weight, co, bias, None, skip, True, block=block, warps=warps)
-            for block, warps in CONV_OPTIONS
-        }
-        print(f"convolution {side} {ci}->{co}:", times, flush=True)
-        times = {option: microseconds(weight_gradient, x, dy, True, *option) for option in SUM_OPTIONS}
-        print(f"weight gradient {side} {ci}->{co}:", times, flush=True)
-    obs, expanded, bias = pictures(BATCH), noise(3 * 64 * 16), torch.randn(16, device="cuda")
-    options = [(64, 2), (64, 4), (128, 4), (128, 8)]
-    print("stem:", {option: microseconds(stem, obs, expanded, bias, 16, *option) for option in options}, flush=True)
-    y, winner = stem(obs, expanded, bias, 16)
-    times = {option: microseconds(stem_weight_gradient, obs, y, winner, *option) for option in STEM_SUM_OPTIONS}
-    print("stem's weight gradient:", times, flush=True)
-    for side in (32, 16):
-        x = noise(BATCH, side, side, 32)
-        print(f"pool {side}:", {block: microseconds(max_pool, x, block) for block in (32, 64, 128)})
-        y, winner = max_pool(x)
-        times = {block: microseconds(max_pool_gradient, y, winner, block) for block in (32, 64, 128)}
-        print(f"pool's gradient {side}:", times, flush=True)
+def filled_rollout(policy: Policy) -> Rollout:
+    """As a learner has it after 512 steps of 32 environments."""
+    rollout = Rollout(SPEC, 512, 32, policy.state_size, DEVICE)
+    rollout.obs.copy_(pictures(513, 32))
+    rollout.action.random_(0, SPEC.num_actions)
+    rollout.log_prob.fill_(-2.7)
+    for tensor in (rollout.value, rollout.advantage, rollout.value_target):
+        tensor.normal_()
+    rollout.first.bernoulli_(1 / 200)
+    return rollout
+
+
+def time_update(network: NetworkConfig) -> tuple[dict[str, float], dict[str, float]]:
+    """One learner's update as in training, three epochs through graphs; then the kernels of a gradient step by time."""
+    policy = new_policy(network)
+    rollout = filled_rollout(policy)
+    algorithm, lane = accelerate(PPO(policy, PPOConfig()), rollout)
+    generator = torch.Generator(DEVICE).manual_seed(0)
+
+    def update() -> None:
+        with lane.updating():
+            for _ in algorithm.update(rollout, generator):
+                pass
+
+    began = time.perf_counter()
+    update()
+    torch.cuda.synchronize()
+    first = time.perf_counter() - began
+    spent = []
+    for _ in range(4):
+        began = time.perf_counter()
+        update()
+        torch.cuda.synchronize()
+        spent.append(time.perf_counter() - began)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        update()
+        torch.cuda.synchronize()
+    steps = 3 * 8
+    shares: Counter[str] = Counter()
+    count = 0
+    for event in profile.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            shares[event.name.split("(")[0].replace("void ", "")[:90]] += event.time_range.elapsed_us() / steps
+            count += 1
+    lane.close()
+    fastest = min(spent)
+    figures = {
+        "steps/s": 512 * 32 / fastest,
+        "ms a minibatch": 1000 * fastest / steps,
+        "first update, s": first,
+        "launches a minibatch": count / steps,
+        "ms a minibatch in kernels": sum(shares.values()) / 1000,
+    }
+    return figures, dict(shares.most_common(45))
+
+
+def time_rest() -> dict[str, float]:
+    """Forwards as acting does them, the explorer's memory and reward, and the copy of a minibatch's pictures."""
+    figures: dict[str, float] = {}
+    for batch in (32, 320, 4096):
+        policy = new_policy(NetworkConfig()).eval()
+        asked = (
+            pictures(1, batch),
+            torch.zeros(1, batch, dtype=torch.bool, device=DEVICE),
+            torch.zeros(batch, 0, device=DEVICE),
+        )
+        with torch.cuda.stream(torch.cuda.Stream()):
+            figures[f"forward of {batch}"] = wall_microseconds(recorded_forward(policy, asked), 20)
+    memory = Memory(256, 256).to(DEVICE)
+    memory.initialise(torch.Generator(DEVICE).manual_seed(0))
+    from expgen.fast.kernels.gru import FusedGru
+
+    scan = FusedGru(memory.gru)
+    inputs = (
+        torch.randn(512, 4, 256, device=DEVICE, requires_grad=True),
+        torch.rand(512, 4, device=DEVICE) < 1 / 200,
+        torch.randn(4, 256, device=DEVICE),
+    )
+    figures["gru forward"] = wall_microseconds(lambda: scan(*inputs))
+    figures["gru with backward"] = wall_microseconds(lambda: scan(*inputs).square().sum().backward())
+    reward, full = KnnReward(KnnConfig(), 32), pictures(513, 32)
+    first = torch.rand(513, 32, device=DEVICE) < 1 / 200
+    figures["k-NN reward of a rollout"] = wall_microseconds(lambda: reward.measure(full, first))
+    place = torch.randperm(32, device=DEVICE)[:4]
+    words = full[:512].flatten(2).view(torch.int64)
+    figures["gather, bytes"] = wall_microseconds(lambda: full[:512].index_select(1, place))
+    figures["gather, words"] = wall_microseconds(lambda: words.index_select(1, place))
+    return figures
+
+
+def time_updates() -> dict[str, dict[str, float]]:
+    """Of a learner without memory and of one with it."""
+    tables = {}
+    for name, network in {"ppo": NetworkConfig(), "ppo-gru": NetworkConfig(memory="gru")}.items():
+        tables[f"update of {name}"], tables[f"gradient step of {name}, µs by kernel"] = time_update(network)
+    return tables
+
+
+def all_errors() -> dict[str, dict[str, float]]:
+    """Of each kernel and of the whole encoder, as parts of the norm."""
+    return {
+        "errors of kernels": kernel_errors(ImpalaKernels(cuda_module(DEVICE))),
+        "errors of the encoder": encoder_errors(new_policy(NetworkConfig())),
+    }
+
+
+def show(table: dict[str, Any]) -> None:
+    """Rows of figures by name, or of figures by column."""
+    if not isinstance(next(iter(table.values())), dict):
+        table = {name: {"": figure} for name, figure in table.items()}
+    columns = list(dict.fromkeys(column for row in table.values() for column in row))
+    print(" | ".join(columns))
+    for name, row in table.items():
+        print(
+            f"  {name:90.90}", " ".join(f"{row[column]:10.4g}" if column in row else f"{'–':>10}" for column in columns)
+        )
+
+
+SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
+    "errors": all_errors,
+    "update": time_updates,
+    "rest": lambda: {"rest, µs": time_rest()},
+    "kernels": lambda: {"kernels, µs": time_kernels()},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder for the json files")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    torch.backends.cudnn.allow_tf32 = False
+    for name in arguments.sections or SECTIONS:
+        began = time.perf_counter()
+        tables = SECTIONS[name]()
+        for title, table in tables.items():
+            print(f"\n{title}", end="  ")
+            show(table)
+        seconds = time.perf_counter() - began
+        print(f"{name}: {seconds:.0f} s on {torch.cuda.get_device_name(DEVICE)}, torch {torch.__version__}", flush=True)
+        (arguments.out / f"{name}.json").write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--search", action="store_true")
-    arguments = parser.parse_args()
-    compare_encoders()
-    compare_memories()
-    if arguments.search:
-        search()
+    main()

@@ -1,8 +1,9 @@
 """The one exception that means "the user can fix this", and its kind for storage that fails under a command."""
 
+import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -21,6 +22,15 @@ class FailedStorage(InputError):
 
 class TakenOver(RuntimeError):
     """Another process has become the owner of the run."""
+
+
+@contextlib.contextmanager
+def naming(url: str, folder: Path) -> Iterator[None]:
+    """Errors about `folder`, the local copy of a URL, name the URL, which the user knows."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(str(error).replace(str(folder), url)) from None
 
 
 def unwritable(path: Path, error: OSError) -> InputError:

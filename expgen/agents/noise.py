@@ -1,13 +1,13 @@
 """Randomness that belongs to an episode, not to a batch.
 
 A number depends on (seed, episode, step, draw) alone, so an episode goes the same way whoever plays beside it, in
-however many environments. The hash is splitmix64's finaliser, applied once per coordinate.
+however many environments: `random.mix`, applied once per coordinate.
 """
 
 import numpy as np
 from numpy import ndarray
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+from expgen.random import GOLDEN, counter_hash, mix
 
 # Streams of one seed, independent of each other. A leader and the explorer it takes turns with are seeded alike and
 # act in the same step: were they to share their noise, a rare vote of the one would drag the other's action along.
@@ -18,28 +18,22 @@ def stream_seed(seed: int, stream: int) -> int:
     """The seed of one stream; stream 0 is `seed` itself, the others differ for all small seeds and streams."""
     if stream == 0:
         return seed
-    return int(_mix(np.array([(seed ^ stream * int(_GOLDEN)) % 2**64], dtype=np.uint64))[0])
+    return int(mix(np.array([(seed ^ stream * int(GOLDEN)) % 2**64], dtype=np.uint64))[0])
 
 
 def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
     """`episode` and `step` `[N]` → numbers in (0, 1), `[N, draws]` float64."""
     with np.errstate(over="ignore"):
-        key = _mix(np.full(len(episode), seed, dtype=np.uint64) + _GOLDEN)
-        key = _mix(key ^ (episode.astype(np.uint64) + _GOLDEN))
-        key = _mix(key ^ (step.astype(np.uint64) + _GOLDEN))  # [N]
-        bits = _mix(key[:, None] + _GOLDEN * np.arange(1, draws + 1, dtype=np.uint64))  # [N, draws]
+        key = mix(np.full(len(episode), seed, dtype=np.uint64) + GOLDEN)
+        key = mix(key ^ (episode.astype(np.uint64) + GOLDEN))
+        key = mix(key ^ (step.astype(np.uint64) + GOLDEN))  # [N]
+        bits = counter_hash(key[:, None], np.arange(draws, dtype=np.uint64))  # [N, draws]
     return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # 53 bits and a half would round up to 1
 
 
 def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
     """Standard Gumbel noise `[N, draws]`, float32."""
     return -np.log(-np.log(uniform_noise(seed, episode, step, draws))).astype(np.float32)
-
-
-def _mix(x: ndarray) -> ndarray:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 class EpisodeClock:

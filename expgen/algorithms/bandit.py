@@ -43,6 +43,6 @@ class UcbBandit:
         return {"pulls": self.pulls, "total": self.total, "returns": self.returns, "arm": self.arm}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        for name, tensor in self.state().items():
+        """Continue from `state`; where weights ship alone there is none, and the bandit begins anew."""
+        for name, tensor in self.state().items() if state else ():
             tensor.copy_(state[name])

@@ -7,22 +7,22 @@ We differ from the authors' code in what only computes the same numbers faster: 
 batches after the rollout instead of step by step. Initialisation and skip connections are those of our encoders.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.critic import Critic, CriticConfig, judge
+from expgen.algorithms.critic import Critic, CriticConfig
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig, passes
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
-from expgen.algorithms.ppo import Metrics
-from expgen.algorithms.runner import AsWritten, Runner
+from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy
-from expgen.networks.decoupled import Decoupled
-from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.minibatch import Minibatch, Order, gather
+from expgen.networks.decoupled import Decoupled, ValueNetwork
+from expgen.networks.state import Part
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -90,8 +90,10 @@ class AdvantageHead(nn.Module):
         return of_features + self.of_action[action]
 
 
-class DAAC:
+class DAAC(Algorithm):
     """Owns the policy, its advantage head and a critic."""
+
+    value_network: ValueNetwork
 
     def __init__(self, networks: Decoupled, config: DAACConfig) -> None:
         self.policy, self.value_network, generator = networks
@@ -100,21 +102,19 @@ class DAAC:
         self.critic = Critic(self.value_network, config.critic)
         parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
-    def judge(self, rollout: Rollout) -> None:
+    def compute_values(self, rollout: Rollout) -> None:
         """The critic's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches, self.run)
+        self.critic.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
-        for whole, place in passes(rollout, self.config, generator):
-            yield self.run(self.step_at, whole, place)
-        yield from self.critic.update(rollout, generator, self.run)
-
-    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
-        """One gradient step on the minibatch of `whole` at `place`."""
-        return self.step(gather(whole, place, self.config.minibatch_order))
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+        yield from self.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step of the policy network."""
@@ -124,19 +124,10 @@ class DAAC:
         norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights and optimisers."""
+    def parts(self) -> dict[str, Part]:
         return {
-            **with_prefix("policy", self.policy.state_dict()),
-            **with_prefix("advantage", self.advantage_head.state_dict()),
-            **with_prefix("adam", self.descent.state()),
-            **with_prefix("critic", self.critic.state()),
+            "policy": self.policy,
+            "advantage": self.advantage_head,
+            "adam": self.descent,
+            "critic": self.critic,
         }
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        load_module(self.advantage_head, under_prefix("advantage", state), "the checkpoint")
-        self.descent.load_state(under_prefix("adam", state))
-        self.critic.load_state(under_prefix("critic", state))

@@ -8,15 +8,6 @@ from torch.optim import Adam
 from expgen.networks.state import load_optimizer, optimizer_state
 
 
-def adam_of(parameters: list[nn.Parameter], learning_rate: float, epsilon: float, fused_on_cpu: bool = False) -> Adam:
-    """An Adam, on a GPU fused and with its count of steps there, so that a step may be part of a graph.
-
-    On the CPU weights may be views into a larger tensor (`fast.dense_network`), which torch's fused step spoils.
-    """
-    on_gpu = parameters[0].is_cuda
-    return Adam(parameters, learning_rate, eps=epsilon, fused=on_gpu or fused_on_cpu, capturable=on_gpu)
-
-
 class Descent:
     """Moves its own weights down a loss, and no others that the loss depends on."""
 
@@ -26,11 +17,12 @@ class Descent:
         learning_rate: float,
         epsilon: float,
         max_grad_norm: float | None = None,
-        fused_on_cpu: bool = False,
+        fused: bool = False,
     ) -> None:
+        """`fused`: Adam steps in one operation, which spoils what lies between weights that are views of one tensor."""
         self.parameters = list(parameters)
         self.max_grad_norm = max_grad_norm
-        self.adam = adam_of(self.parameters, learning_rate, epsilon, fused_on_cpu)
+        self.adam = Adam(self.parameters, learning_rate, eps=epsilon, fused=fused)
 
     def step(self, loss: Tensor) -> Tensor:
         """One step; the global norm of the gradient before it was clipped."""

@@ -13,16 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.algorithms.critic import Critic, judge
+from expgen.algorithms.critic import Critic
 from expgen.algorithms.daac import AdvantageHead, DAACConfig, daac_loss
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.idaac_order import Pairs, draw_pairs
-from expgen.algorithms.ppo import Metrics
-from expgen.algorithms.runner import AsWritten, Runner
-from expgen.networks.decoupled import Decoupled
-from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.algorithms.protocol import Algorithm, Metrics
+from expgen.networks.decoupled import Decoupled, ValueNetwork
+from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, everything, gather, transition_order
+from expgen.rollout.minibatch import Minibatch, transition_order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -68,8 +67,10 @@ class OrderClassifier(nn.Module):
         return self.layers[-1](x)
 
 
-class IDAAC:
+class IDAAC(Algorithm):
     """Owns the policy, its advantage head, a critic and the order classifier."""
+
+    value_network: ValueNetwork
 
     def __init__(self, networks: Decoupled, config: IDAACConfig) -> None:
         self.policy, self.value_network, generator = networks
@@ -81,32 +82,28 @@ class IDAAC:
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
         self.descent = Descent([*self.policy.parameters(), *self.advantage_head.parameters()], *adam)
         self.classifier_descent = Descent(self.classifier.parameters(), *adam)
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
         self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
 
-    def judge(self, rollout: Rollout) -> None:
+    def compute_values(self, rollout: Rollout) -> None:
         """The critic's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches, self.run)
+        self.critic.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""
         config = self.config
-        whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
         pairs = draw_pairs(rollout.level, rollout.first, self.elapsed, generator)
         self.elapsed = pairs.elapsed
-        frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
         for _ in range(config.epochs):
             for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, whole, frames, pairs, row)
-        yield from self.critic.update(rollout, generator, self.run)
+                yield self.step(Minibatch(rollout, advantage, row, "shuffled"), pairs)
+        yield from self.critic.update(rollout, generator)
 
-    def step_at(self, whole: Minibatch, frames: Tensor, pairs: Pairs, row: Tensor) -> Metrics:
-        """One gradient step on the transitions `row` and the frames they are paired with."""
-        partner = frames.index_select(0, pairs.partner.index_select(0, row)).unsqueeze(0)
-        return self.step(gather(whole, row, "shuffled"), partner, pairs.is_earlier.index_select(0, row))
-
-    def step(self, batch: Minibatch, partner: Tensor, is_earlier: Tensor) -> Metrics:
-        """One gradient step of the classifier, then one of the policy network; `partner` `[1, B, …]` are frames j."""
+    def step(self, batch: Minibatch, pairs: Pairs) -> Metrics:
+        """One gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
+        frames = batch.rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
+        partner = frames.index_select(0, pairs.partner.index_select(0, batch.index)).unsqueeze(0)  # [1, B, …]
+        is_earlier = pairs.is_earlier.index_select(0, batch.index)  # [B]
         both = torch.cat([batch.obs, partner], 1)  # [1, 2B, …]
         features, _ = self.policy.features(both, batch.first.repeat(1, 2), batch.state)
         of_batch, of_partner = features.chunk(2, 1)  # [1, B, F] each
@@ -131,25 +128,21 @@ class IDAAC:
             "order_accuracy": ((verdict[:, 0] > verdict[:, 1]).float() == is_earlier).float().mean(),
         }
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights, optimisers, and how long each episode under way has lasted."""
+    def parts(self) -> dict[str, Part]:
         return {
-            **with_prefix("policy", self.policy.state_dict()),
-            **with_prefix("advantage", self.advantage_head.state_dict()),
-            **with_prefix("adam", self.descent.state()),
-            **with_prefix("critic", self.critic.state()),
-            **with_prefix("classifier", self.classifier.state_dict()),
-            **with_prefix("classifier_adam", self.classifier_descent.state()),
-            "elapsed": self.elapsed,
+            "policy": self.policy,
+            "advantage": self.advantage_head,
+            "adam": self.descent,
+            "critic": self.critic,
+            "classifier": self.classifier,
+            "classifier_adam": self.classifier_descent,
         }
+
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor of the parts, and how long each episode under way has lasted."""
+        return {**super().state(), "elapsed": self.elapsed}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        load_module(self.advantage_head, under_prefix("advantage", state), "the checkpoint")
-        load_module(self.classifier, under_prefix("classifier", state), "the checkpoint")
-        self.descent.load_state(under_prefix("adam", state))
-        self.classifier_descent.load_state(under_prefix("classifier_adam", state))
-        self.critic.load_state(under_prefix("critic", state))
+        super().load_state(state)
         self.elapsed = state["elapsed"].to(self.elapsed.device)

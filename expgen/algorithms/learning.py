@@ -1,14 +1,8 @@
-"""What policy-gradient algorithms share: settings, with the defaults that most have, and the walk over a rollout."""
+"""The settings that policy-gradient algorithms share, with the defaults that most have."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, everything, minibatch_places
-from expgen.rollout.rollout import Rollout
+from expgen.rollout.minibatch import Order
 from expgen.settings import setting
 
 
@@ -29,11 +23,3 @@ class LearningConfig:
     clip: float = setting(0.2, "clip range of the policy ratio", low=0)
     entropy_coef: float = setting(0.01, "weight of the entropy bonus")
     advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
-
-
-def passes(rollout: Rollout, config: LearningConfig, generator: torch.Generator) -> Iterator[tuple[Minibatch, Tensor]]:
-    """The rollout with its advantages normalised, once for each minibatch of each epoch, and where that lies in it."""
-    whole = everything(rollout, normalized(rollout.advantage, config.advantage_epsilon))
-    for _ in range(config.epochs):
-        for place in minibatch_places(rollout, config.minibatches, config.minibatch_order, generator):
-            yield whole, place

@@ -17,15 +17,16 @@ from numpy import ndarray
 from torch import Tensor
 
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
-from expgen.algorithms.runner import AsWritten, Runner
-from expgen.envs.level_stream import LevelStream, below, counter_hash
+from expgen.algorithms.ppo import PPOConfig, ppo_loss
+from expgen.algorithms.protocol import Algorithm, Metrics
+from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
-from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.networks.state import Part
+from expgen.random import counter_hash, draw_below
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, everything, gather, transition_order
+from expgen.rollout.minibatch import Minibatch, Order, transition_order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -71,15 +72,14 @@ def log_max_prob(members: Sequence[Policy], obs: Tensor, num_actions: int) -> Te
     return best
 
 
-class Leep:
+class Leep(Algorithm):
     """Owns the joint policy and one optimiser for each member."""
 
     def __init__(self, policy: Policy, config: LeepConfig) -> None:
         self.policy, self.config = policy, config
         self.members = policies_in(policy)
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descents = [Descent(member.parameters(), *adam, fused_on_cpu=True) for member in self.members]
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
+        self.descents = [Descent(member.parameters(), *adam, fused=True) for member in self.members]
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Member after member, each on its own environments; later ones see what earlier ones have become."""
@@ -92,50 +92,33 @@ class Leep:
         begin, end = index * size, (index + 1) * size
         part, advantage = rollout.columns(begin, end), torch.zeros_like(rollout.advantage)
         advantage[:, begin:end] = normalized(part.advantage, config.advantage_epsilon)
-        whole = everything(rollout, advantage)
-        rows = torch.arange(part.num_steps * size, device=rollout.device).tensor_split(config.minibatches)
-        ceiling = torch.cat([self.run(self.others_at, index, whole, row) for row in rows])  # [T · size, A]
+        every = torch.arange(rollout.num_steps * rollout.num_envs, device=rollout.device)
+        rows = every.view(rollout.num_steps, -1)[:, begin:end].flatten()  # [T · size] those of its part
+
+        def batch_of(row: Tensor) -> Minibatch:
+            return Minibatch(rollout, advantage, row, "shuffled")
+
+        said = [self.others(index, batch_of(some)) for some in rows.tensor_split(config.minibatches)]
+        others = said[0].new_zeros(len(every), said[0].shape[-1]).index_copy_(0, rows, torch.cat(said))  # [T · N, A]
         for _ in range(config.epochs):
             for row in transition_order(part, config.minibatches, config.minibatch_order, generator):
-                yield self.run(self.step_at, index, whole, ceiling, row)
+                yield self.step(index, batch_of(rows[row]), others)
 
-    def others_at(self, index: int, whole: Minibatch, row: Tensor) -> Tensor:
-        """log max_{j ≠ i} π_j `[B, A]` of the transitions `row` of member i's part."""
+    def others(self, index: int, batch: Minibatch) -> Tensor:
+        """log max_{j ≠ i} π_j `[B, A]` of the observations of a minibatch."""
         others = [member for member in self.members if member is not self.members[index]]
-        obs = whole.obs.flatten(0, 1).index_select(0, self._in_whole(index, whole, row))
-        return log_max_prob(others, obs, self.members[index].policy_head.out_features)
-
-    def step_at(self, index: int, whole: Minibatch, ceiling: Tensor, row: Tensor) -> Metrics:
-        """One gradient step of one member on the transitions `row` of its part."""
-        batch = gather(whole, self._in_whole(index, whole, row), "shuffled")
-        return self.step(index, batch, ceiling.index_select(0, row).unsqueeze(0))
-
-    def _in_whole(self, index: int, whole: Minibatch, row: Tensor) -> Tensor:
-        """Rows of the rollout `[T · N]` that are the rows `row` of a member's part `[T · N/M]`."""
-        num_envs = whole.first.shape[1]
-        size = num_envs // len(self.members)
-        return row // size * num_envs + index * size + row % size
+        return log_max_prob(others, batch.obs[0], self.members[index].policy_head.out_features)
 
     def step(self, index: int, batch: Minibatch, others: Tensor) -> Metrics:
-        """One gradient step of one member."""
+        """One gradient step of one member; `others` `[T · N, A]` is log max_{j ≠ i} π_j of the whole rollout."""
         output = self.members[index](batch.obs, batch.first, batch.state)
-        loss, parts = leep_loss(output, batch, others, self.config)
+        loss, parts = leep_loss(output, batch, others.index_select(0, batch.index).unsqueeze(0), self.config)
         norm = self.descents[index].step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights and optimisers."""
-        state = with_prefix("policy", self.policy.state_dict())
-        for index, descent in enumerate(self.descents):
-            state |= with_prefix(f"adam.{index}", descent.state())
-        return state
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        for index, descent in enumerate(self.descents):
-            descent.load_state(under_prefix(f"adam.{index}", state))
+    def parts(self) -> dict[str, Part]:
+        adams = {f"adam.{index}": descent for index, descent in enumerate(self.descents)}
+        return {"policy": self.policy, **adams}
 
 
 class SubsetLevels:
@@ -182,7 +165,7 @@ def level_subsets(config: LeepConfig, levels: LevelSet, seed: int) -> list[tuple
     elif config.subset_levels == "bootstrap":
         seed_word, member = np.array([seed], dtype=np.uint64), np.arange(config.subsets, dtype=np.uint64)
         word = counter_hash(counter_hash(seed_word, member)[:, None], np.arange(len(every), dtype=np.uint64))  # [M, L]
-        parts = list(every[below(word, len(every))])
+        parts = list(every[draw_below(word, len(every))])
     else:
         parts = [every] * config.subsets
     return [tuple(part.tolist()) for part in parts]

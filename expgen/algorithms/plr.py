@@ -13,9 +13,9 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.algorithms.ppo import PPOConfig
-from expgen.envs.level_stream import counter_hash
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
+from expgen.random import counter_hash
 from expgen.rollout.minibatch import Order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting

@@ -7,23 +7,24 @@ As in the authors' code there is no value clipping and no gradient clipping, and
 own. We differ in the initialisation, which is that of our encoders, and in reading values off after the rollout.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from expgen.algorithms.critic import judge
+from expgen.algorithms.critic import fill_values
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig, passes
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
 from expgen.algorithms.ppg_history import History
-from expgen.algorithms.ppo import Metrics
-from expgen.algorithms.runner import AsWritten, Runner
+from expgen.algorithms.protocol import Algorithm, Metrics
+from expgen.envs.vec_env import VecEnv
 from expgen.networks.actor_critic import PolicyOutput
-from expgen.networks.decoupled import Decoupled
-from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.minibatch import Minibatch, gather
+from expgen.networks.decoupled import Decoupled, ValueNetwork
+from expgen.networks.state import Part
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -77,8 +78,10 @@ def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:
     return (old.exp() * (old - torch.log_softmax(logits, -1))).sum(-1).mean()
 
 
-class PPG:
+class PPG(Algorithm):
     """Owns both networks, an Adam for each kind of phase, and the history since the last auxiliary phase."""
+
+    value_network: ValueNetwork
 
     def __init__(self, networks: Decoupled, config: PPGConfig) -> None:
         self.policy, self.value_network, _ = networks
@@ -86,25 +89,32 @@ class PPG:
         parameters = [*self.policy.parameters(), *self.value_network.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon)
         self.aux_descent = Descent(parameters, config.aux_learning_rate, config.adam_epsilon)
-        self.history = History(config.policy_phases)
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
+        self.history = History(config.policy_phases, parameters[0].device)
 
-    def judge(self, rollout: Rollout) -> None:
+    def before_rollout(self, env: VecEnv) -> None:
+        """Remember where the games stand, or see a resumed history again."""
+        self.history.open(env)
+
+    def compute_values(self, rollout: Rollout) -> None:
         """The value network's values, which the advantages come from."""
-        judge(self.value_network, rollout, self.config.minibatches, self.run)
+        fill_values(self.values, rollout, self.config.minibatches)
+
+    @torch.no_grad()
+    def values(self, obs: Tensor) -> Tensor:
+        """V `[B]` of `obs` `[B, …]`."""
+        return self.value_network(obs.unsqueeze(0)).squeeze(0)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
-        for whole, place in passes(rollout, self.config, generator):
-            yield self.run(self.step_at, whole, place)
-        if self.config.aux_epochs:
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+        if config.aux_epochs:
             self.history.add(rollout)
             if self.history.is_full:
                 yield from self.auxiliary_phase(generator)
-
-    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
-        """One gradient step on the minibatch of `whole` at `place`."""
-        return self.step(gather(whole, place, self.config.minibatch_order))
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step of a policy phase, both networks at once."""
@@ -119,14 +129,14 @@ class PPG:
         every = torch.arange(history.num_columns, device=history.obs.device)
         old_logits = []
         for column in every.split(num_columns):
-            old_logits.append(self.run(self.logits, history.columns(history.obs, column)))
+            old_logits.append(self.logits(history.columns(history.obs, column)))
             yield {}
         old = torch.cat(old_logits)  # [K · N, T, A]: π_old
         for _ in range(self.config.aux_epochs):
             order = torch.randperm(len(every), generator=generator, device=every.device)
             for column in order.split(num_columns):
                 obs, target = (history.columns(kept, column) for kept in (history.obs, history.value_target))
-                yield self.run(self.auxiliary_step, obs, old[column], target)
+                yield self.auxiliary_step(obs, old[column], target)
         history.clear()
 
     def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
@@ -146,21 +156,11 @@ class PPG:
         first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
         return self.policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights, optimisers and the history, without its observations."""
+    def parts(self) -> dict[str, Part]:
         return {
-            **with_prefix("policy", self.policy.state_dict()),
-            **with_prefix("value", self.value_network.state_dict()),
-            **with_prefix("adam", self.descent.state()),
-            **with_prefix("aux_adam", self.aux_descent.state()),
-            **with_prefix("history", self.history.state()),
+            "policy": self.policy,
+            "value": self.value_network,
+            "adam": self.descent,
+            "aux_adam": self.aux_descent,
+            "history": self.history,
         }
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        load_module(self.value_network, under_prefix("value", state), "the checkpoint")
-        self.descent.load_state(under_prefix("adam", state))
-        self.aux_descent.load_state(under_prefix("aux_adam", state))
-        self.history.load_state(under_prefix("history", state), self.policy.policy_head.weight.device)

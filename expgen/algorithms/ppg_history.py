@@ -20,8 +20,9 @@ from expgen.rollout.rollout import Rollout
 class History:
     """Room for K rollouts, allocated when the first one comes."""
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity, self.count = capacity, 0  # K, and how many of them are there
+    def __init__(self, capacity: int, device: torch.device) -> None:
+        """`capacity` is K; `device` is where rollouts lie."""
+        self.capacity, self.count, self.device = capacity, 0, device  # K, how many of them are there, and where
         self.obs = torch.zeros(0)  # [K, T, N, …]
         self.value_target = torch.zeros(0)  # [K, T, N]
         self.action = torch.zeros(0)  # [K, T, N] int32
@@ -48,9 +49,9 @@ class History:
         """Keep a finished rollout."""
         T = rollout.num_steps
         obs = rollout.obs[:T]
-        self._make_room(rollout.value_target.shape, obs.device)
+        self._make_room(rollout.value_target.shape)
         if not self.obs.numel():
-            self.obs = torch.zeros(self.capacity, *obs.shape, dtype=obs.dtype, device=obs.device)
+            self.obs = torch.zeros(self.capacity, *obs.shape, dtype=obs.dtype, device=self.device)
         self.obs[self.count].copy_(obs)
         self.value_target[self.count].copy_(rollout.value_target)
         self.action[self.count].copy_(rollout.action[:T])
@@ -73,12 +74,12 @@ class History:
         kept = {"value_target": self.value_target[: self.count], "action": self.action[: self.count]}
         return {**kept, **with_prefix("start", self.start)}
 
-    def load_state(self, state: Mapping[str, Tensor], device: torch.device) -> None:
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue from `state`; the observations are back when the history has been opened."""
         self.clear()
         self.obs = torch.zeros(0)
         if "action" in state:
-            self._make_room(state["action"].shape[1:], device)
+            self._make_room(state["action"].shape[1:])
             self.count = len(state["action"])
             self.value_target[: self.count].copy_(state["value_target"])
             self.action[: self.count].copy_(state["action"])
@@ -96,17 +97,17 @@ class History:
             for t, action in enumerate(actions[rollout]):
                 seen = torch.from_numpy(env.observe().obs)  # [N, …]
                 if not self.obs.numel():
-                    self.obs = torch.zeros(*actions.shape, *seen.shape[1:], dtype=seen.dtype, device=self.action.device)
+                    self.obs = torch.zeros(*actions.shape, *seen.shape[1:], dtype=seen.dtype, device=self.device)
                 self.obs[rollout, t].copy_(seen)
                 env.act(action)
         env.observe()
         env.restore(now)
 
-    def _make_room(self, shape: torch.Size, device: torch.device) -> None:
+    def _make_room(self, shape: torch.Size) -> None:
         """For all but the observations; `shape` is `[T, N]`."""
         if not self.action.numel():
-            self.value_target = torch.zeros(self.capacity, *shape, device=device)
-            self.action = torch.zeros(self.capacity, *shape, dtype=torch.int32, device=device)
+            self.value_target = torch.zeros(self.capacity, *shape, device=self.device)
+            self.action = torch.zeros(self.capacity, *shape, dtype=torch.int32, device=self.device)
 
 
 def _as_tensors(arrays: Mapping[str, ndarray]) -> dict[str, Tensor]:

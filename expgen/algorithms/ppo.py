@@ -3,23 +3,22 @@
 Advantages are normalised once per rollout. One Adam over all parameters, constant learning rate, no KL stop.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig, passes
+from expgen.algorithms.learning import LearningConfig
 from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
-from expgen.algorithms.runner import AsWritten, Runner
+from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.minibatch import Minibatch, gather
+from expgen.networks.state import Part
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
-
-Metrics = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -45,37 +44,28 @@ def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple
     return loss, {name: part.detach() for name, part in parts.items()}
 
 
-class PPO:
+class PPO(Algorithm):
     """Owns the policy and its optimiser."""
 
     def __init__(self, policy: Policy, config: PPOConfig) -> None:
         self.policy, self.config = policy, config
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descent = Descent(policy.parameters(), *adam, fused_on_cpu=True)
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
+        self.descent = Descent(policy.parameters(), *adam, fused=True)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E epochs of minibatches; yields the metrics of each, as 0-d tensors on the device."""
-        for whole, place in passes(rollout, self.config, generator):
-            yield self.run(self.step_at, whole, place)
-
-    def step_at(self, whole: Minibatch, place: Tensor) -> Metrics:
-        """One gradient step on the minibatch of `whole` at `place`."""
-        return self.step(gather(whole, place, self.config.minibatch_order))
+        """E epochs of minibatches, the advantages normalised over the rollout; yields the metrics of each."""
+        config = self.config
+        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        for _ in range(config.epochs):
+            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
 
     def step(self, batch: Minibatch) -> Metrics:
-        """One gradient step."""
+        """One gradient step on L."""
         output = self.policy(batch.obs, batch.first, batch.state)
         loss, parts = ppo_loss(output, batch, self.config)
         norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights and optimiser."""
-        return {**with_prefix("policy", self.policy.state_dict()), **with_prefix("adam", self.descent.state())}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        self.descent.load_state(under_prefix("adam", state))
+    def parts(self) -> dict[str, Part]:
+        return {"policy": self.policy, "adam": self.descent}

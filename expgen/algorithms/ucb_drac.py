@@ -5,7 +5,7 @@ the authors' code: the colours of cutout-color stay in range, and actions for G_
 at hand rather than by a second forward with the same weights.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,10 +16,10 @@ from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.algorithms.bandit import UcbBandit
 from expgen.algorithms.descent import Descent
 from expgen.algorithms.losses import log_prob_of
-from expgen.algorithms.ppo import Metrics, PPOConfig, ppo_loss
-from expgen.algorithms.runner import AsWritten, Runner
+from expgen.algorithms.ppo import PPOConfig, ppo_loss
+from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
@@ -59,7 +59,7 @@ def drac_loss(plain: PolicyOutput, augmented: PolicyOutput, noise: Tensor) -> tu
     return parts["drac_policy"] + parts["drac_value"], {name: part.detach() for name, part in parts.items()}
 
 
-class UcbDrac:
+class UcbDrac(Algorithm):
     """Owns the policy, its optimiser and the bandit."""
 
     def __init__(self, policy: Policy, config: UcbDracConfig) -> None:
@@ -67,7 +67,6 @@ class UcbDrac:
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
         self.descent = Descent(policy.parameters(), *adam)
         self.bandit = UcbBandit(len(NAMES), config.ucb_exploration, config.ucb_window, config.ucb_try_each)
-        self.run: Runner = AsWritten()  # training.accelerate may put a faster one here
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """One augmentation for E epochs of minibatches; yields the metrics of each."""
@@ -78,7 +77,7 @@ class UcbDrac:
             for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
                 changed = augment(batch.obs, AUGMENTATIONS[NAMES[arm]], generator)
                 noise = self.gumbel_noise(batch, generator)
-                yield {**self.run(self.step, batch, changed, noise), "augmentation": which}
+                yield {**self.step(batch, changed, noise), "augmentation": which}
 
     def pick(self, rollout: Rollout) -> int:
         """The augmentation of this update, after telling the bandit what followed its last choice.
@@ -107,18 +106,5 @@ class UcbDrac:
         norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, **drac_parts, "grad_norm": norm}
 
-    def state(self) -> dict[str, Tensor]:
-        """Weights, optimiser and bandit."""
-        return {
-            **with_prefix("policy", self.policy.state_dict()),
-            **with_prefix("adam", self.descent.state()),
-            **with_prefix("bandit", self.bandit.state()),
-        }
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-        self.run.forget()
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        self.descent.load_state(under_prefix("adam", state))
-        if bandit := under_prefix("bandit", state):  # not there where weights ship alone: it begins anew
-            self.bandit.load_state(bandit)
+    def parts(self) -> dict[str, Part]:
+        return {"policy": self.policy, "adam": self.descent, "bandit": self.bandit}

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import torch
 
-from expgen.algorithms.algorithm import build_policy, recipe_of
+from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
 from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
 from expgen.envs.make import make_env

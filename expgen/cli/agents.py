@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from expgen.cli.flags import Parser
 from expgen.evaluation.scores import Score
 from expgen.runs.shipped import bundled_agents
+from expgen.text import printable, text_line
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,7 +29,8 @@ def main(argv: Sequence[str]) -> int:
         made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
         if "averaged" in facts:
             made += f", averaged weights of {', '.join(facts['averaged'])}"
-        print(f"\n{', '.join(agent.name for agent in of_it)}\n  {facts['command']}\n  {made}, config {facts['config']}")
+        names = ", ".join(agent.name for agent in of_it)
+        print("", *map(printable, (names, f"  {facts['command']}", f"  {made}, config {facts['config']}")), sep="\n")
     return 0
 
 
@@ -37,5 +39,4 @@ def _return(score: Score | None) -> str:
 
 
 def _line(*cells: str) -> str:
-    widths = (18, 21, 21, 7, 13, 0)
-    return " ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+    return text_line(cells, (18, 21, 21, 7, 13, 0), gap=" ")

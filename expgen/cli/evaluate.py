@@ -18,11 +18,12 @@ from expgen.exploration.explore import Exploration
 from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_run, single_requests
 from expgen.runs.shipped import FoundRun, find_run
+from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.mirror import Mirror
-from expgen.storage.place import Place, below, is_url, whole
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
-from expgen.storage.view import local_copy
+from expgen.storage.view import amend, local_copy
+from expgen.text import text_line
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
 NAME_WIDTH = 17  # of most
@@ -55,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     engine = pop_engine(arguments)
     found, scores = find_run(arguments.pop("run")), arguments.pop("scores")
     if not found.is_bundled and scores is None:
-        scores = below(found.place, found.folder.scores_file.name)
+        scores = join(found.place, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
     if scores is not None:
@@ -66,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     requests = single_requests(found.folder, request)
     width = 0  # of the column of names; 0 until the first is known
-    tasks = [Task(_name_of(one), partial(_play, whole(found.place), one)) for one in requests]
+    tasks = [Task(_name_of(one), partial(_play, absolute(found.place), one)) for one in requests]
     watch = Watch("episode")
     watch.start(len(tasks) * request.episodes, {})
     try:
@@ -86,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _check_can_keep(found: FoundRun, scores: Place) -> None:
+def _check_can_keep(found: FoundRun, scores: Location) -> None:
     """Of a URL what was brought here is looked at."""
     try:
         check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))
@@ -94,15 +95,13 @@ def _check_can_keep(found: FoundRun, scores: Place) -> None:
         raise type(error)(f"{error}, or another --scores FILE") from None
 
 
-def _append(scores: Place, row: Score) -> None:
+def _append(scores: Location, row: Score) -> None:
     if not is_url(scores):
         append_scores(Path(scores), [row])
         return
     url, _, name = str(scores).rpartition("/")
-    mirror = Mirror(Store(url), scratch_folder())
     try:
-        mirror.refuse_if_busy()
-        mirror.amend(name, lambda file: append_scores(file, [row]))
+        amend(url, name, lambda file: append_scores(file, [row]))
     except InputError as error:
         raise type(error)(f"{error}; the row of {row.agent} is not stored") from None
 
@@ -114,7 +113,7 @@ class PrintedScore(NamedTuple):
     remarks: list[str]
 
 
-def _play(run: Place, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
+def _play(run: Location, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played, so_far = [], SoFar(_name_of(request), watcher)
     for scored in score_run(RunFolder(local_copy(run)), request, so_far):
@@ -161,5 +160,4 @@ def _cells(row: Score) -> tuple[object, ...]:
 
 
 def _line(cells: Sequence[object], name_width: int) -> str:
-    widths = (name_width, 6, 14, 11, 9, 7, 14, 7)
-    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    return text_line(cells, (name_width, 6, 14, 11, 9, 7, 14, 7), ">")

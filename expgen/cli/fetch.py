@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, folder, place
 from expgen.errors import InputError
-from expgen.storage.place import is_url
+from expgen.storage.location import is_url
 from expgen.storage.view import fetch
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError, check_choice
 from expgen.settings import flag_of
-from expgen.storage.place import Place, is_url, open_url
+from expgen.storage.location import Location, is_url
+from expgen.storage.store import Store
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,7 +61,7 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
-def place(text: str) -> Place:
+def place(text: str) -> Location:
     """A folder, or a URL that other processes can open too."""
     if not is_url(text):
         return Path(text)
@@ -68,7 +69,7 @@ def place(text: str) -> Place:
         accepted = "a folder, or a URL as s3://BUCKET/RUN"
         raise argparse.ArgumentTypeError(f"{text} is lost with the process; accepted: {accepted}")
     try:
-        open_url(text)
+        Store(text)
     except InputError as error:  # argparse passes no other text on
         raise argparse.ArgumentTypeError(str(error)) from None
     return text.rstrip("/")

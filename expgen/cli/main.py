@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from expgen.errors import FailedStorage, InputError
+from expgen.text import printable
 
 VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         if debug:
             raise
-        print(f"expgen: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"expgen: {printable(' '.join(str(error).split()))}", file=sys.stderr)
         return FAILED if isinstance(error, FailedStorage) else BAD_INPUT
     except KeyboardInterrupt:
         print("expgen: interrupted", file=sys.stderr)
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        line = " ".join(f"{type(error).__name__}: {error}".split())
+        line = printable(" ".join(f"{type(error).__name__}: {error}".split()))
         print(f"expgen: failed: {line} (--debug shows where)", file=sys.stderr)
         return FAILED
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from expgen.evaluation.scores import Score, rows_so_far, without_asides
 from expgen.runs.folder import RunFolder
+from expgen.text import text_line
 from expgen.training.metrics import MetricsFile
 
 
@@ -16,9 +17,9 @@ def outcome(folder: RunFolder) -> Iterator[str]:
         name[without_asides(row.agent)] = row.agent
     width = max(map(len, name.values()), default=0)
     if last:
-        yield _line("agent".ljust(width), "return on training levels", "solved", "on unseen levels", "solved")
+        yield _line("agent", "return on training levels", "solved", "on unseen levels", "solved", width=width)
     for agent, scores in last.items():
-        yield _line(name[agent].ljust(width), *_cells(scores.get("train")), *_cells(scores.get("test")))
+        yield _line(name[agent], *_cells(scores.get("train")), *_cells(scores.get("test")), width=width)
     explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
     if explored:
         train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
@@ -32,6 +33,5 @@ def _cells(score: Score | None) -> tuple[str, str]:
     return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"
 
 
-def _line(agent: str, *cells: str) -> str:
-    widths = (25, 6, 25, 6)
-    return "  ".join((agent, *(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)))).rstrip()
+def _line(*cells: str, width: int) -> str:
+    return text_line(cells, (width, 25, 6, 25, 6))

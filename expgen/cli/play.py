@@ -11,6 +11,7 @@ from expgen.cli.weights import add_weights_flag
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_run
+from expgen.text import printable
 from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
 from expgen.watch.recording import Recording
 from expgen.watch.write import check_out, write_recording
@@ -53,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     recording = play_run(found.folder, request)
     path = out or Path(_default_name(recording))
     write_recording(recording, path, fps)
-    print(f"{_describe(recording)}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    print(f"{printable(_describe(recording))}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
 
 

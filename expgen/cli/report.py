@@ -1,13 +1,16 @@
 """expgen report SCORES…: tables beside the paper's, statistics and figures, in one page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.evaluation.scores import Score
+
+if TYPE_CHECKING:
+    from expgen.report.curves import Curve
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,9 +41,26 @@ def main(argv: Sequence[str]) -> int:
 
     rows = [row for path in arguments.scores for row in _rows(path)]
     table = ScoreTable(as_entries(rows, arguments.scores), arguments.constants, arguments.resamples)
-    page = write_report(table, arguments.out, arguments.title, episodes=arguments.episodes)
+    curves = [curve for path in arguments.scores for curve in _curves(path)]
+    page = write_report(table, arguments.out, arguments.title, episodes=arguments.episodes, curves=curves)
     print(f"done: {page}  (tables/, figures/ beside it)")
     return 0
+
+
+def _curves(path: Path) -> "Iterator[Curve]":
+    """Returns while training: of a run, of every run below a folder, or published beside a score file."""
+    from expgen.report.curves import published_curves, read_curves
+    from expgen.runs.adopt import plans_in
+    from expgen.runs.folder import RunFolder
+
+    if not path.is_dir():
+        yield from published_curves(path)
+    for file in sorted(path.rglob("config.json")):
+        run = RunFolder(file.parent)
+        config, _ = run.read_config()
+        algo_of = {plan.name: plan.algo for plan in plans_in(run, config)}
+        if run.metrics_file.exists():
+            yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 
 
 def _rows(path: Path) -> list[tuple[Score, str, int]]:

@@ -10,7 +10,7 @@ from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS, exhibit
-from expgen.storage.place import Place, is_url
+from expgen.storage.location import Location, is_url
 
 ALL = "all"
 
@@ -92,7 +92,12 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
 
 
 def _run(
-    names: Sequence[str], scale_name: str, engine: Engine, out: Place | None, games: Sequence[str] | None, device: str
+    names: Sequence[str],
+    scale_name: str,
+    engine: Engine,
+    out: Location | None,
+    games: Sequence[str] | None,
+    device: str,
 ) -> int:
     from expgen.cli.watch import Watch
     from expgen.cluster.stop import StopSignals

@@ -5,7 +5,7 @@ from typing import Any
 
 from expgen.cli.flags import Parser
 from expgen.errors import InputError
-from expgen.storage.place import below
+from expgen.storage.location import join
 
 
 def arguments_of_each(parser: Parser, argv: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -21,7 +21,7 @@ def arguments_of_each(parser: Parser, argv: Sequence[str]) -> Iterator[dict[str,
             arguments = {**vars(parsed), "game": game}
             parts = [*([game] if len(games) > 1 else []), *([f"seed{seed}"] if len(seeds) > 1 else [])]
             if arguments["run"] and parts:
-                arguments["run"] = below(arguments["run"], "-".join(map(str, parts)))
+                arguments["run"] = join(arguments["run"], "-".join(map(str, parts)))
             yield arguments
 
 

@@ -7,8 +7,9 @@ from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
 from expgen.reproduce.job_list import read_job_list
 from expgen.runs.status import RunStatus, run_status, runs_below
-from expgen.storage.place import Place
+from expgen.storage.location import Location
 from expgen.storage.view import View
+from expgen.text import text_line
 
 BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
@@ -37,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(states[state] for state in BROKEN) else 0
 
 
-def _rows(where: Place) -> list[tuple[str, str, str, str, str]]:
+def _rows(where: Location) -> list[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_below(where))}
     rows = []
@@ -62,4 +63,4 @@ def _left(status: RunStatus | None) -> str:
 
 
 def _line(*cells: str) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, (32, 8, 25, 8, 0), strict=True)).rstrip()
+    return text_line(cells, (32, 8, 25, 8, 0))

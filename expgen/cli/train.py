@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from expgen.algorithms.algorithm import RECIPES, recipe_of
+from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
@@ -22,7 +22,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import open_run
 from expgen.runs.presets import PRESETS
 from expgen.runs.train import RunResult, train_together
-from expgen.storage.place import Place, is_url, whole
+from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 from expgen.training.resources import check_processes
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
 class _Run(NamedTuple):
     """One run that is asked for."""
 
-    where: Place
+    where: Location
     request: dict[str, Any]  # arguments of `train`
 
     @property
@@ -73,8 +73,8 @@ def _opened(arguments: dict[str, Any]) -> _Run:
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
     opened, _ = open_run(**arguments)
     where = arguments["run"] if is_url(arguments["run"]) else opened.path
-    arguments |= {"resume": True, "take_over": True, "run": whole(where)}  # a task may be begun again
-    arguments["adopt"] = [whole(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
+    arguments |= {"resume": True, "take_over": True, "run": absolute(where)}  # a task may be begun again
+    arguments["adopt"] = [absolute(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
     return _Run(where, arguments)
 
 
@@ -85,7 +85,7 @@ def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) 
     return {str(run.where): result for run, result in zip(runs, results, strict=False)}
 
 
-def _conclude(where: Place, result: RunResult | None, signal_number: int | None) -> int:
+def _conclude(where: Location, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
     if result is not None and result.failed:
         print(f"expgen: {'; '.join(result.failed)}; go on with: expgen train --resume --run {where}", file=sys.stderr)
@@ -102,7 +102,7 @@ def _conclude(where: Place, result: RunResult | None, signal_number: int | None)
     return 0
 
 
-def _looked_at(where: Place) -> RunFolder:
+def _looked_at(where: Location) -> RunFolder:
     """For its config and rows."""
     return RunFolder(View(where).refresh())
 

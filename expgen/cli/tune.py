@@ -12,6 +12,7 @@ from expgen.runs.load import check_weights
 from expgen.runs.presets import QUORUM, paper_quorum
 from expgen.runs.tune import TuneRequest, best, left_out, tune
 from expgen.runs.tuned import Trial, write_tuned
+from expgen.text import text_line
 from expgen.training.resources import resolve_device
 
 
@@ -81,7 +82,7 @@ def _describe(trial: Trial, members: int) -> str:
 
 
 def _line(*cells: object) -> str:
-    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, (8, 6, 7, 14, 7, 8), strict=True))
+    return text_line(cells, (8, 6, 7, 14, 7, 8), ">")
 
 
 def _list_of(kind: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]:

@@ -4,14 +4,13 @@ import contextlib
 from collections.abc import Iterable
 
 from expgen.cluster.task import Task, Watcher
-from expgen.errors import InputError
+from expgen.errors import FailedStorage, InputError
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
-from expgen.storage.store import StorageError
 from expgen.storage.view import View
 from expgen.training.metrics import MetricsFile
 
-VIEW_PATIENCE = 10.0  # seconds that the driver waits for storage, to look at a run
+VIEW_SECONDS = 10.0  # seconds that the driver waits for storage, to look at a run
 
 
 class Follower:
@@ -36,7 +35,7 @@ class Follower:
                     self.totals[task.name] = sum(plan.steps for plan in plans_in(folder, folder.read_config()[0]))
                     self.has_changed = True
                 latest = MetricsFile(folder.metrics_file).latest()
-            except StorageError:
+            except FailedStorage:
                 break  # it would keep us waiting for the others too
             except (InputError, OSError):
                 continue  # half way between two states; the next look will tell
@@ -62,7 +61,7 @@ class Follower:
         if task.run is None:
             return None
         if task.name not in self.views:
-            self.views[task.name] = View(task.run, patience=VIEW_PATIENCE)
+            self.views[task.name] = View(task.run, seconds=VIEW_SECONDS)
         return RunFolder(self.views[task.name].refresh())
 
     def forget(self, task: Task) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from expgen.storage.place import Place
+from expgen.storage.location import Location
 from expgen.training.life import Report
 
 
@@ -24,7 +24,7 @@ class Task:
     name: str
     call: Callable[[Watcher], Any]  # picklable, and so is its answer
     after: tuple[str, ...] = ()  # tasks that end before this one begins
-    run: Place | None = None  # where one can see how far it is
+    run: Location | None = None  # where one can see how far it is
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Where Gymnasium leaves a choice open:
 """
 
 from collections.abc import Mapping
+from enum import EnumType
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,16 @@ class GymnasiumEnv:
     def picture(self, env: int) -> ndarray:
         """What the environment renders, `[H, W, 3]` uint8; only with the option render_mode="rgb_array"."""
         return np.asarray(self._envs[env].render())
+
+    def action_names(self) -> tuple[str, ...]:
+        """What the environment calls its actions, as Atari's and MiniGrid's do; empty where it has no names."""
+        game = self._envs[0].unwrapped
+        names: tuple[str, ...] = ()
+        if hasattr(game, "get_action_meanings"):
+            names = tuple(str(name).lower() for name in game.get_action_meanings())
+        elif isinstance(actions := getattr(game, "actions", None), EnumType):
+            names = tuple(str(name).replace("_", " ") for name in actions.__members__)
+        return names if len(names) == self.spec.num_actions else ()
 
     def close(self) -> None:
         while self._envs:

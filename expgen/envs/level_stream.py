@@ -8,24 +8,9 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
+from expgen.random import counter_hash, draw_below
 
 _MASK = 2**64 - 1
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def counter_hash(key: ndarray, index: ndarray | np.uint64) -> ndarray:
-    """Output number `index` of a SplitMix64 generator seeded with `key`; both uint64, broadcast together."""
-    with np.errstate(over="ignore"):  # arithmetic modulo 2**64 is the point
-        word = key + (index + np.uint64(1)) * _GOLDEN
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return word ^ (word >> np.uint64(31))
-
-
-def below(word: ndarray, limit: ndarray | int) -> ndarray:
-    """Hashed words as integers in 0..limit-1, where `limit` is under 2**32; int64."""
-    scaled = (word >> np.uint64(32)) * np.asarray(limit, dtype=np.uint64)
-    return (scaled >> np.uint64(32)).astype(np.int64)
 
 
 class LevelStream:
@@ -60,8 +45,8 @@ class LevelStream:
 
     def _level(self, word: ndarray) -> ndarray:
         if self._seeds is None:
-            return below(word, SEED_LIMIT)
-        index = below(word, len(self._seeds))
+            return draw_below(word, SEED_LIMIT)
+        index = draw_below(word, len(self._seeds))
         if isinstance(self._seeds, range):
             return self._seeds.start + index * self._seeds.step
         return self._seeds[index]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.level_stream import below, counter_hash
+from expgen.random import counter_hash, draw_below
 
 AGENT_COLOR = np.array([255, 255, 255], dtype=np.uint8)
 GOAL_COLOR = np.array([255, 40, 40], dtype=np.uint8)
@@ -64,11 +64,11 @@ class MazeGenerator:
         num_edges, num_pixels = len(self._edge_at), self.side**2
         word = counter_hash(key, np.arange(3 + num_edges + num_pixels, dtype=np.uint64))  # [L, 3 + E + pixels]
         least, most = self._sizes
-        size = least + below(word[:, 0], most - least + 1)  # [L]
+        size = least + draw_below(word[:, 0], most - least + 1)  # [L]
         walls = self._carve(size, word[:, 3 : 3 + num_edges])
         start = self._cell_at[(size - 1) * most] + (most - size) * (self.side + 1)  # [L] lower left
         goal = _pick_free(walls, start, word[:, 1])
-        theme = THEMES[below(word[:, 2], self._num_themes)]  # [L, 2, 3]
+        theme = THEMES[draw_below(word[:, 2], self._num_themes)]  # [L, 2, 3]
         return Mazes(walls, self._paint(walls, goal, theme, word[:, 3 + num_edges :]), start, goal)
 
     def _carve(self, size: ndarray, word: ndarray) -> ndarray:
@@ -95,7 +95,7 @@ class MazeGenerator:
 
     def _paint(self, walls: ndarray, goal: ndarray, theme: ndarray, word: ndarray) -> ndarray:
         """Theme colours, a mottled floor in the place of ProcGen's background pictures, the goal."""
-        shade = below(word, 2 * self._texture + 1).astype(np.int16) - self._texture  # [L, pixels]
+        shade = draw_below(word, 2 * self._texture + 1).astype(np.int16) - self._texture  # [L, pixels]
         shade[walls] = 0
         frame = np.where(walls[:, :, None], theme[:, None, 0], theme[:, None, 1])  # [L, pixels, 3]
         frame += shade[:, :, None]
@@ -109,5 +109,5 @@ def _pick_free(walls: ndarray, start: ndarray, word: ndarray) -> ndarray:
     free = ~walls
     free[np.arange(len(start)), start] = False
     count = np.cumsum(free, axis=1, dtype=np.int32)  # [L, pixels]
-    chosen = below(word, count[:, -1])
+    chosen = draw_below(word, count[:, -1])
     return (count <= chosen[:, None]).sum(axis=1)

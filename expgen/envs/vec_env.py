@@ -101,5 +101,13 @@ class Pictured(Protocol):
         """One game as a person would want to see it, `[H, W, 3]` uint8; call between `observe` and `act`."""
 
 
+@runtime_checkable
+class NamesActions(Protocol):
+    """An environment that knows what its actions are called."""
+
+    def action_names(self) -> tuple[str, ...]:
+        """One name per action, or none at all."""
+
+
 class PicturedEnv(VecEnv, Pictured, Protocol):
     """An environment that can be watched."""

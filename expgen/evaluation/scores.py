@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, get_type_hints
 
 from expgen.errors import InputError, check_writable, unwritable
+from expgen.files import join_inside, read_bytes
 
 Split = Literal["train", "test"]
 SPLITS: tuple[Split, Split] = ("train", "test")
@@ -61,6 +62,7 @@ def append_scores(path: Path, scores: Iterable[Score]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_link(path)
         with open(path, "a+b", buffering=0) as file:
             _lock(file)
             before = _to_append_to(path)
@@ -99,9 +101,16 @@ def check_can_append(path: Path) -> None:
     """An InputError where rows could not be added to `path`: to say so before they are made."""
     check_writable(path)
     try:
+        _refuse_link(path)
         _to_append_to(path)
     except OSError as error:
         raise unwritable(path, error) from None
+
+
+def _refuse_link(path: Path) -> None:
+    """InputError for a link that leads out of its folder, as one without a target, which appending would create."""
+    if path.is_symlink():
+        join_inside(path.parent, path.name)
 
 
 def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:
@@ -121,7 +130,7 @@ def _to_append_to(path: Path) -> bytes:
     """What `path` holds already, less a torn line; an InputError unless its first line names our columns."""
     if not path.exists() or path.is_char_device():  # /dev/null keeps nothing
         return b""
-    before = _whole_part(path.read_bytes()) if path.is_file() else b"no file"  # of a pipe nothing would ever come
+    before = _whole_part(read_bytes(path)) if path.is_file() else b"no file"  # of a pipe nothing would ever come
     if before and before.splitlines()[0] != HEADER:
         accepted = f"a new file, or a csv file with columns {HEADER.decode()}"
         raise InputError(f"{path} is no score file; accepted: {accepted}")
@@ -163,7 +172,7 @@ def numbered_scores(path: Path) -> Sequence[tuple[int, Score]]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 

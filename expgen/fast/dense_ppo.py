@@ -13,9 +13,10 @@ from numpy import ndarray
 from torch import Tensor
 from torch.optim.adam import adam as adam_step
 
-from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.algorithms.ppo import PPO, PPOConfig
+from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.fast.dense_network import DenseNetwork
-from expgen.networks.state import load_module, under_prefix, with_prefix
+from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import transition_order
 from expgen.rollout.rollout import Rollout
@@ -82,15 +83,60 @@ def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tupl
     return gradient, np.concatenate([[loss], terms], dtype=np.float32)
 
 
-class DensePPO:
-    """An Algorithm; owns the weights of `plain.policy`, through `network`, and Adam's moments of them."""
+class DenseAdam:
+    """Adam over a dense network's flat weights; to a checkpoint the Adam that PPO has, tensor for tensor."""
+
+    def __init__(self, network: DenseNetwork, names: list[str], config: PPOConfig) -> None:
+        """`names` are those of the policy's parameters, in their order."""
+        self.network, self.names, self.config = network, names, config
+        self.moments = {name: network.flat() for name in MOMENTS}
+        self.num_steps = torch.zeros(())  # taken so far
+
+    def step(self, gradient: Tensor) -> None:
+        """Move the weights; `gradient` is as flat as they are."""
+        first, second = ([self.moments[name]] for name in MOMENTS)
+        adam_step(
+            [self.network.weight],
+            [gradient],
+            first,
+            second,
+            max_exp_avg_sqs=[],
+            state_steps=[self.num_steps],
+            fused=True,
+            amsgrad=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            lr=self.config.learning_rate,
+            weight_decay=0,
+            eps=self.config.adam_epsilon,
+            maximize=False,
+        )
+
+    def state(self) -> dict[str, Tensor]:
+        """Steps and moments of each parameter."""
+        moments = {name: self.network.layers_of(flat).by_name() for name, flat in self.moments.items()}
+        state: dict[str, Tensor] = {}
+        for index, parameter in enumerate(self.names):
+            state[f"{index}.step"] = self.num_steps.clone()
+            state |= {f"{index}.{name}": moments[name][parameter] for name in MOMENTS}
+        return state
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`, this Adam's or PPO's, which has no moments before its first step."""
+        nothing = torch.zeros(())
+        for name, tensor in self.state().items():
+            tensor.copy_(state.get(name, nothing))
+        self.num_steps.copy_(state.get("0.step", nothing))
+
+
+class DensePPO(Algorithm):
+    """Owns the weights of `plain.policy`, through `network`, and their Adam."""
 
     def __init__(self, plain: PPO, network: DenseNetwork, rows: Tensor) -> None:
         """`rows` `[T+1, N, I+1]` are the observations of the rollout as the network reads them."""
         self.policy, self.config = plain.policy, plain.config
         self.network, self.rows = network, rows
-        self.moments = {name: network.flat() for name in MOMENTS}
-        self.num_steps = torch.zeros(())  # taken by Adam so far
+        self.adam = DenseAdam(network, [name for name, _ in self.policy.named_parameters()], self.config)
         self.load_state(plain.state())
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
@@ -112,41 +158,8 @@ class DensePPO:
         gradient = self.network.backward(batch.obs, torch.from_numpy(d_output))
         norm = torch.linalg.vector_norm(gradient)
         gradient.mul_((self.config.max_grad_norm / (norm + 1e-6)).clamp_(max=1))  # as nn.utils.clip_grad_norm_
-        self._adam(gradient)
+        self.adam.step(gradient)
         return {**dict(zip(PARTS, torch.from_numpy(parts).unbind())), "grad_norm": norm}
 
-    def _adam(self, gradient: Tensor) -> None:
-        first, second = ([self.moments[name]] for name in MOMENTS)
-        adam_step(
-            [self.network.weight],
-            [gradient],
-            first,
-            second,
-            max_exp_avg_sqs=[],
-            state_steps=[self.num_steps],
-            fused=True,
-            amsgrad=False,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            lr=self.config.learning_rate,
-            weight_decay=0,
-            eps=self.config.adam_epsilon,
-            maximize=False,
-        )
-
-    def state(self) -> dict[str, Tensor]:
-        """As PPO's, tensor for tensor."""
-        moments = {name: self.network.layers_of(flat).by_name() for name, flat in self.moments.items()}
-        adam = {}
-        for index, (parameter, _) in enumerate(self.policy.named_parameters()):
-            adam[f"{index}.step"] = self.num_steps.clone()
-            adam |= {f"{index}.{name}": moments[name][parameter] for name in MOMENTS}
-        return {**with_prefix("policy", self.policy.state_dict()), **with_prefix("adam", adam)}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`, this path's or PPO's."""
-        load_module(self.policy, under_prefix("policy", state), "the checkpoint")
-        adam, nothing = under_prefix("adam", state), torch.zeros(())  # PPO's has no moments before its first step
-        for name, tensor in under_prefix("adam", self.state()).items():
-            tensor.copy_(adam.get(name, nothing))
-        self.num_steps.copy_(adam.get("0.step", nothing))
+    def parts(self) -> dict[str, Part]:
+        return {"policy": self.policy, "adam": self.adam}

@@ -3,7 +3,6 @@
 The weights stay where they are, in float32; what is replaced is the way from pictures to features.
 """
 
-import copy
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from expgen.fast.graphs import Recording, capture_on_gpu
+from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
 from expgen.fast.replayed_policy import ReplayedPolicy
 from expgen.networks.actor_critic import Policy, policies_in
 from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
+from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
 
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
@@ -44,7 +45,7 @@ def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Ca
     if asked[0].is_cuda:
         accelerate_networks(policy)
         with torch.no_grad():
-            return Recording(policy, asked, [True] * len(asked), capture_on_gpu).replay
+            return Recording(policy, asked, capture_on_gpu).replay
     return lambda: policy(*asked)
 
 
@@ -52,7 +53,7 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
     parts: list[Any] = list(network.modules())
     for part in parts:
-        if isinstance(part, Memory) and has_kernels():
+        if isinstance(part, Memory) and has_triton():
             from expgen.fast.kernels.gru import FusedGru, can_fuse_gru
 
             part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
@@ -62,11 +63,8 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
 
 def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Tensor]:
     """The encoder's forward, as fast as we have it; compiling takes seconds for every shape."""
-    if has_kernels():
-        from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse
-
-        if can_fuse(encoder):
-            return FusedImpala(encoder)
+    if can_fuse(encoder) and has_fitting_gpu(encoder.linear.weight.device):
+        return FusedImpala(encoder)
     if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         if may_compile:
@@ -82,27 +80,8 @@ def make_room_to_compile() -> None:
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
-def has_seam(part: nn.Module) -> bool:
-    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
-    return hasattr(part, "encode") and hasattr(part, "encoder")
-
-
-def plain_copy(policy: Policy) -> Policy:
-    """The policy as it is now, for evaluation, computed by its modules in float32 as a new one is."""
-    plain = copy.deepcopy(policy).eval()
-    parts: list[Any] = list(plain.modules())
-    for part in parts:
-        if has_seam(part):
-            part.encode = part.encoder.forward
-        if hasattr(part, "is_bfloat16"):
-            part.is_bfloat16 = False
-        if isinstance(part, Memory):
-            part.scan = None
-    return plain
-
-
-def has_kernels() -> bool:
-    """Whether Triton, which our kernels are written in, is installed."""
+def has_triton() -> bool:
+    """Whether Triton, which the GRU's kernel is written in, is installed."""
     return importlib.util.find_spec("triton") is not None
 
 

@@ -1,18 +1,19 @@
-"""Graphs: a Runner that records what a function launches and replays it, one call of the host instead of hundreds.
+"""Graphs: record what a function launches and replay it, one call of the host instead of hundreds.
 
-A graph reads and writes fixed memory. Inputs that lie in the rollout, which is allocated once, are read where they are;
-others are copied to a place of their own before each replay. A function is recorded once for every shape of its inputs.
-Recording runs it a few times, so the algorithm is put back afterwards to what it was.
+A graph reads and writes fixed memory. A minibatch names a rollout, which is allocated once, so a graph gathers it from
+where it lies; tensors that a function is given are copied to a place of their own before each replay. A function is
+recorded once for every shape of its inputs. Recording runs it a few times, so the algorithm is put back afterwards to
+what it was.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import Algorithm
-from expgen.rollout.rollout import Rollout
+from expgen.algorithms.protocol import Algorithm
 
 WARM_UPS = 3  # runs before a capture, in which libraries choose their kernels and allocate
 Result = TypeVar("Result")
@@ -35,16 +36,13 @@ def capture_on_gpu(body: Callable[[], Output]) -> tuple[Output, Callable[[], Non
 class Recording:
     """One function for inputs of one shape; it returns a tensor, a tuple of them, or scalars by name."""
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool], capture: Capture
-    ) -> None:
-        self.is_held = is_held  # of each tensor among the inputs: it is read where it lies
-        self.memory = [tensor if held else tensor.clone() for tensor, held in zip(tensors_in(inputs), is_held)]
+    def __init__(self, function: Callable[..., Any], inputs: tuple[Any, ...], capture: Capture) -> None:
+        self.memory = [tensor.clone() for tensor in tensors_in(inputs)]
         self.names: list[str] | None = None  # of the scalars, where the function returns these
         fixed = _with_tensors(inputs, iter(self.memory))
 
         def body() -> Any:
-            result = function(*fixed)
+            result = function(*_with_tensors(fixed, iter(self.memory)))  # anew: a minibatch keeps what it has gathered
             if not isinstance(result, dict):
                 return result
             self.names = list(result)
@@ -53,28 +51,31 @@ class Recording:
         self.output, self.replay = capture(body)
 
     def __call__(self, inputs: tuple[Any, ...]) -> Any:
-        for memory, tensor, is_held in zip(self.memory, tensors_in(inputs), self.is_held, strict=True):
-            if not is_held:
-                memory.copy_(tensor)
+        for memory, tensor in zip(self.memory, tensors_in(inputs), strict=True):
+            memory.copy_(tensor)
         self.replay()
         output = _with_tensors(self.output, (part.clone() for part in tensors_in(self.output)))  # it is overwritten
         return output if self.names is None else dict(zip(self.names, output.unbind(), strict=True))
 
 
 class Graphs:
-    """The Runner of `algorithm`, which learns from `rollout`."""
+    """Functions of `algorithm`, recorded when first called with inputs of some shape and replayed from then on.
 
-    def __init__(self, algorithm: Algorithm, rollout: Rollout, capture: Capture = capture_on_gpu) -> None:
+    Such a function depends on its inputs and on what `Algorithm.state` holds, and changes the latter alone, in place.
+    Its inputs are tensors, tuples and dataclasses of them, or things that stay what they are (a rollout, a member's
+    number); it returns a tensor, or scalars by name. Shapes follow from those of its inputs; it draws no random numbers
+    and reads no value on the host.
+    """
+
+    def __init__(self, algorithm: Algorithm, capture: Capture = capture_on_gpu) -> None:
         self.algorithm, self.capture = algorithm, capture
-        kept = [tensor for tensor in vars(rollout).values() if isinstance(tensor, Tensor)]
-        self.held = {tensor.untyped_storage().data_ptr(): tensor for tensor in kept}  # kept alive, each in its place
         self.recordings: dict[tuple[Any, ...], Recording] = {}
 
     def __call__(self, function: Callable[..., Result], *inputs: Any) -> Result:
-        is_held = [tensor.untyped_storage().data_ptr() in self.held for tensor in tensors_in(inputs)]
-        key = (function, *_signature(inputs, iter(is_held)))
+        """What `function` makes of `inputs`."""
+        key = (function, *_signature(inputs))
         if key not in self.recordings:
-            self.recordings[key] = self._record(function, inputs, is_held)
+            self.recordings[key] = self._record(function, inputs)
         return self.recordings[key](inputs)
 
     def forget(self) -> None:
@@ -90,19 +91,19 @@ class Graphs:
             else:
                 tensor.zero_()
 
-    def _record(self, function: Callable[..., Any], inputs: tuple[Any, ...], is_held: list[bool]) -> Recording:
+    def _record(self, function: Callable[..., Any], inputs: tuple[Any, ...]) -> Recording:
         before = {name: tensor.clone() for name, tensor in self.algorithm.state().items()}
-        recording = Recording(function, inputs, is_held, self.capture)
+        recording = Recording(function, inputs, self.capture)
         self._put_back(before)
         return recording
 
 
 def tensors_in(inputs: Any) -> Iterator[Tensor]:
-    """The tensors among `inputs`, tuples opened."""
+    """The tensors among `inputs`, tuples and dataclasses opened."""
     if isinstance(inputs, Tensor):
         yield inputs
-    elif isinstance(inputs, tuple):
-        for part in inputs:
+    else:
+        for part in _parts(inputs) or ():
             yield from tensors_in(part)
 
 
@@ -110,19 +111,27 @@ def _with_tensors(inputs: Any, tensors: Iterator[Tensor]) -> Any:
     """`inputs` with other tensors in place of theirs."""
     if isinstance(inputs, Tensor):
         return next(tensors)
-    if isinstance(inputs, tuple):
-        parts = [_with_tensors(part, tensors) for part in inputs]
-        return type(inputs)(*parts) if hasattr(inputs, "_fields") else tuple(parts)
-    return inputs
+    if (parts := _parts(inputs)) is None:
+        return inputs
+    parts = [_with_tensors(part, tensors) for part in parts]
+    return tuple(parts) if type(inputs) is tuple else type(inputs)(*parts)
 
 
-def _signature(inputs: Any, is_held: Iterator[bool]) -> Iterator[Any]:
-    """What decides whether a recording fits: shapes and types, where held tensors lie, and whatever is no tensor."""
+def _signature(inputs: Any) -> Iterator[Any]:
+    """What decides whether a recording fits: shapes and types, and whatever is no tensor."""
     if isinstance(inputs, Tensor):
-        place = (inputs.data_ptr(), inputs.stride()) if next(is_held) else None
-        yield inputs.shape, inputs.dtype, place
-    elif isinstance(inputs, tuple):
-        for part in inputs:
-            yield from _signature(part, is_held)
-    else:
+        yield inputs.shape, inputs.dtype
+    elif (parts := _parts(inputs)) is None:
         yield inputs
+    else:
+        for part in parts:
+            yield from _signature(part)
+
+
+def _parts(inputs: Any) -> list[Any] | None:
+    """What a tuple or a dataclass is made of; None for anything else."""
+    if isinstance(inputs, tuple):
+        return list(inputs)
+    if dataclasses.is_dataclass(inputs):
+        return [getattr(inputs, field.name) for field in dataclasses.fields(inputs)]
+    return None

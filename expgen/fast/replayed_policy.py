@@ -32,7 +32,7 @@ class ReplayedPolicy(nn.Module):
         size = max(SMALLEST, 1 << (count - 1).bit_length())
         inputs = (padded(obs, 1, size), padded(first, 1, size), padded(state, 0, size))
         if size not in self.recordings:
-            self.recordings[size] = Recording(self.policy, inputs, [False] * len(inputs), self.capture)
+            self.recordings[size] = Recording(self.policy, inputs, self.capture)
         logits, value, after = self.recordings[size](inputs)
         return PolicyOutput(logits[:, :count], value[:, :count], after[:count])
 

@@ -1,11 +1,40 @@
 """Networks and optimisers as flat dictionaries of tensors, the form checkpoints keep them in."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from expgen.errors import InputError
+
+
+class Stateful(Protocol):
+    """Has tensors to keep, and goes on from them."""
+
+    def state(self) -> dict[str, Tensor]: ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None: ...
+
+
+Part = nn.Module | Stateful  # of what a checkpoint holds
+
+
+def state_of(parts: Mapping[str, Part]) -> dict[str, Tensor]:
+    """The tensors of every part, under `part.name`."""
+    state: dict[str, Tensor] = {}
+    for name, part in parts.items():
+        state |= with_prefix(name, part.state_dict() if isinstance(part, nn.Module) else part.state())
+    return state
+
+
+def load_parts(parts: Mapping[str, Part], state: Mapping[str, Tensor]) -> None:
+    """The inverse of `state_of`; an InputError if a network's weights belong to another network."""
+    for name, part in parts.items():
+        if isinstance(part, nn.Module):
+            load_module(part, under_prefix(name, state), "the checkpoint")
+        else:
+            part.load_state(under_prefix(name, state))
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Variants of ExpGen: Tables 4, 5, 10, 11 and 12, and every setting that has a score."""
+"""Variants of ExpGen: Tables 4, 5, 10, 11 and 12."""
 
 from expgen.evaluation.scores import SPLITS, Split
 from expgen.paper import numbers
@@ -7,7 +7,7 @@ from expgen.report.methods import Method
 from expgen.report.score_sections import NOTE, beside_paper
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
-from expgen.report.tables import Table, TableCell, number_cell, percent_cell
+from expgen.report.tables import Table, TableCell, number_cell
 
 BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap")
 
@@ -86,25 +86,3 @@ def norm_section(table: ScoreTable, name: str, split: Split) -> Section | None:
             if (cell := table.cell(method, game, split)) is not None:
                 result.add(game, label, *beside_paper(cell, numbers.norms().get((label, game, split))))
     return Section(name, NOTE, (result,)) if result.rows else None
-
-
-def every_setting(table: ScoreTable) -> Section | None:
-    """Train, test and gap of everything that was scored."""
-    columns = ("game", "method", "train", "test", "95 % interval", "runs", "gap", "solved, test", "steps")
-    result = Table("everything", "All methods and settings.", columns)
-    for method in table.methods():
-        for game in table.games([method]):
-            train, test = (table.cell(method, game, split) for split in SPLITS)
-            shown = test or train
-            if shown is None:
-                continue
-            gap = table.gap(method, game)
-            mean, interval, runs, steps = beside_paper(shown, None)[:4]
-            solved = [entry.row.solved_rate for entry in test.entries] if test else []
-            result.add(
-                game, method.label, number_cell(train.estimate.value, 2, train.entries) if train else "–",
-                mean if test else "–", interval if test else "–", runs, percent_cell(gap.value) if gap else "–",
-                percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
-            )  # fmt: skip
-    note = "Means over runs or leaders; the interval is that of the test score. Gap: (R_train − R_test) / R_train."
-    return Section("everything", note, (result,), heading="Every method and setting") if result.rows else None

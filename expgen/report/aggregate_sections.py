@@ -3,11 +3,11 @@
 import numpy as np
 
 from expgen.paper import numbers
-from expgen.report.bars import aggregate_metrics, distributions
+from expgen.report.bars import aggregate_metrics, distributions, improvements
 from expgen.report.methods import Method
 from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, sentence
+from expgen.report.section import Section, counted, sentence
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
 from expgen.report.tables import Table, TableCell, number_cell
 
@@ -31,18 +31,21 @@ def distribution_section(table: ScoreTable) -> Section | None:
     found = score_distribution(by_label, tau, table.resamples)
     reference = next((m for name in REFERENCE for m in methods if m.algorithm == name), methods[-1])
     improvement = {
-        (reference, other): probability_of_improvement(scores[reference], scores[other], table.resamples)
+        other: probability_of_improvement(scores[reference], scores[other], table.resamples)
         for other in reversed(methods)
         if other != reference
     }
-    figure = distributions({method: found[method.label] for method in methods}, tau, improvement)
     result = Table("figure-6", "Probability that a run of X scores above a run of Y, averaged over games.",
                    ("X", "Y", "P(X > Y)", "95 % interval"))  # fmt: skip
-    for (one, other), estimate in improvement.items():
-        runs = min(len(scores[one]), len(scores[other]))
-        result.add(one.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
+    for other, estimate in improvement.items():
+        runs = min(len(scores[reference]), len(scores[other]))
+        result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
     note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
-    return Section("figure-6", note, (result,), (("Score distributions and probability of improvement", figure),))
+    figures = (
+        ("Score distributions by method", distributions({method: found[method.label] for method in methods}, tau)),
+        (f"Probability that {reference.label} scores above another method", improvements(improvement, reference)),
+    )
+    return Section("figure-6", note, (result,), figures)
 
 
 def aggregate_section(table: ScoreTable) -> Section | None:
@@ -62,12 +65,13 @@ def aggregate_section(table: ScoreTable) -> Section | None:
             quoted = number_cell(paper[method][metric], 3) if method in paper else TableCell("–")
             cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
             result.add(method.label, metric, *cells)
-    figure = aggregate_metrics({method: found[method.label] for method in methods}, paper)
+    drawn = aggregate_metrics({method: found[method.label] for method in methods}, paper)
     note = _note(table, methods, games) + (
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
         " gap are exact, the IQM is that of game means." if paper else ""
     )  # fmt: skip
-    return Section("figure-7", note, (result,), (("Median, IQM, mean and optimality gap by method", figure),))
+    figures = tuple((f"{metric} of normalised scores by method", figure) for metric, figure in drawn.items())
+    return Section("figure-7", note, (result,), figures)
 
 
 def _paper_point(table: ScoreTable, method: Method, games: list[str]) -> dict[str, float]:
@@ -88,13 +92,13 @@ def _interval(estimate: Estimate, runs: int) -> TableCell:
 
 def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
     runs = sorted({len(scores) for scores in table.matrix(methods, games).values()})
-    how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else f"{runs[0]} run{'s' if runs[0] > 1 else ''}"
+    how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else counted(runs[0], "run")
     left_out = [
         m.label for m in table.methods() if m.has_only() and m not in methods and m.algorithm not in NOT_COMPARED
     ]
     return (
-        f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {len(games)} "
-        f"game{'s' if len(games) > 1 else ''} ({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
+        f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {counted(len(games), 'game')} "
+        f"({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
         + leaders_note(table.over_leaders(methods, games))
         + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
     )

@@ -1,102 +1,139 @@
-"""Figures that compare methods: bars per game, aggregate metrics, score distributions."""
+"""Figures that compare methods: bars per game, aggregate metrics, score distributions, train against test."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy import ndarray
 
+from expgen.colors import color_of
 from expgen.report.methods import Method
+from expgen.report.score_table import Cell
 from expgen.report.statistics import METRICS, Estimate, Profile
-from expgen.report.style import DASHES, HATCHES, PAPER, add_legend, color_of, error_bars, figure_style
+from expgen.report.style import DASHES, HATCHES, INK, PAPER, SPLIT_COLORS, error_bars, panel
 
 Bars = Mapping[str, Mapping[Method, Estimate]]  # by game
+Pair = tuple[Cell | None, Cell]  # train and test
+MOST_BARS = 26  # in a panel
 
 
 def grouped_bars(
-    bars: Bars, paper: Mapping[tuple[str, Method], float], ylabel: str, as_percent: bool = False
-) -> Figure:
-    """A group of bars per game, one per method, with intervals; diamonds are the paper's means."""
+    bars: Bars, paper: Mapping[tuple[str, Method], float], xlabel: str, as_percent: bool = False
+) -> list[Figure]:
+    """A group of bars per game, one per method, with intervals; diamonds are the paper's means.
+
+    Games are spread over as many panels as keep each readable.
+    """
     methods = sorted({method for group in bars.values() for method in group}, key=lambda method: method.rank)
-    with figure_style():
-        figure = Figure(figsize=(max(4.5, 1.6 + 0.28 * len(bars) * (len(methods) + 1)), 3.2))
-        axes = figure.add_subplot()
-        width = 0.84 / len(methods)
-        for place, method in enumerate(methods):
-            at = [x - 0.42 + (place + 0.5) * width for x, game in enumerate(bars) if method in bars[game]]
-            found = [bars[game][method] for game in bars if method in bars[game]]
-            axes.bar(
-                at, [e.value for e in found], width * 0.94, label=method.label, color=color_of(method),
-                hatch=HATCHES[place % len(HATCHES)], edgecolor="black", linewidth=0.5,
-                yerr=error_bars(found), error_kw={"elinewidth": 0.9, "capsize": 1.5},
+    a_panel = max(1, MOST_BARS // len(methods))
+    names = list(bars)
+    parts = [names[at : at + a_panel] for at in range(0, len(names), a_panel)]
+    return [_bars({game: bars[game] for game in part}, methods, paper, xlabel, as_percent) for part in parts]
+
+
+def _bars(
+    bars: Bars, methods: Sequence[Method], paper: Mapping[tuple[str, Method], float], xlabel: str, as_percent: bool
+) -> Figure:
+    games = list(bars)
+    thick = 0.84 / len(methods)
+    height = 0.9 + 0.14 * len(methods) + max(0.2, 0.16 * len(methods)) * len(games)
+    with panel("", height) as (figure, axes):
+        for index, method in enumerate(methods):
+            shown = [game for game in games if method in bars[game]]
+            found = [bars[game][method] for game in shown]
+            at = {game: games.index(game) - 0.42 + (index + 0.5) * thick for game in shown}
+            axes.barh(
+                list(at.values()), [e.value for e in found], thick * 0.94, label=method.label,
+                color=color_of(method.algorithm), hatch=HATCHES[index % len(HATCHES)], edgecolor=INK, linewidth=0.5,
+                xerr=error_bars(found), error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": INK},
             )  # fmt: skip
-            quoted = [(x, paper[game, method]) for x, game in zip(at, _with(bars, method)) if (game, method) in paper]
+            quoted = [(paper[game, method], y) for game, y in at.items() if (game, method) in paper]
             if quoted:
                 axes.plot(*zip(*quoted), markersize=3.5, label=None, **PAPER)
         if paper:
             axes.plot([], [], markersize=3.5, label="paper", **PAPER)
-        axes.axhline(0, color="black", linewidth=0.8)
-        axes.set_xticks(range(len(bars)), list(bars), rotation=0 if len(bars) < 7 else 35, ha="center")
-        axes.grid(axis="x", visible=False)
-        axes.set_ylabel(ylabel)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set_yticks(range(len(games)), games)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(xlabel)
         if as_percent:
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        add_legend(figure, axes)
+            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return figure
-
-
-def _with(bars: Bars, method: Method) -> list[str]:
-    return [game for game in bars if method in bars[game]]
 
 
 def aggregate_metrics(
     found: Mapping[Method, Mapping[str, Estimate]], paper: Mapping[Method, Mapping[str, float]]
-) -> Figure:
+) -> dict[str, Figure]:
     """Figure 7: a panel per metric, a bar per method from low to high with its value as a line."""
     methods = list(found)
-    with figure_style():
-        figure = Figure(figsize=(10, 0.9 + 0.34 * len(methods)))
-        panels = figure.subplots(1, len(METRICS), sharey=True)
-        for axes, metric in zip(panels, METRICS):
+    figures = {}
+    for metric in METRICS:
+        title = metric if metric != "optimality gap" else "optimality gap (lower is better)"
+        with panel(title, 0.9 + 0.28 * len(methods)) as (figures[metric], axes):
             for y, method in enumerate(methods):
                 value, low, high = found[method][metric]
-                axes.barh(y, high - low, 0.62, left=low, color=color_of(method), alpha=0.85)
-                axes.vlines(value, y - 0.36, y + 0.36, color="black", linewidth=1.6)
+                axes.barh(y, high - low, 0.62, left=low, color=color_of(method.algorithm), alpha=0.85)
+                axes.vlines(value, y - 0.36, y + 0.36, color=INK, linewidth=1.6)
                 if method in paper:
                     axes.plot(paper[method][metric], y, markersize=4.5, **PAPER)
-            axes.set_title(metric if metric != "optimality gap" else "optimality gap (lower is better)", fontsize=9)
             axes.set_yticks(range(len(methods)), [method.label for method in methods])
+            axes.invert_yaxis()
             axes.grid(axis="y", visible=False)
+            axes.set_xlabel("normalised score" + (", ◇ from the paper's table" if paper else ""))
             ends = [end for method in methods for end in found[method][metric]]
             ends += [paper[method][metric] for method in paper]
             room = 0.06 * (max(ends) - min(ends)) or 0.1
             axes.set_xlim(min(ends) - room, max(ends) + room)
-        panels[0].invert_yaxis()
-        note = "   ◇ from the paper's table" if paper else ""
-        figure.supxlabel("normalised score, 95 % interval over runs" + note, fontsize=9)
+    return figures
+
+
+def distributions(profiles: Mapping[Method, Profile], tau: ndarray) -> Figure:
+    """Figure 6, left: the share of runs above each normalised score."""
+    with panel("", 3.0 + 0.09 * len(profiles)) as (figure, axes):
+        for index, (method, profile) in enumerate(profiles.items()):
+            color = color_of(method.algorithm)
+            axes.fill_between(tau, profile.low, profile.high, color=color, alpha=0.22, linewidth=0)
+            dash = DASHES[index % len(DASHES)]
+            axes.plot(tau, profile.value, color=color, linestyle=dash, linewidth=1.6, label=method.label)
+        axes.set(xlabel="normalised score τ", ylabel="share of runs with score > τ", ylim=(0, 1.02))
     return figure
 
 
-def distributions(
-    profiles: Mapping[Method, Profile], tau: ndarray, improvement: Mapping[tuple[Method, Method], Estimate]
-) -> Figure:
-    """Figure 6: share of runs above each normalised score, and P(X > Y)."""
-    with figure_style():
-        figure = Figure(figsize=(10, 3.2))
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.05))
-        for place, (method, profile) in enumerate(profiles.items()):
-            left.fill_between(tau, profile.low, profile.high, color=color_of(method), alpha=0.22, linewidth=0)
-            dash = DASHES[place % len(DASHES)]
-            left.plot(tau, profile.value, color=color_of(method), linestyle=dash, linewidth=1.6, label=method.label)
-        left.set(xlabel="normalised score τ", ylabel="share of runs with score > τ", ylim=(0, 1.02))
-        left.legend(fontsize=7.5)
-        for y, ((_, other), estimate) in enumerate(improvement.items()):
-            right.barh(y, estimate.high - estimate.low, 0.6, left=estimate.low, color=color_of(other), alpha=0.85)
-            right.vlines(estimate.value, y - 0.34, y + 0.34, color="black", linewidth=1.6)
-            right.text(1.03, y, f"{estimate.value:.2f}", va="center", fontsize=8)
-        right.axvline(0.5, color="black", linewidth=0.8, linestyle=":")
-        right.set_yticks(range(len(improvement)), [f"{one.label} > {other.label}" for one, other in improvement])
-        right.set(xlim=(0, 1.12), xlabel="probability of improvement")
-        right.grid(axis="y", visible=False)
-        right.invert_yaxis()
+def improvements(found: Mapping[Method, Estimate], reference: Method) -> Figure:
+    """Figure 6, right: the probability that a run of `reference` scores above one of each other method."""
+    with panel(f"P({reference.label} scores above …)", 0.9 + 0.28 * len(found)) as (figure, axes):
+        for y, (other, estimate) in enumerate(found.items()):
+            reach = estimate.high - estimate.low
+            axes.barh(y, reach, 0.6, left=estimate.low, color=color_of(other.algorithm), alpha=0.85)
+            axes.vlines(estimate.value, y - 0.34, y + 0.34, color=INK, linewidth=1.6)
+            axes.text(1.02, y, f"{estimate.value:.2f}", va="center")
+        axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(found)), [other.label for other in found])
+        axes.set(xlim=(0, 1.18), xlabel="probability of improvement")
+        axes.grid(axis="y", visible=False)
+        axes.invert_yaxis()
+    return figure
+
+
+def dumbbells(game: str, pairs: Mapping[Method, Pair]) -> Figure:
+    """A line per method from its train to its test score; the best test score at the top."""
+    order = sorted(pairs, key=lambda method: pairs[method][1].estimate.value)
+    with panel(game, 0.9 + 0.26 * len(order)) as (figure, axes):
+        for y, method in enumerate(order):
+            train, test = pairs[method]
+            if train is not None:
+                axes.plot([train.estimate.value, test.estimate.value], [y, y], color="#9aa3af", linewidth=2.5, zorder=1)
+        trained = [(train.estimate.value, y) for y, m in enumerate(order) if (train := pairs[m][0]) is not None]
+        if trained:
+            color = SPLIT_COLORS["train"]
+            axes.plot(*zip(*trained), "o", markerfacecolor="white", color=color, label="train", zorder=2)
+        found = [pairs[method][1].estimate for method in order]
+        axes.errorbar(
+            [estimate.value for estimate in found], range(len(order)), xerr=error_bars(found), fmt="s",
+            color=SPLIT_COLORS["test"], capsize=2, elinewidth=1, label="test", zorder=3,
+        )  # fmt: skip
+        axes.set_yticks(range(len(order)), [method.label for method in order])
+        axes.set_xlabel("mean return")
+        axes.grid(axis="y", visible=False)
     return figure

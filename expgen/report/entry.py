@@ -6,6 +6,7 @@ from pathlib import Path
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, numbered_scores
+from expgen.paper import numbers
 from expgen.report.methods import Method, read_agent
 
 
@@ -30,6 +31,11 @@ class Entry:
     def run(self) -> tuple[int, int]:
         """Seed and leader."""
         return self.row.seed, read_agent(self.row.agent).leader
+
+    @property
+    def is_of_paper(self) -> bool:
+        """Whether it is of one of the paper's sixteen games of ProcGen."""
+        return self.row.game in numbers.games() and self.row.env.partition(":")[0] in ("procgen", "envpool")
 
     @property
     def members(self) -> int:

@@ -57,8 +57,11 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
                         gaps.add(ylabel, game, plain.label, levels, *means, percent_cell(gap.value), quoted)
     if not panels:
         return None
-    figure = over_levels(panels, {ylabel: ylabel for ylabel, _, _ in rows})
-    return Section(name, GAP_NOTE, (gaps,), (("Train and test scores against the number of training levels", figure),))
+    figures = tuple(
+        (f"{what} on {game}, train and test, against the number of training levels", over_levels(game, what, lines))
+        for (what, game), lines in panels.items()
+    )
+    return Section(name, GAP_NOTE, (gaps,), figures)
 
 
 def _is_variant(method: Method, plain: Method) -> bool:
@@ -105,8 +108,9 @@ def gap_section(table: ScoreTable) -> Section | None:
     if not bars:
         return None
     paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
-    figure = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
-    return Section("figure-10", GAP_NOTE, (result,), (("Bars of generalisation gaps by game", figure),))
+    figures = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
+    words = "Bars of generalisation gaps by game"
+    return Section("figure-10", GAP_NOTE, (result,), tuple((words, figure) for figure in figures))
 
 
 def neighbor_section(table: ScoreTable) -> Section | None:

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from expgen.errors import InputError
 from expgen.report.entry import Entry
+from expgen.report.lines import short_steps
 from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
 
 KEPT = ("command", "config", "hardware", "minutes")
 COLUMNS = (
-    "row", "algorithm", "game", "seed", "split", "levels", "steps", "episodes", "mean", "95 % interval", "solved",
-    "agent", "commit", "file", "line", *KEPT,
+    "row", "algorithm", "agent", "game", "seed", "split", "levels", "steps", "episodes", "mean", "95 % interval",
+    "solved", "made by",
 )  # fmt: skip
+SHOWN = 24  # characters of a list of levels
 
 
 def provenance_section(entries: Sequence[Entry]) -> Section:
@@ -23,12 +25,15 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
     for entry in entries:
         row = entry.row
         interval = TableCell("–" if row.ci_low != row.ci_low else f"{row.ci_low:.2f} to {row.ci_high:.2f}")
-        made = kept[entry.file].get(entry.line - 1, {})
+        levels = row.levels if len(row.levels) <= SHOWN else f"{row.levels.count(',') + 1} listed"
+        facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **kept[entry.file].get(entry.line - 1, {})}
+        made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
         table.add(
-            number_cell(entry.number, 0), row.algorithm, row.game, number_cell(row.seed, 0), row.split, row.levels,
-            TableCell(f"{row.env_steps:,}", row.env_steps), number_cell(row.episodes, 0),
-            number_cell(row.mean_return, 3), interval, number_cell(row.solved_rate, 3), row.agent, row.commit,
-            entry.file, number_cell(entry.line, 0), *(made.get(name, "") for name in KEPT),
+            number_cell(entry.number, 0), row.algorithm, row.agent, row.game, number_cell(row.seed, 0), row.split,
+            TableCell(levels, more="" if levels == row.levels else row.levels),
+            TableCell(short_steps(row.env_steps), row.env_steps), number_cell(row.episodes, 0),
+            number_cell(row.mean_return, 3), interval, number_cell(row.solved_rate, 3),
+            TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
     note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
     return Section("rows", note, (table,), heading="Where the numbers come from")

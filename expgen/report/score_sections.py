@@ -69,12 +69,11 @@ def _long(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
 def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
     value = cell.estimate.value
-    steps = sorted({short_steps(entry.row.env_steps) for entry in cell.entries})
     ours = [
         number_cell(value, 2, cell.entries),
         interval_cell(cell.estimate),
         runs_cell(cell),
-        TableCell(" and ".join(steps), max(entry.row.env_steps for entry in cell.entries)),
+        TableCell(short_steps(cell.steps), cell.steps),
     ]
     if paper is None:
         return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
@@ -121,7 +120,8 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
         for method in methods
         if (method.algorithm, game) in quoted
     }
-    figure = grouped_bars(bars, paper, "normalised test score")
+    figures = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
     note += leaders_note(table.over_leaders(methods, bars))
-    return Section(name, note, figures=((f"Bars of normalised test scores for {', '.join(bars)}", figure),))
+    words = f"Bars of normalised test scores for {', '.join(bars)}"
+    return Section(name, note, figures=tuple((words, figure) for figure in figures))

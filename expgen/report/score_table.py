@@ -1,20 +1,21 @@
 """ScoreTable: score rows, asked by method, game and split."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
 
 from expgen.evaluation.normalize import CONSTANTS, ConstantSet, generalization_gap, normalized
-from expgen.evaluation.scores import SPLITS, Score, Split
+from expgen.evaluation.scores import Score, Split
 from expgen.paper import numbers
 from expgen.report.entry import Entry
 from expgen.report.methods import RETURN, Method
 from expgen.report.statistics import RESAMPLES, Estimate, mean_of_runs
 
 STANDS_FOR = {"minimaze": "maze"}  # the built-in maze pays what ProcGen's Maze pays, so its constants serve
+SAME_STEPS = 0.98  # trainings this close in length are of one length: rollouts end where they end
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,15 @@ class Cell:
 
     estimate: Estimate
     entries: tuple[Entry, ...]
+
+    @property
+    def episodes(self) -> int:
+        return sum(entry.row.episodes for entry in self.entries)
+
+    @property
+    def steps(self) -> int:
+        """How long its runs were trained."""
+        return max(entry.row.env_steps for entry in self.entries)
 
     @property
     def over(self) -> str:
@@ -45,6 +55,10 @@ class ScoreTable:
             key = (entry.method, entry.row.game, entry.row.split, entry.measure)
             self._at.setdefault(key, []).append(entry)
 
+    def where(self, is_kept: Callable[[Entry], bool]) -> "ScoreTable":
+        """The table of those rows for which `is_kept`."""
+        return ScoreTable([entry for entry in self.entries if is_kept(entry)], self.constants, self.resamples)
+
     def methods(self, measure: str = RETURN) -> list[Method]:
         """Those with scores, in the paper's order."""
         found = {method for method, _, _, what in self._at if what == measure}
@@ -58,10 +72,10 @@ class ScoreTable:
         return known + sorted(found - set(known))
 
     def final(self, method: Method, game: str, split: Split, measure: str = RETURN) -> list[Entry]:
-        """One row per run: of its most steps, that of the most episodes; of equals the last that was written.
+        """One row per run, all trained for as long: that of the most episodes; of equals the last that was written.
 
-        Scores on all unseen levels come before scores on a hand-picked few of them, and evaluations before points of a
-        curve, which have no interval.
+        The steps are those that most runs ended with, and of equals the most. Scores on all unseen levels come before
+        scores on a hand-picked few of them, and evaluations before points of a curve, which have no interval.
         """
         return _one_per_run(self._at.get((method, game, split, measure), []), split)
 
@@ -113,10 +127,14 @@ class ScoreTable:
         return normalized(score, STANDS_FOR.get(game, game), self.constants)
 
     def gap(self, method: Method, game: str, measure: str = RETURN) -> Estimate | None:
-        """The generalisation gap: of the means over runs, and its standard deviation over runs as `low`, `high`."""
-        train, test = (
-            {entry.run: entry.row.mean_return for entry in self.final(method, game, split, measure)} for split in SPLITS
-        )
+        """The generalisation gap: of the means over runs, and its standard deviation over runs as `low`, `high`.
+
+        Train and test scores are of the same runs after the same steps.
+        """
+        tested = self.final(method, game, "test", measure)
+        rows = self._at.get((method, game, "train", measure), []) if tested else []
+        trained = [entry for entry in rows if _is_as_long(entry, tested[0])]
+        train, test = ({e.run: e.row.mean_return for e in rows} for rows in (_best_of_each(trained), tested))
         both = sorted(train.keys() & test.keys())
         if not both:
             return None
@@ -146,10 +164,10 @@ class ScoreTable:
                 best = joined, games
         return best
 
-    def curves(self, method: Method, game: str, split: Split, measure: str = RETURN) -> dict[tuple[int, int], ndarray]:
+    def curves(self, method: Method, game: str, split: Split) -> dict[tuple[int, int], ndarray]:
         """For each run its scores while training, `[points, 2]`: steps and mean return."""
         points: dict[tuple[int, int], dict[int, float]] = {}
-        for entry in self._at.get((method, game, split, measure), []):
+        for entry in self._at.get((method, game, split, RETURN), []):
             points.setdefault(entry.run, {})[entry.row.env_steps] = entry.row.mean_return
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
 
@@ -158,12 +176,27 @@ def _one_per_run(entries: Iterable[Entry], split: Split) -> list[Entry]:
     rows = list(entries)
     if split == "test" and any(entry.row.levels == "all" for entry in rows):
         rows = [entry for entry in rows if entry.row.levels == "all"]
+    last = _best_of_each(rows)
+    if not last:
+        return []
+    usual = max(last, key=lambda one: (sum(_is_as_long(one, other) for other in last), one.row.env_steps))
+    return _best_of_each([entry for entry in rows if _is_as_long(entry, usual)])
+
+
+def _best_of_each(rows: Iterable[Entry]) -> list[Entry]:
+    """Of every run the row of most weight, and of equals the last."""
     best: dict[tuple[int, int], Entry] = {}
     for entry in rows:
         known = best.get(entry.run)
         if known is None or _weight(entry.row) >= _weight(known.row):
             best[entry.run] = entry
     return [best[run] for run in sorted(best)]
+
+
+def _is_as_long(one: Entry, other: Entry) -> bool:
+    """Whether both were trained for as many steps."""
+    steps = (one.row.env_steps, other.row.env_steps)
+    return min(steps) >= SAME_STEPS * max(steps)
 
 
 def _weight(row: Score) -> tuple[bool, int, int]:

@@ -4,17 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
-from expgen.report.ablation_sections import (
-    ablation_section,
-    ensemble_size_section,
-    every_setting,
-    norm_section,
-    quorum_section,
-)
+from expgen.report.ablation_sections import ablation_section, ensemble_size_section, norm_section, quorum_section
 from expgen.report.aggregate_sections import aggregate_section, distribution_section
-from expgen.report.curve_sections import hidden_section, long_section, mixture_section, training_section
+from expgen.report.curve_sections import hidden_section, long_section, mixture_section
+from expgen.report.curves import Curve
 from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
-from expgen.report.glance import glance_section
+from expgen.report.finding import finding_section
+from expgen.report.own_sections import every_setting, glance_section, own_scores_section, training_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
@@ -43,21 +39,28 @@ BUILDERS: dict[str, Builder] = {
     "table-12": lambda table: norm_section(table, "table-12", "test"),
     "figure-13": long_section,
 }  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores: see `expgen reproduce`
-OWN: tuple[Builder, ...] = (training_section, exploration_table, every_setting)
 
 
 def build_sections(
-    table: ScoreTable, others: Sequence[Section] = (), only: Iterable[str] | None = None
+    table: ScoreTable,
+    others: Sequence[Section] = (),
+    only: Iterable[str] | None = None,
+    curves: Sequence[Curve] = (),
 ) -> list[Section]:
-    """A first look, the exhibits that can be filled, in the paper's order and `others` among them, then the rest.
+    """What was found, the exhibits that can be filled in the paper's order and `others` among them, then the rest.
 
-    `only` names the exhibits to keep; None keeps all.
+    Exhibits show the paper's games alone, and other environments have a section of their own; unless `only` names the
+    exhibits to keep: then whatever was played stands in. `curves` are returns while training.
     """
+    is_asked = only is not None
     wanted = set(EXHIBITS if only is None else only)
+    in_paper = table if is_asked else table.where(lambda entry: entry.is_of_paper)
     found = {section.name: section for section in others}
     for name, build in BUILDERS.items():
-        if name in wanted and (section := build(table)) is not None:
+        if name in wanted and (section := build(in_paper)) is not None:
             found[name] = section
-    ours = [section for build in OWN if (section := build(table)) is not None]
-    first = [section] if (section := glance_section(table)) is not None else []
-    return first + [found[name] for name in EXHIBITS if name in found] + ours
+    elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not entry.is_of_paper))
+    first = (finding_section(table), glance_section(table), elsewhere)
+    last = (training_section(table, curves), exploration_table(table), every_setting(table))
+    exhibits = [found[name] for name in EXHIBITS if name in found]
+    return [section for section in (*first, *exhibits, *last) if section is not None]

@@ -1,23 +1,21 @@
-"""How figures look: colours that the colour-blind can tell apart (Paul Tol's), and marks that survive a grey print."""
+"""How figures look: panels as wide as a phone, so that text is never smaller than a page's own."""
 
 import contextlib
+import io
 import math
+import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from expgen.report.methods import Method
 from expgen.report.statistics import Estimate
 
-COLORS = {
-    "random": "#BBBBBB", "ppo": "#88CCEE", "ppo-gru": "#6699CC", "mixed": "#EE7733", "plr": "#DDCC77",
-    "ucb-drac": "#999933", "ppg": "#44AA99", "daac": "#AA4499", "idaac": "#117733", "leep": "#332288",
-    "maxent": "#EE9955", "expgen": "#CC3311", "expgen-idaac": "#661100",
-}  # fmt: skip
+WIDTH = 3.9  # inches of a panel: 374 px
+INK, GRID = "#1d2129", "#d3d8e0"  # the page puts its own colours for these
+_ON_PAGE = {INK: "var(--xg-text)", GRID: "var(--xg-line)", "#ffffff": "none"}
 SPLIT_COLORS = {"train": "#EE7733", "test": "#0077BB"}  # the paper's: train orange, test blue
 SEQUENCE = ("#332288", "#117733", "#44AA99", "#DDCC77", "#CC6677", "#882255")  # variants of one method, in order
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
@@ -25,22 +23,28 @@ DASHES = ("-", "--", "-.", ":")
 PAPER: dict[str, Any] = {
     "marker": "D",
     "markerfacecolor": "white",
-    "markeredgecolor": "black",
-    "color": "black",
+    "markeredgecolor": INK,
+    "color": INK,
     "linestyle": "none",
 }
 _RC: Any = {
     "font.size": 9,
+    "axes.titlesize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    "text.parse_math": False,  # names come from outside: a $ is a $
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": "#e4e4e4",
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
     "legend.frameon": False,
     "hatch.linewidth": 0.5,
     "svg.hashsalt": "expgen",  # the same figure is the same file
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text
     "figure.constrained_layout.use": True,
 }
 
@@ -52,24 +56,35 @@ def figure_style() -> Iterator[None]:
         yield
 
 
-def color_of(method: Method) -> str:
-    """An algorithm has the same colour in every figure."""
-    return COLORS.get(method.algorithm, "#555555")
-
-
-def save_figure(figure: Figure, file: Path) -> None:
-    """FILE.svg for print and the page, FILE.png for slides."""
+@contextlib.contextmanager
+def panel(title: str, height: float, legend: bool = True) -> Iterator[tuple[Figure, Axes]]:
+    """An empty figure of one panel, `height` inches high, to draw on; its legend, if any, is put below it."""
     with figure_style():
-        figure.savefig(file.with_suffix(".svg"), metadata={"Date": None})
+        figure = Figure(figsize=(WIDTH, height))
+        axes = figure.add_subplot()
+        yield figure, axes
+        axes.set_title(title)
+        handles, labels = axes.get_legend_handles_labels()
+        if legend and handles:
+            figure.legend(handles, labels, loc="outside lower center", ncols=2, columnspacing=1, handlelength=1.8)
+
+
+def figure_files(figure: Figure) -> dict[str, bytes]:
+    """The figure as `.svg` for print and the page, and as `.png` for slides."""
+    svg, png = io.BytesIO(), io.BytesIO()
+    with figure_style():
+        figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.set_layout_engine("none")  # it is laid out
-        figure.savefig(file.with_suffix(".png"), dpi=160)
+        figure.savefig(png, format="png", dpi=160)
+    return {".svg": svg.getvalue(), ".png": png.getvalue()}
 
 
-def add_legend(figure: Figure, *panels: Axes) -> None:
-    """To the right of everything, each label once."""
-    known = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    if known:
-        figure.legend(list(known.values()), list(known), loc="outside right upper", fontsize=8)
+def svg_for_page(svg: bytes) -> str:
+    """An SVG file as a page carries it: no prologue, no ground of its own, ink and grid in the page's colours."""
+    text = re.sub(r"<metadata>.*?</metadata>", "", svg.decode(), flags=re.DOTALL)
+    for color, there in _ON_PAGE.items():
+        text = text.replace(color, there)
+    return text[text.index("<svg") :]
 
 
 def error_bars(found: Sequence[Estimate]) -> list[list[float]]:

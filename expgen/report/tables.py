@@ -1,10 +1,14 @@
-"""Tables as data, and as Markdown, LaTeX and HTML."""
+"""Tables as data, and as Markdown, LaTeX and CSV for spreadsheets; as HTML by the template report/table.html."""
 
+import csv
 import html
+import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from expgen.report.entry import Entry
+from expgen.text import printable
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,27 @@ class TableCell:
     sort: float | None = None
     entries: tuple[Entry, ...] = ()
     bold: bool = False
+    more: str = ""  # shown on demand
+
+    @property
+    def full(self) -> str:
+        """Everything, in one line."""
+        return f"{self.text}: {self.more}" if self.more else self.text
+
+    @property
+    def has_long_word(self) -> bool:
+        """Whether a column would have to be broken within a word."""
+        return any(len(word) > 18 for word in self.text.split())
+
+    @property
+    def origin(self) -> str:
+        """One line: which rows, how many episodes, which code."""
+        lines: dict[str, list[int]] = {}
+        for entry in self.entries:
+            lines.setdefault(entry.file, []).append(entry.line)
+        where = "; ".join(f"{file} line {', '.join(map(str, of_file))}" for file, of_file in lines.items())
+        commits = ", ".join(sorted({entry.row.commit for entry in self.entries}))
+        return f"{where} · {sum(entry.row.episodes for entry in self.entries):,} episodes · commit {commits}"
 
 
 @dataclass(frozen=True)
@@ -46,15 +71,20 @@ def percent_cell(share: float, digits: int = 1, entries: Sequence[Entry] = ()) -
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table under its caption."""
-    lines = [_pipes(table.columns), _pipes("---" for _ in table.columns)]
-    for row in table.rows:
-        lines.append(_pipes(f"**{cell.text}**" if cell.bold else cell.text for cell in row))
-    return f"{table.caption}\n\n" + "\n".join(lines) + "\n"
+    """A pipe table under its caption; HTML, pipes and line ends in a cell are shown as text."""
+    rows = [(f"**{markdown_text(cell.full)}**" if cell.bold else markdown_text(cell.full) for cell in row)
+            for row in table.rows]  # fmt: skip
+    lines = map(_pipes, [map(markdown_text, table.columns), ("---" for _ in table.columns), *rows])
+    return f"{markdown_text(table.caption)}\n\n" + "\n".join(lines) + "\n"
+
+
+def markdown_text(text: str) -> str:
+    """`text` in one line, with what Markdown would take for HTML, a link, code or the end of a cell spelled out."""
+    return re.sub(r"([\\`|\[\]*])", r"\\\1", html.escape(printable(text), quote=False))
 
 
 def _pipes(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cells) + " |"
 
 
 _LATEX = {
@@ -67,57 +97,33 @@ _LATEX = {
 
 def to_latex(table: Table) -> str:
     """A booktabs table with its caption and label."""
-    head = " & ".join(map(latex_text, table.columns)) + r" \\"
-    body = [
-        " & ".join(rf"\textbf{{{latex_text(cell.text)}}}" if cell.bold else latex_text(cell.text) for cell in row)
-        + r" \\"
-        for row in table.rows
-    ]
-    columns = "l" * len(table.columns)
+    rows = [[rf"\textbf{{{latex_text(cell.full)}}}" if cell.bold else latex_text(cell.full) for cell in row]
+            for row in table.rows]  # fmt: skip
+    head, *body = (" & ".join(cells) + r" \\" for cells in [map(latex_text, table.columns), *rows])
     return "\n".join(
         [
-            r"\begin{table}[ht]", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule",
-            *body, r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(table.caption)}}}",
+            r"\begin{table}[ht]", r"\centering", rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", head,
+            r"\midrule", *body, r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(table.caption)}}}",
             rf"\label{{tab:{table.name}}}", r"\end{table}", "",
         ]
     )  # fmt: skip
 
 
 def latex_text(text: str) -> str:
-    """Text with LaTeX's special characters spelled out."""
-    return "".join(_LATEX.get(character, character) for character in text)
+    """`text` in one line, with LaTeX's special characters spelled out."""
+    return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
-def to_html(table: Table) -> str:
-    """A sortable table; a number links to the score rows it comes from."""
-    names = map(html.escape, table.columns)
-    heads = "".join(f'<th scope="col"><button type="button">{name}</button></th>' for name in names)
-    rows = "\n".join("<tr>" + "".join(map(_html_cell, row)) + "</tr>" for row in table.rows)
-    return (
-        f'<div class="scroll"><table class="sortable" id="table-{html.escape(table.name)}">'
-        f"<caption>{html.escape(table.caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody>"
-        "</table></div>"
-    )
+def to_csv(table: Table) -> str:
+    """For spreadsheets: text that one would take for a formula begins with an apostrophe."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerows([table.columns, *([spreadsheet_text(cell.full) for cell in row] for row in table.rows)])
+    return file.getvalue()
 
 
-def _html_cell(cell: TableCell) -> str:
-    text = html.escape(cell.text)
-    if cell.bold:
-        text = f"<strong>{text}</strong>"
-    if cell.entries:
-        numbers = " ".join(str(entry.number) for entry in cell.entries)
-        first = cell.entries[0].number
-        text = f'<a href="#row-{first}" data-rows="{numbers}" title="{html.escape(_origin(cell.entries))}">{text}</a>'
-    attributes = ' class="number"' if cell.sort is not None else ""
-    value = "" if cell.sort is None else f' data-sort="{cell.sort!r}"'
-    return f"<td{attributes}{value}>{text}</td>"
-
-
-def _origin(entries: Sequence[Entry]) -> str:
-    """One line: which rows, how many episodes, which code."""
-    places: dict[str, list[int]] = {}
-    for entry in entries:
-        places.setdefault(entry.file, []).append(entry.line)
-    where = "; ".join(f"{file} line {', '.join(map(str, lines))}" for file, lines in places.items())
-    commits = ", ".join(sorted({entry.row.commit for entry in entries}))
-    return f"{where} · {sum(entry.row.episodes for entry in entries):,} episodes · commit {commits}"
+def spreadsheet_text(text: str) -> str:
+    """`text` in one line; `=1+1`, `@sum` and `-x` begin with an apostrophe, numbers do not."""
+    text = printable(text).replace("−", "-")
+    is_number = re.fullmatch(r"[+-]?[\d.,]+( %)?", text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) and not is_number else text

@@ -1,18 +1,19 @@
-"""A report on disk: report.html, tables/*.md, *.tex, *.html and figures/*.png, *.svg."""
+"""A report on disk: report.html, tables/*.md, *.tex, *.csv, *.html and figures/*.png, *.svg."""
 
-import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from expgen.errors import InputError
+from expgen.html import render
 from expgen.provenance import commit
+from expgen.report.curves import Curve
 from expgen.report.page import to_page
 from expgen.report.provenance import provenance_section
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, Watchable
+from expgen.report.section import Section, Watchable, counted
 from expgen.report.sections import build_sections
-from expgen.report.style import save_figure
-from expgen.report.tables import to_html, to_latex, to_markdown
+from expgen.report.style import figure_files, svg_for_page
+from expgen.report.tables import to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
 
@@ -24,44 +25,47 @@ def write_report(
     others: Sequence[Section] = (),
     only: Iterable[str] | None = None,
     episodes: Sequence[Path] = (),
+    curves: Sequence[Curve] = (),
 ) -> Path:
-    """Write everything below `out` and answer the page's path. `only` and `others` as in `build_sections`."""
-    sections = build_sections(table, others, only)
+    """Write everything below the folder `out` and answer the page's path; nothing is written where a part fails.
+
+    `title` is the page's heading; `others`, `only` and `curves` are those of `build_sections`; `episodes` are films and
+    inspector pages to carry.
+    """
+    sections = build_sections(table, others, only, curves)
     if episodes:
         films = tuple(Watchable(file, file.stem.replace("-", " ")) for file in episodes)
         sections.append(Section("episodes", "As played.", heading="Episodes to watch", watch=films))
     if table.entries:
         sections.append(provenance_section(table.entries))
+    files: dict[str, bytes] = {}
+    for section in sections:
+        for (_, figure), name in zip(section.figures, section.figure_names(), strict=True):
+            files |= {f"figures/{name}{ending}": content for ending, content in figure_files(figure).items()}
+        for part in section.tables:
+            alone = render("report/alone.html", title=part.caption, table=part)
+            texts = {".md": to_markdown(part), ".tex": to_latex(part), ".csv": to_csv(part), ".html": alone}
+            files |= {f"tables/{part.name}{ending}": text.encode() for ending, text in texts.items()}
+    drawings = {Path(name).stem: svg_for_page(files[name]) for name in files if name.endswith(".svg")}
+    files[PAGE] = to_page(title, _summary(table), sections, drawings).encode()
     try:
         for folder in ("tables", "figures"):
             (out / folder).mkdir(parents=True, exist_ok=True)
-        for section in sections:
-            _write_parts(section, out)
-        (out / PAGE).write_text(to_page(title, _summary(table), sections, out / "figures"), encoding="utf-8")
+        for name, content in files.items():
+            (out / name).write_bytes(content)
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}; accepted: a writable folder") from None
     return out / PAGE
-
-
-def _write_parts(section: Section, out: Path) -> None:
-    for table in section.tables:
-        file = out / "tables" / table.name
-        file.with_suffix(".md").write_text(to_markdown(table), encoding="utf-8")
-        file.with_suffix(".tex").write_text(to_latex(table), encoding="utf-8")
-        head = f'<!doctype html><meta charset="utf-8"><title>{html.escape(table.name)}</title>'
-        file.with_suffix(".html").write_text(f"{head}\n{to_html(table)}\n", encoding="utf-8")
-    for (_, figure), file in zip(section.figures, section.figure_files(out / "figures"), strict=True):
-        save_figure(figure, file)
 
 
 def _summary(table: ScoreTable) -> str:
     entries = table.entries
     if not entries:
         return f"Made by expgen {commit()}."
-    files = {entry.file for entry in entries}
     episodes = sum(entry.row.episodes for entry in entries)
+    read = counted(len({entry.file for entry in entries}), "file")
     return (
-        f"{len(entries):,} score rows ({episodes:,} episodes) from {len(files)} file{'s' if len(files) > 1 else ''}; "
-        f"constants `{table.constants}`; made by expgen {commit()}. Click a column's head to sort; click a number to "
-        "see the rows behind it."
+        f"{counted(len(entries), 'score row')} ({counted(episodes, 'episode')}) from {read}; constants "
+        f"`{table.constants}`; made by expgen {commit()}. Click a column's head to sort; click a number to see the "
+        "rows behind it."
     )

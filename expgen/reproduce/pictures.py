@@ -13,17 +13,17 @@ from expgen.envs.procgen import HIDDEN_OPTIONS
 from expgen.errors import InputError
 from expgen.report.score_sections import FIVE_GAMES
 from expgen.report.section import Section
-from expgen.report.style import figure_style
+from expgen.report.style import WIDTH, figure_style
 from expgen.runs.folder import RunFolder
 from expgen.runs.load import load_agent
-from expgen.storage.place import Place
+from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 
 LEVEL = 1001  # unseen by everything trained on levels 0 to 199
 SHOWN = 6  # frames of the Hidden Maze's walk
 
 
-def picture_sections(names: Sequence[str], explorer: Place | None) -> tuple[list[Section], list[str]]:
+def picture_sections(names: Sequence[str], explorer: Location | None) -> tuple[list[Section], list[str]]:
     """The picture exhibits among `names`, and a line for each that cannot be made here."""
     makers = {"figure-1": games_section, "figure-3": lambda: explorer_section(explorer), "figure-8": hidden_section}
     sections, complaints = [], []
@@ -42,7 +42,7 @@ def games_section() -> Section:
     shown["hidden maze"] = first_frame("procgen:maze", hidden=True)
     shown["minimaze"] = first_frame("minimaze")
     words = f"First frames of {', '.join(shown)}"
-    return Section("figure-1", f"Level {LEVEL}, as an agent sees it.", figures=((words, film_strip([shown])),))
+    return Section("figure-1", f"Level {LEVEL}, as an agent sees it.", figures=((words, film_strip(shown)),))
 
 
 def first_frame(env_name: str, **options: Any) -> ndarray:
@@ -54,21 +54,21 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
         env.close()
 
 
-def explorer_section(run: Place | None) -> Section:
+def explorer_section(run: Location | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
     folder = RunFolder(local_copy(run or ""))
     config, _ = folder.read_config()
     frames = play_frames(load_agent(folder.path), config.env)
     with figure_style():
-        figure = Figure(figsize=(7, 3.2))
-        left, right = figure.subplots(1, 2)
-        left.imshow(frames[0])
-        right.imshow(frames[0].mean(axis=2), cmap="gray", alpha=0.35)
+        figure = Figure(figsize=(WIDTH, 6.4))
+        top, bottom = figure.subplots(2, 1)
+        top.imshow(frames[0])
+        bottom.imshow(frames[0].mean(axis=2), cmap="gray", alpha=0.35)
         when = first_change(frames)
-        drawn = right.imshow(when, cmap="viridis", interpolation="nearest")
-        figure.colorbar(drawn, ax=right, label="step of the first change")
-        for axes, title in ((left, "the level"), (right, "where the explorer went, and when")):
-            axes.set_title(title, fontsize=9)
+        drawn = bottom.imshow(when, cmap="viridis", interpolation="nearest")
+        figure.colorbar(drawn, ax=bottom, label="step of the first change")
+        for axes, title in ((top, "the level"), (bottom, "where the explorer went, and when")):
+            axes.set_title(title)
             axes.set_axis_off()
     words = f"An explorer's way through level {LEVEL} of {config.game}, coloured by time"
     note = f"Level {LEVEL} of {config.game}, unseen in training; one episode of {len(frames)} frames."
@@ -118,19 +118,20 @@ def hidden_section() -> Section:
     finally:
         hidden.close()
         bare.close()
-    note = "Top: what the agent sees of a Hidden Maze on a random walk. Bottom: what is there."
-    return Section("figure-8", note, figures=(("Frames of a Hidden Maze and of the maze behind it", film_strip(rows)),))
+    note = "First what the agent sees of a Hidden Maze on a random walk, then what is there."
+    words = ("Frames of a Hidden Maze", "The maze behind them")
+    return Section("figure-8", note, figures=tuple((word, film_strip(row)) for word, row in zip(words, rows)))
 
 
-def film_strip(rows: Sequence[dict[str, ndarray]]) -> Figure:
-    """Pictures side by side under their names."""
-    width = max(map(len, rows))
+def film_strip(pictures: dict[str, ndarray], columns: int = 3) -> Figure:
+    """Pictures side by side under their names, so many to a row."""
+    rows = -(-len(pictures) // columns)
     with figure_style():
-        figure = Figure(figsize=(1.55 * width, 1.8 * len(rows)))
-        grid = figure.subplots(len(rows), width, squeeze=False)
-        for row, axes_row in zip(rows, grid):
-            for (name, picture), axes in zip(row.items(), axes_row):
-                axes.imshow(picture, interpolation="nearest")
-                axes.set_title(name, fontsize=8.5)
-                axes.set_axis_off()
+        figure = Figure(figsize=(WIDTH, 1.5 * rows))
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for (name, picture), axes in zip(pictures.items(), grid):
+            axes.imshow(picture, interpolation="nearest")
+            axes.set_title(name)
+        for axes in figure.axes:
+            axes.set_axis_off()
     return figure

@@ -12,6 +12,7 @@ from expgen.cluster.engine import Engine, LocalEngine
 from expgen.cluster.task import Ended, Task, Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores, write_rows
+from expgen.files import write_whole
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
 from expgen.report.provenance import KEPT
@@ -25,11 +26,10 @@ from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
 from expgen.reproduce.work import made_file, run_job, score_files
-from expgen.storage.place import Place, below, is_url, whole
+from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
-from expgen.training.checkpoint import write_whole
 
 RUNS, SCORES = "runs", "scores"
 
@@ -37,7 +37,7 @@ RUNS, SCORES = "runs", "scores"
 def reproduce(
     names: Sequence[str],
     scale: Scale,
-    out: Place,
+    out: Location,
     engine: Engine | None = None,
     games: Sequence[str] | None = None,
     device: str = "auto",
@@ -50,11 +50,10 @@ def reproduce(
     if not is_url(out):
         return _reproduce(names, jobs, scale, Path(out), out, engine, device, watcher, on_result)
     with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
-        watcher = replace(watcher, should_stop=space.stop_when_lost(watcher.should_stop))
+        watcher = replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         try:
-            return _reproduce(names, jobs, scale, space.path, out, engine, device, watcher, on_result)
-        except StorageOutage as outage:  # it was there when we began
-            space.give_up()  # the next command writes again what the URL lacks of this folder
+            return _reproduce(names, jobs, scale, space.folder, out, engine, device, watcher, on_result)
+        except StorageOutage as outage:  # the next command writes again what the URL lacks of this folder
             raise StorageOutage(f"{outage}; the same command goes on from there") from None
 
 
@@ -63,7 +62,7 @@ def _reproduce(
     jobs: Sequence[Job],
     scale: Scale,
     here: Path,
-    out: Place,
+    out: Location,
     engine: Engine | None,
     device: str,
     watcher: Watcher,
@@ -73,10 +72,10 @@ def _reproduce(
     claim_folder(here, scale)
     asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
     command = f"expgen reproduce {asked} --scale {scale.name}"
-    place = whole(out)
+    place = absolute(out)
     by_name = {job.name: job for job in jobs}
     tasks = [
-        Task(job.name, partial(run_job, job, place, command, device), job.adopt, below(place, RUNS, job.name))
+        Task(job.name, partial(run_job, job, place, command, device), job.adopt, join(place, RUNS, job.name))
         for job in jobs
     ]
     write_job_list(here, jobs)
@@ -89,12 +88,12 @@ def _reproduce(
             complaints.append(f"{result.job.name}: {result.status}: {result.message}")
     if ended_well < len(jobs):
         return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command goes on from there"]
-    explorer = next((below(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
+    explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
     pictures, more = picture_sections(names, explorer)
     others = [*pictures, *settings_sections(names)]
     complaints += more
     for job in jobs if is_url(out) else ():
-        fetch(below(out, SCORES, job.name), here / SCORES / job.name)
+        fetch(str(join(out, SCORES, job.name)), here / SCORES / job.name)
     if not gather(jobs, here) and not others:
         return None, complaints
     return _report(names, scale, here, others), complaints

@@ -14,6 +14,7 @@ from expgen.cluster.task import Watcher
 from expgen.errors import InputError, TakenOver
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
 from expgen.exploration.explore import Exploration, Mean
+from expgen.files import sweep_parts, write_whole
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
 from expgen.runs.curves import curve_rows
@@ -22,10 +23,9 @@ from expgen.runs.journal import read_journal
 from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.train import RunResult, train
-from expgen.storage.place import Place, below, is_url
+from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.workspace import workspace
-from expgen.training.checkpoint import sweep_parts, write_whole
 from expgen.training.resources import hardware, resolve_device
 from expgen.training.sessions import total_seconds
 
@@ -33,7 +33,7 @@ CURVE = "curve"  # the file of scores taken while training
 OLD_TIME = "spent.json"  # seconds of work on a job, of earlier versions
 
 
-def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
+def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
     """Train and score; bad input and failures are told in the result, so that other jobs go on."""
     watcher = watcher or Watcher()
     if not is_url(out):
@@ -41,11 +41,11 @@ def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: W
     began = time.monotonic()
     here = scratch_folder()
     try:
-        with workspace(str(below(out, "scores", job.name)), made_file(job, here).parent) as rows:
+        with workspace(str(join(out, "scores", job.name)), made_file(job, here).parent) as rows:
             if _is_done(job, here):
                 return JobResult(job, "skipped")
-            with workspace(str(below(out, "runs", job.name)), here / "runs" / job.name) as run:
-                should_stop = run.stop_when_lost(rows.stop_when_lost(watcher.should_stop))
+            with workspace(str(join(out, "runs", job.name)), here / "runs" / job.name) as run:
+                should_stop = run.stop_when_taken_over(rows.stop_when_taken_over(watcher.should_stop))
                 result = _run_job(job, here, out, command, device, replace(watcher, should_stop=should_stop))
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
@@ -53,7 +53,7 @@ def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: W
     return result
 
 
-def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watcher: Watcher) -> JobResult:
+def _run_job(job: Job, here: Path, out: Location, command: str, device: str, watcher: Watcher) -> JobResult:
     """In the folder `here`; what is adopted is found at `out`."""
     began = time.monotonic()
     if _is_done(job, here):
@@ -114,9 +114,9 @@ def made_file(job: Job, out: Path) -> Path:
     return out / "scores" / job.name / "made.json"
 
 
-def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> RunResult:
+def _train(job: Job, here: Path, out: Location, device: str, watcher: Watcher) -> RunResult:
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
-    adopted = [below(out, "runs", name) for name in job.adopt]
+    adopted = [join(out, "runs", name) for name in job.adopt]
     where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "take_over": True, "adopt": adopted}
     return train(job.env, job.algo, job.preset, device=device, processes="auto", **where, **watch, **job.settings)
 

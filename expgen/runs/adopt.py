@@ -5,15 +5,16 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
+from expgen.files import JSON_BYTES, read_bytes, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.shipped import find_run
-from expgen.storage.place import Place, below, whole
-from expgen.training.checkpoint import Checkpoint, keep_checkpoint, write_whole
+from expgen.storage.location import Location, absolute, join
+from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 
 
 class Adopted(NamedTuple):
@@ -41,14 +42,15 @@ def read_adopted(folder: RunFolder) -> dict[str, Adopted]:
     if not folder.adopted_file.exists():
         return {}
     try:
-        known = {place: Adopted(**facts) for place, facts in json.loads(folder.adopted_file.read_text()).items()}
+        record = json.loads(read_bytes(folder.adopted_file, JSON_BYTES))
+        known = {place: Adopted(**facts) for place, facts in record.items()}
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise InputError(f"{folder.adopted_file} is damaged; accepted: a file that expgen wrote") from None
     present = set(folder.learners())
     return {place: facts for place, facts in known.items() if place in present}
 
 
-def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None:
+def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Location]) -> None:
     """Copy the newest checkpoint of every learner in `runs` to a free place of the same kind in `folder`.
 
     What was adopted before is not adopted again, so the same command may be repeated. A copy that has fewer steps than
@@ -67,7 +69,7 @@ def adopt(folder: RunFolder, config: TrainConfig, runs: Sequence[Place]) -> None
             raise InputError(f"--adopt {run} has trained on levels {their_config.levels}; accepted: {accepted}")
         plans = {plan.name: plan for plan in plans_in(other, their_config)}
         for name in other.learners():
-            source = str(below(whole(found.place), "checkpoints", name))
+            source = str(join(absolute(found.place), "checkpoints", name))
             if source in (known.source for known in adopted.values()):
                 continue
             tensors, facts = checkpoint = other.checkpoint(name)

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import append_scores, read_scores
+from expgen.files import read_bytes, write_whole
 from expgen.networks.state import with_prefix
 from expgen.runs.adopt import plans_in, read_adopted
 from expgen.runs.config import EXPLORER, TrainConfig
@@ -21,7 +22,7 @@ from expgen.runs.load import check_weights
 from expgen.runs.request import EvaluationRequest, score_run
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.average import Weights, has_average, policy_weights
-from expgen.training.checkpoint import digest_of, keep_checkpoint, write_whole
+from expgen.training.checkpoint import digest_of, keep_checkpoint
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
 BUNDLING = ".bundling"  # where a bundle lies while it is made
@@ -63,7 +64,7 @@ def bundle(
     shutil.rmtree(made.path, ignore_errors=True)
     made.write_config(config, spec)
     if run.tune_file.exists():
-        write_whole(made.tune_file, run.tune_file.read_bytes())
+        write_whole(made.tune_file, read_bytes(run.tune_file))
     if adopted := read_adopted(run):
         record = {place: known._replace(source="elsewhere")._asdict() for place, known in adopted.items()}
         write_whole(made.adopted_file, json.dumps(record, indent=2).encode())

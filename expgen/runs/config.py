@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.algorithms.algorithm import recipe_of
 from expgen.algorithms.ppo import PPOConfig
+from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig

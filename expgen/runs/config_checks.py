@@ -1,7 +1,7 @@
 """What cannot be trained, said in one line before anything is."""
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, ExplorerConfig, TrainConfig
 from expgen.settings import check_config, flag_of

@@ -7,10 +7,12 @@ from typing import Any
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.files import JSON_BYTES, UnreadableFile, join_inside, read_bytes, write_whole
 from expgen.runs.config import TrainConfig
-from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, write_whole
+from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint
 
 CARD = "card.json"
+OWN_NAMES = ("*.json", "*.csv", "checkpoints", "scoring", "tensorboard")  # what a run writes
 
 
 class RunFolder:
@@ -40,6 +42,12 @@ class RunFolder:
     def to_score(self, learner: str) -> Path:
         """The folder of one learner's weights that wait to be scored beside training."""
         return self.path / "scoring" / "checkpoints" / learner
+
+    def check_entries(self) -> None:
+        """InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
+        for entry in (entry for name in OWN_NAMES for entry in self.path.glob(name)):
+            for path in (entry, *entry.rglob("*")):
+                join_inside(self.path, path.relative_to(self.path).as_posix())
 
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""
@@ -74,7 +82,7 @@ class RunFolder:
     def read_card(self) -> dict[str, Any]:
         """What a bundle says of itself."""
         try:
-            card = json.loads(self.card_file.read_text())
+            card = json.loads(read_bytes(self.card_file, JSON_BYTES))
         except (OSError, ValueError):
             card = None
         if not isinstance(card, dict):
@@ -89,7 +97,9 @@ class RunFolder:
 
     def _json(self) -> Any:
         try:
-            return json.loads(self.config_file.read_text())
+            return json.loads(read_bytes(self.config_file, JSON_BYTES))
+        except UnreadableFile:
+            raise
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
         except (ValueError, RecursionError):

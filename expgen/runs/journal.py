@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from expgen.files import JSON_BYTES, read_bytes, write_whole
 from expgen.runs.folder import RunFolder
-from expgen.training.checkpoint import write_whole
 from expgen.training.sessions import Session
 
 State = Literal["running", "done", "stopped", "diverged", "failed"]
@@ -45,7 +45,7 @@ def read_journal(folder: RunFolder) -> list[Entry]:
 def write_journal(folder: RunFolder, entries: Iterable[Entry]) -> None:
     """Replace the journal of a run."""
     lines = ",\n  ".join(json.dumps({**asdict(entry), "session": entry.session._asdict()}) for entry in entries)
-    write_whole(folder.journal_file, f"[\n  {lines}\n]\n".encode())
+    write_whole(folder.journal_file, f"[\n  {lines}\n]\n".encode(), new_folders=0)
 
 
 def is_damaged(folder: RunFolder) -> bool:
@@ -54,9 +54,9 @@ def is_damaged(folder: RunFolder) -> bool:
 
 
 def _parse(folder: RunFolder) -> list[Entry]:
-    if folder.journal_file.is_file():
-        return [_entry(data) for data in json.loads(folder.journal_file.read_text())]
-    old = json.loads(folder.old_journal_file.read_text())  # earlier versions kept the last process alone
+    if folder.journal_file.exists():
+        return [_entry(data) for data in json.loads(read_bytes(folder.journal_file, JSON_BYTES))]
+    old = json.loads(read_bytes(folder.old_journal_file, JSON_BYTES))  # earlier versions kept the last process alone
     session = {"began": old.get("began", 0), "seconds": 0, "commit": ""}
     return [_entry({**old, "owner": old["mark"], "started": "", "work": "train", "session": session})]
 

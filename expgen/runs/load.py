@@ -10,7 +10,7 @@ import torch
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, check_stretch
 from expgen.agents.quorum import scaled_quorum
-from expgen.algorithms.algorithm import build_policy, recipe_of
+from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.fast.fast_networks import for_play

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.errors import InputError
+from expgen.errors import InputError, naming
 from expgen.runs.config import TrainConfig, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.config_tree import flat
@@ -12,9 +12,8 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config, with_quorum
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of
-from expgen.storage.place import Place, is_url
+from expgen.storage.location import Location, is_url
 from expgen.storage.view import View
-from expgen.storage.workspace import speaking_of
 
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
@@ -23,10 +22,10 @@ def open_run(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     resume: bool = False,
     take_over: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     **settings: Any,
 ) -> tuple[RunFolder, TrainConfig]:
     """Where a run will be and what it will do, with nothing written yet; the arguments are those of `train`.
@@ -35,7 +34,7 @@ def open_run(
     """
     if is_url(run):
         sketch = View(run).refresh()  # type: ignore[arg-type]
-        with speaking_of(str(run), sketch):
+        with naming(str(run), sketch):
             return open_run(env, algo, preset, sketch, resume, take_over, adopt, **settings)
     if resume and run and RunFolder(run).exists():
         folder, config = RunFolder(run), _resumed_config(RunFolder(run), env, algo, settings)

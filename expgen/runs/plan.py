@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
+from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
+from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
@@ -83,7 +84,7 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 
 
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
-    """The learner of a plan, untrained."""
+    """The learner of a plan, untrained, as fast as its device allows."""
     recipe = recipe_of(plan.algo)
     env = make_env(
         config.env,
@@ -110,4 +111,5 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
-    return Learner(plan.name, env, algorithm, reward, rollout, schedule, plan.seed, director, average)
+    algorithm, lane = accelerate(algorithm, rollout)
+    return Learner(plan.name, env, algorithm, lane, reward, rollout, schedule, plan.seed, director, average)

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from expgen.agents.quorum import scaled_quorum
-from expgen.algorithms.algorithm import recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
 
 Preset = Literal["paper", "best", "laptop", "smoke"]

@@ -17,10 +17,10 @@ from datetime import datetime
 from pathlib import Path
 
 from expgen.errors import FailedStorage, InputError, TakenOver, unwritable
+from expgen.files import sweep_parts
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, State, Work, is_alive, is_damaged, read_journal, start_of, write_journal
-from expgen.training.checkpoint import sweep_parts
 from expgen.training.sessions import Session
 
 SAVE_SECONDS = 60.0  # of work that a kill may leave out of the journal
@@ -67,6 +67,7 @@ class RunLock:
 @contextlib.contextmanager
 def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
     """Own the run in `folder` meanwhile; an error that ends it is written to the journal."""
+    folder.check_entries()
     lock = RunLock(folder, work)
     lock.take()
     sweep_parts(folder.path)  # after it, so that a process whose file this deletes finds out why

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.folder import CARD, RunFolder
-from expgen.storage.place import Place, whole
+from expgen.storage.location import Location, absolute
 from expgen.storage.view import local_copy
 
-PRETRAINED = Path(expgen.__file__).parent / "pretrained"
+PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class BundledAgent:
 class FoundRun(NamedTuple):
     """What the name of a run or an agent means."""
 
-    place: Place
+    place: Location
     folder: RunFolder  # there, or what was fetched from there
     learner: str | None
     is_bundled: bool
@@ -59,11 +58,11 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     return agents
 
 
-def find_run(name: Place, where: Path = PRETRAINED) -> FoundRun:
+def find_run(name: Location, where: Path = PRETRAINED) -> FoundRun:
     """A run folder, a run at a URL, or else the bundled agent of that name."""
     folder = RunFolder(local_copy(name))
     if folder.exists():
-        return FoundRun(whole(name), folder, None, is_bundled=False)
+        return FoundRun(absolute(name), folder, None, is_bundled=False)
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
         return FoundRun(agent.folder.path, agent.folder, agent.learner, is_bundled=True)

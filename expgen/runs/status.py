@@ -10,8 +10,8 @@ from expgen.errors import InputError
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, is_alive, read_journal
-from expgen.storage.place import Place, below, is_url
-from expgen.storage.view import View, places_below
+from expgen.storage.location import Location, is_url, join
+from expgen.storage.view import View, snapshots_below
 from expgen.training.metrics import MetricsFile
 
 SILENT_SECONDS = 600.0  # after which a run on another machine that has written nothing may be dead
@@ -83,7 +83,7 @@ def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
     return "scoring" if entry.work == "score" else "running"
 
 
-def runs_below(place: Place) -> Iterator[Path]:
+def runs_below(place: Location) -> Iterator[Path]:
     """`place` if it is a run folder, else the run folders in it or in its `runs`; of a URL, copies without weights."""
     if is_url(place):
         yield from _runs_at(str(place))
@@ -99,9 +99,9 @@ def runs_below(place: Place) -> Iterator[Path]:
 
 
 def _runs_at(url: str) -> Iterator[Path]:
-    for inside in (below(url, "runs"), url):
-        if names := places_below(inside):
-            yield from (View(below(inside, name)).refresh() for name in names)
+    for inside in (join(url, "runs"), url):
+        if names := [name for name in snapshots_below(str(inside)) if name and "/" not in name]:
+            yield from (View(join(inside, name)).refresh() for name in names)
             return
     folder = View(url).refresh()
     if _is_run(folder):

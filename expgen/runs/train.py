@@ -20,7 +20,7 @@ from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import Scorer, is_wanting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
-from expgen.storage.place import Place, is_url
+from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
@@ -36,12 +36,12 @@ def train(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     device: str = "auto",
     processes: int | str = 1,
     resume: bool = False,
     take_over: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -104,10 +104,10 @@ def _planned(
     env: str | None = None,
     algo: str | None = None,
     preset: str | None = None,
-    run: Place | None = None,
+    run: Location | None = None,
     resume: bool = False,
     take_over: bool = False,
-    adopt: Sequence[Place] = (),
+    adopt: Sequence[Location] = (),
     **settings: Any,
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
@@ -115,7 +115,7 @@ def _planned(
     if is_url(run):
         open_run(env, algo, preset, run, resume, take_over, adopt, **settings)  # before the URL is taken over
         space = cleanup.enter_context(workspace(str(run)))
-        run, should_stop = space.path, space.stop_when_lost(should_stop)
+        run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
     folder, config = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
     adopt_from(folder, config, adopt)
     plans = plans_in(folder, config)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from expgen.agents.decision import Counts
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Evaluation
+from expgen.files import read_bytes, write_whole
 from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.training.average import Weights
-from expgen.training.checkpoint import write_whole
 
 COLUMNS = (
     *("min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high"),
@@ -51,7 +51,7 @@ def read_tuned(folder: RunFolder, config: TrainConfig) -> dict[str, Any]:
     if not folder.tune_file.exists():
         return {}
     try:
-        rows = csv.DictReader(folder.tune_file.read_text().splitlines())
+        rows = csv.DictReader(read_bytes(folder.tune_file).decode().splitlines())
         row = next(row for row in rows if row["picked"] == "1")
         members, settings = int(row["members"]), {"min_agree": int(row["min_agree"]), "alpha": float(row["alpha"])}
     except (OSError, StopIteration, KeyError, TypeError, ValueError):

@@ -1,142 +1,175 @@
-"""Mirror: a folder here and its twin at a URL, brought over as snapshots that are there whole or not at all.
+"""Mirror: a local folder and its snapshots at a URL, each of which is there whole or not at all.
 
-At the URL no file is ever changed. A push writes what is new under names that carry their own checksum, then a list of
-all files that count, and at last deletes what the list no longer names: who dies anywhere in between leaves the list
-before it, with every file that it names. A list also says who wrote it. Who comes later takes over, with a list of a
-higher sitting; who finds a list of another's writes no more.
+No file at the URL is ever changed. An upload writes new files under names that carry their checksum, then a list of
+the snapshot's files, then deletes what the list does not name: a process killed in between leaves the list before it
+and every file of it. The name of a list also says who owns the URL. A later process takes over with a list of a higher
+claim; a process that finds the list of another owner uploads no more.
 """
 
 import hashlib
+import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
-from expgen.errors import InputError, TakenOver
-from expgen.storage.folder_content import FolderContent, is_weights
-from expgen.storage.listing import FILES, LIST_NAME, LISTS, Kept, Listing, parse, sitting_of, text_of
+from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
+
+from expgen.errors import FailedStorage, InputError, TakenOver
+from expgen.files import PART, check_name, join_inside, read_bytes, write_whole
 from expgen.storage.store import Store
-from expgen.training.checkpoint import write_whole
 
-EVENTS = "tensorboard"
-BUSY_SECONDS = 600.0  # without a push, a writer may be dead
-READS = 5  # of a snapshot that is replaced while it is read
+LISTS, FILES = "lists", "files"  # folders at the URL
+LIST_NAME = re.compile(rf"{LISTS}/\d{{6}}-\d{{9}}-\w+\.json", re.ASCII)  # claim, upload, owner
+SHA256 = re.compile("[0-9a-f]{64}")
+WEIGHTS, SKETCHED = ".safetensors", (".json", ".csv")  # suffixes; a sketch has the content of the latter alone
+BUSY_SECONDS = 600.0  # after which an owner that has not uploaded may be dead
+
+
+class Snapshot(NamedTuple):
+    """A run at one moment."""
+
+    is_open: bool  # its owner is still at work
+    written: float
+    files: dict[str, str]  # sha256 by name
+
+
+EMPTY = Snapshot(False, 0.0, {})
+
+
+def decode(content: bytes, url: str) -> Snapshot | None:
+    """The snapshot of a list; None if it is incomplete since its writer was killed, InputError if it is not ours."""
+    try:
+        data = json.loads(content)
+        files = {check_name(name): str(digest) for name, digest in data["files"].items()}
+        if not all(map(SHA256.fullmatch, files.values())) or not 0 <= data["written"] < 2**33:
+            raise ValueError("no checksums or no time")
+        return Snapshot(bool(data["is_open"]), float(data["written"]), files)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{url}/{LISTS} holds a list that this version of expgen did not write: {error}") from None
+
+
+def object_name(name: str, digest: str) -> str:
+    """What the file `name` with this content, and no other, is called at the URL."""
+    return f"{FILES}/{digest[:16]}-{name.replace('/', '-')}"
+
+
+def _lacks_files(state: RetryCallState) -> NoReturn:
+    raise InputError(f"{state.args[0].store.url} lacks files that its list names: another program has changed it")
+
+
+_is_gone = retry_if_exception_type(FileNotFoundError)
+_reread = retry(retry=_is_gone, stop=stop_after_attempt(5), retry_error_callback=_lacks_files)  # a newer list came
 
 
 class Mirror:
-    """Pulls snapshots into `folder` and, once it has claimed the place, pushes the folder as snapshots."""
+    """Downloads snapshots into `folder` and, once it owns the URL, uploads them, without what `leave_out` names."""
 
     def __init__(self, store: Store, folder: Path, leave_out: tuple[str, ...] = ()) -> None:
-        self.store, self.folder = store, folder
-        self.content = FolderContent(folder, leave_out)
-        self.writer = uuid.uuid4().hex[:12]
-        self.last: Listing | None = None  # that we wrote
-        self.pulled: dict[str, str] = {}  # checksums of what lies here as it lies there
+        self.store, self.folder, self.leave_out = store, folder, leave_out
+        self.owner, self.claims, self.uploads = uuid.uuid4().hex[:12], 0, 0
+        self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
+        self.downloaded: dict[str, str] = {}  # sha256 of what is here as it is there
+        self.known: dict[str, tuple[int, int, str]] = {}  # time, size and sha256 of files here
 
-    def newest(self) -> Listing | None:
-        """The newest list that is whole; None where there is none."""
-        names = self._lists()
-        for _ in range(READS):
-            try:
-                wholes = (whole for name in names if (whole := parse(self.store.read(name), self.store.url)))
-                return next(wholes, None)
-            except FileNotFoundError:  # a newer one has replaced it
-                names = self._lists()
-        raise InputError(f"{self.store.url} changes faster than it can be read; accepted: one writer")
+    @_reread
+    def newest(self) -> Snapshot:
+        """The newest complete snapshot; EMPTY if there is none."""
+        snapshots = (decode(self.store.read(name), self.store.url) for name in self._lists())
+        return next(filter(None, snapshots), EMPTY)
 
-    def pull(self, is_sketch: bool = False) -> Listing | None:
-        """Make the folder what the newest list says; the list, or None where there is none.
-
-        A sketch tells how far a run is: its checkpoints have names and no content.
-        """
-        for _ in range(READS):
-            newest = self.newest()
-            if newest is None:
-                return None
-            try:
-                for name, kept in newest.files.items():
-                    if not (is_sketch and name.startswith(f"{EVENTS}/")):
-                        self._fetch(name, kept, is_sketch and is_weights(name))
-            except FileNotFoundError:
-                continue  # a newer list has replaced this one
-            for name in set(self.pulled) - set(newest.files):
-                (self.folder / name).unlink(missing_ok=True)
-                del self.pulled[name]
-            return newest
-        raise InputError(f"{self.store.url} has lost files that it lists; accepted: the whole of what expgen wrote")
-
-    def _fetch(self, name: str, kept: Kept, is_empty: bool) -> None:
-        if self.pulled.get(name) == kept.sha256:
-            return
-        content = b"" if is_empty else self.store.read(kept.object)
-        if not is_empty and hashlib.sha256(content).hexdigest() != kept.sha256:
-            raise InputError(f"{self.store.url}/{kept.object} is damaged; accepted: a file that expgen wrote")
-        path = self.folder / name
-        write_whole(path, content)
-        os.utime(path, (kept.modified, kept.modified))
-        self.pulled[name] = kept.sha256
+    @_reread
+    def download(self, is_sketch: bool = False) -> Snapshot:
+        """Make the folder as in the newest snapshot; in a sketch, checkpoints and other large files are empty."""
+        newest = self.newest()
+        for name, digest in newest.files.items() - self.downloaded.items():
+            is_empty = is_sketch and not name.endswith(SKETCHED)
+            content = b"" if is_empty else self.store.read(object_name(name, digest))
+            if not is_empty and hashlib.sha256(content).hexdigest() != digest:
+                raise InputError(f"{self.store.url} is damaged: {name} has another checksum than its list says")
+            path = join_inside(self.folder, name)
+            write_whole(path, content)
+            os.utime(path, (newest.written, newest.written))
+            self.downloaded[name] = digest
+        for name in self.downloaded.keys() - newest.files.keys():
+            join_inside(self.folder, name).unlink(missing_ok=True)
+            del self.downloaded[name]
+        return newest
 
     def claim(self) -> None:
-        """Take the place over: from now on another's pushes end."""
-        sittings = [sitting_of(name) for name in self._lists()]  # torn ones too
-        newest = self.newest()  # looked for later: who claims meanwhile has the same number, and one of us finds out
-        files = newest.files if newest else {}
-        self._publish(Listing(max(sittings, default=0) + 1, 0, self.writer, True, time.time(), files))
+        """Become the owner: uploads of earlier owners end with TakenOver."""
+        claims = [int(name.removeprefix(f"{LISTS}/")[:6]) for name in self._lists()]
+        files = self.newest().files  # after the lists: of two that claim at once, one finds the other's
+        self.claims = max(claims, default=0) + 1
+        self._publish(Snapshot(True, time.time(), files))
 
-    def push(self, is_open: bool = True) -> None:
-        """The folder as it is now; TakenOver where another has claimed the place."""
-        assert self.last is not None, "claim first"
-        self._check_ours()
-        files, contents = self.content.snapshot(set(self.store.names(FILES)))
-        if (files, is_open) == (self.last.files, self.last.is_open) and not contents:
-            return
-        for name, content in contents.items():
-            self.store.write(name, content)
-        self._check_ours()
-        self._publish(self.last._replace(push=self.last.push + 1, is_open=is_open, written=time.time(), files=files))
-
-    def amend(self, name: str, change: Callable[[Path], None]) -> None:
-        """Change one file and bring it back, with the others as they are."""
-        self.claim()
-        assert self.last is not None
-        if name in self.last.files:
-            self._fetch(name, self.last.files[name], is_empty=False)
-        try:
-            change(self.folder / name)
-        except InputError:
-            self._publish(self.last._replace(push=1, is_open=False, written=time.time()))  # nobody waits for us
-            raise
-        contents: dict[str, bytes] = {}
-        files = {**self.last.files, name: self.content.keep(name, set(), contents)}
-        for object_name, content in contents.items():
-            self.store.write(object_name, content)
-        self._check_ours()
-        self._publish(self.last._replace(push=1, is_open=False, written=time.time(), files=files))
+    def upload(self, is_open: bool = True) -> None:
+        """Upload the folder as it is now; TakenOver if another process owns the URL."""
+        self._check_owner()
+        files, contents = self._read_folder(set(self.store.names(FILES)))
+        if contents or (files, is_open) != (self.last.files, self.last.is_open):
+            for name, content in contents.items():
+                self.store.write(name, content)
+            self._check_owner()
+            self._publish(Snapshot(is_open, time.time(), files))
 
     def refuse_if_busy(self) -> None:
-        """An InputError where another process is at work there, or was a few minutes ago and has not said goodbye."""
+        """InputError if a process has uploaded in the last minutes and has not ended."""
         newest = self.newest()
-        if newest is not None and newest.is_open and time.time() - newest.written < BUSY_SECONDS:
-            ago = time.time() - newest.written
-            raise InputError(f"{self.store.url} is being written, last {ago:.0f} s ago; accepted: when that has ended")
+        if newest.is_open and (ago := time.time() - newest.written) < BUSY_SECONDS:
+            raise InputError(f"{self.store.url} is in use: a process uploaded to it {ago:.0f} s ago and has not ended")
 
-    def _publish(self, listing: Listing) -> None:
-        self.store.write(listing.name, text_of(listing))
-        self.last = listing
-        self._check_ours()
-        named = {listing.name, *(kept.object for kept in listing.files.values())}
-        self.store.delete(name for name in (*self._lists(), *self.store.names(FILES)) if name not in named)
+    @retry(retry=_is_gone)  # a checkpoint was replaced meanwhile
+    def _read_folder(self, stored: set[str]) -> tuple[dict[str, str], dict[str, bytes]]:
+        """The files here with their checksums, and the contents of those that are not `stored` at the URL.
+
+        What says how far the run is comes first, then weights, then rows: so a snapshot never claims more than it
+        holds, and its metrics reach at least as far as its weights.
+        """
+        files, contents = {}, {}
+        for path in sorted(self.folder.rglob("*"), key=lambda path: (path.suffix != ".json", path.suffix != WEIGHTS)):
+            name = path.relative_to(self.folder).as_posix()
+            if name.partition("/")[0] in self.leave_out or name.endswith(PART) or not path.is_file():
+                continue
+            facts = path.stat()
+            *version, digest = self.known.get(name, (0, 0, ""))
+            if version != [facts.st_mtime_ns, facts.st_size] or object_name(name, digest) not in stored:
+                content = read_bytes(join_inside(self.folder, name))
+                if path.suffix == ".csv":
+                    content = content[: content.rfind(b"\n") + 1]  # a row may be half written
+                digest = hashlib.sha256(content).hexdigest()
+                self.known[name] = facts.st_mtime_ns, facts.st_size, digest
+                contents[object_name(name, digest)] = content
+            files[name] = digest
+        for name in self.last.files:
+            if name.endswith(".json") and name not in files:  # which no run does
+                raise FailedStorage(f"cannot upload {self.folder}: {name} was deleted")
+        return files, {name: content for name, content in contents.items() if name not in stored}
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        self.uploads += 1  # also where the write fails: a name is never used again
+        listed = f"{LISTS}/{self.claims:06d}-{self.uploads:09d}-{self.owner}.json"
+        self.store.write(listed, json.dumps(snapshot._asdict()).encode())
+        self.last = snapshot
+        self._check_owner()
+        needed = {listed, *(object_name(name, digest) for name, digest in snapshot.files.items())}
+        for name in {*self._lists(), *self.store.names(FILES)} - needed:
+            self.store.delete(name)
 
     def _lists(self) -> list[str]:
-        """Newest first."""
-        return sorted((name for name in self.store.names(LISTS) if LIST_NAME.fullmatch(name)), reverse=True)
+        """Newest first, incomplete ones too."""
+        return sorted(filter(LIST_NAME.fullmatch, self.store.names(LISTS)), reverse=True)
 
-    def _check_ours(self) -> None:
-        if self.last is None or self._lists()[:1] != [self.last.name]:
+    def _check_owner(self) -> None:
+        self.is_taken_over = not "".join(self._lists()[:1]).endswith(f"-{self.owner}.json")
+        if self.is_taken_over:
             raise TakenOver(f"another process has taken over {self.store.url}")
 
-    def has_new_weights(self) -> bool:
-        """Whether there are checkpoints here that the last push did not bring."""
-        names = {name for name in self.content.names() if is_weights(name)}
-        return self.last is None or not names <= set(self.last.files)
+    def stop_when_taken_over(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+        """`should_stop`, or another process owns the URL now."""
+        return lambda: self.is_taken_over or should_stop()

@@ -1,4 +1,4 @@
-"""Folders of this machine that last as long as the process; those of processes that were killed are swept away."""
+"""Scratch folders: they last as long as the process, and the next process deletes those of killed ones."""
 
 import atexit
 import contextlib
@@ -8,55 +8,34 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-PREFIX, LOCK, KEPT = "expgen-", "lock", "kept"
+PREFIX, LOCK = "expgen-", "lock"
 
 
 def scratch_folder() -> Path:
-    """A new empty one, below TMPDIR."""
+    """A new empty folder below TMPDIR."""
     return Path(tempfile.mkdtemp(dir=_root(os.getpid())))
 
 
 def keep_scratch() -> None:
-    """What lies in the scratch folders of this process exists nowhere else: leave it when the process ends."""
-    (_root(os.getpid()) / KEPT).touch()
+    """Leave this process's scratch folders when it ends, for they hold what exists nowhere else."""
+    (_root(os.getpid()) / LOCK).unlink(missing_ok=True)
 
 
 @cache
 def _root(pid: int) -> Path:
-    """Of the process `pid`, which is this one; locked for as long as it lives."""
-    _sweep(Path(tempfile.gettempdir()))
+    """The folder of this process, which holds its lock for as long as it lives."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
+        with contextlib.suppress(OSError), open(left) as lock:  # in use, or of another user
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
-    lock = _locked(root)
-    atexit.register(_leave, root, lock, pid)
+    fcntl.flock(os.open(root / "new", os.O_CREAT), fcntl.LOCK_EX)
+    os.rename(root / "new", root / LOCK)  # nobody sees it unlocked
+    atexit.register(_remove, root, pid)
     return root
 
 
-def _leave(root: Path, lock: Any, pid: int) -> None:
-    if pid == os.getpid():
-        if not (root / KEPT).exists():
-            shutil.rmtree(root, ignore_errors=True)
-        os.close(lock)
-
-
-def _locked(root: Path) -> int | None:
-    """An open lock; None where another process holds it."""
-    lock = os.open(root / LOCK, os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _sweep(where: Path) -> None:
-    for root in where.glob(f"{PREFIX}*"):
-        if not (root / LOCK).exists() or (root / KEPT).exists():
-            continue
-        with contextlib.suppress(OSError):  # of another user
-            lock = _locked(root)
-            if lock is not None:
-                shutil.rmtree(root, ignore_errors=True)
-                os.close(lock)
+def _remove(root: Path, pid: int) -> None:
+    if pid == os.getpid() and (root / LOCK).exists():  # not in a fork, not if kept
+        shutil.rmtree(root, ignore_errors=True)

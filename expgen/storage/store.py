@@ -1,172 +1,117 @@
-"""Store: files below a URL, by name. What fails is tried again for a while; what does not answer is not waited for.
+"""Store: whole files below a URL. What fails is retried for EXPGEN_STORAGE_SECONDS.
 
-Nothing is asked of the storage but to write, read, list and delete whole files: no rename, no append, no lock.
+The storage need only write, read, list and delete whole files: no rename, no append, no lock.
 """
 
+import contextlib
+import importlib
 import os
-import queue
-import random
+import re
+import sys
 import threading
-import time
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any
+
+import tenacity
 
 from expgen.errors import FailedStorage, InputError
-from expgen.storage.notice import Notice
-from expgen.storage.place import open_url
+from expgen.files import check_name
 
-PATIENCE_VARIABLE = "EXPGEN_STORAGE_SECONDS"
-PATIENCE_SECONDS = 300.0  # for one operation, all its tries together
-FIRST_WAIT, LONGEST_WAIT = 0.25, 15.0  # between two tries
-
-Answer = TypeVar("Answer")
+SECONDS_VARIABLE = "EXPGEN_STORAGE_SECONDS"  # how long one operation is retried
+NOTICE_SECONDS = 10.0  # an operation that takes longer is reported on stderr
+FINAL = (FileNotFoundError, PermissionError, ImportError, NotImplementedError, TypeError, AttributeError)
 
 
-class StorageError(InputError):
-    """The storage refuses, or does not answer."""
-
-
-class StorageOutage(StorageError, FailedStorage):
-    """It did so for as long as we are patient; another time it may not."""
+class StorageOutage(FailedStorage):
+    """The storage did not respond, or only with errors, for as long as an operation is retried."""
 
 
 class Store:
-    """Reads and writes below `url`."""
+    """Files below `url`, by name. `seconds` limits each operation (default: EXPGEN_STORAGE_SECONDS)."""
 
-    def __init__(self, url: str, patience: float | None = None) -> None:
-        self.url, self.patience = url.rstrip("/"), patience_of_user() if patience is None else patience
-        self.files, self.root = open_url(self.url)
-        self.is_given_up = False
-
-    def give_up(self) -> None:
-        """Nobody waits for answers any more: what fails is not tried again, and nothing is said."""
-        self.is_given_up = True
+    def __init__(self, url: str, seconds: float | None = None) -> None:
+        text = os.environ.get(SECONDS_VARIABLE, "300")
+        if not re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+            raise InputError(f"{SECONDS_VARIABLE} is {text!r}; accepted: a number of seconds, such as 300")
+        self.url, self.seconds = url.rstrip("/"), float(text) if seconds is None else seconds
+        self.is_given_up = threading.Event()  # once set: no retries, and nothing on stderr
+        try:
+            self.files, self.root = importlib.import_module("fsspec.core").url_to_fs(self.url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            accepted = "a folder, or a URL whose driver is installed, as by pip install 'expgen[storage]' s3fs"
+            raise InputError(f"cannot open {url}: {_line(error)}; accepted: {accepted}") from None
 
     def read(self, name: str) -> bytes:
-        """FileNotFoundError where there is none of that name."""
-        return self._insist(f"read {name}", lambda: self.files.cat_file(self._path(name)))
+        """The file `name`; FileNotFoundError if there is none."""
+        return self._retry("read", name, self.files.cat_file)
 
     def write(self, name: str, content: bytes) -> None:
-        """The whole file; until it is whole, a reader may see a part of it where the storage is a plain disk."""
+        """Write the file `name`. On a plain disk, a reader may see a part of it meanwhile."""
+        self._retry("write", name, self._put, content)
 
-        def put() -> None:
-            path = self._path(name)
-            try:
-                self.files.pipe_file(path, content)
-            except FileNotFoundError:  # a disk wants folders first; a bucket is not ours to make
-                if not self.files.exists(_top(path)):
-                    raise
-                self.files.makedirs(path.rpartition("/")[0], exist_ok=True)
-                self.files.pipe_file(path, content)
-
+    def _put(self, path: str, content: bytes) -> None:
         try:
-            self._insist(f"write {name}", put)
-        except FileNotFoundError as error:  # as of a bucket that does not exist
-            raise self._refusal(f"write {name}", error) from None
-
-    def names(self, folder: str) -> list[str]:
-        """Of every file in `folder`, at any depth."""
-
-        def find() -> list[str]:
-            self.files.invalidate_cache()
-            return self.files.find(self._path(folder))
-
-        try:
-            return sorted(path[len(self.root) :].lstrip("/") for path in self._insist("list", find))
+            self.files.pipe_file(path, content)
         except FileNotFoundError:
-            return []
+            if not self.files.exists(re.sub("(?<=[^/])/.*", "", path)):  # the bucket, which is not ours to create
+                raise
+            self.files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self.files.pipe_file(path, content)
 
-    def folders(self, name: str = "") -> list[str]:
-        """Names of what lies directly in the folder `name` and is a folder."""
+    def names(self, folder: str = "") -> list[str]:
+        """All files in `folder` and below, sorted. Strangers may have named them: check_name before use."""
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(path[len(self.root) :].lstrip("/") for path in self._retry("list", folder, self.files.find))
+        return []
 
-        def look() -> list[dict[str, Any]]:
-            self.files.invalidate_cache()
-            return self.files.ls(self._path(name).rstrip("/"), detail=True)
+    def delete(self, name: str) -> None:
+        """Delete the file `name` if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            self._retry("delete", name, self.files.rm_file)
 
-        try:
-            found = self._insist("list", look)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(entry["name"].rstrip("/").rpartition("/")[2] for entry in found if entry["type"] == "directory")
+    def _retry(self, verb: str, name: str, operation: Callable[..., Any], *values: Any) -> Any:
+        """Call `operation` on the path of `name`, in a thread since it may hang; StorageOutage when time is up."""
+        path = f"{self.root.rstrip('/')}/{check_name(name)}" if name else self.root
+        result: Future[Any] = Future()
+        errors: list[BaseException | None] = [TimeoutError("no response")]
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_transient),
+            wait=tenacity.wait_random_exponential(multiplier=0.25, max=15),
+            stop=tenacity.stop_before_delay(self.seconds) | tenacity.stop_when_event_set(self.is_given_up),
+            sleep=tenacity.sleep_using_event(self.is_given_up),
+            before_sleep=lambda state: errors.append(state.outcome.exception() if state.outcome else None),
+            reraise=True,
+        )
 
-    def delete(self, names: Iterable[str]) -> None:
-        """Those that are there."""
-        for name in names:
+        def work() -> None:
             try:
-                self._insist(f"delete {name}", lambda name=name: self.files.rm_file(self._path(name)))  # type: ignore[misc]
-            except FileNotFoundError:
-                continue
+                result.set_result(retrying(operation, path, *values))
+            except BaseException as error:  # raised again below, in the caller's thread
+                result.set_exception(error)
 
-    def _path(self, name: str) -> str:
-        return f"{self.root.rstrip('/')}/{name}"
+        threading.Thread(target=work, daemon=True).start()
+        cannot, limit = f"cannot {verb} {self.url}/{name}".rstrip("/"), f"{self.seconds:.0f} s"
+        if not wait([result], min(NOTICE_SECONDS, self.seconds)).done and self.seconds > NOTICE_SECONDS:
+            self._print(f"{cannot} yet: {_line(errors[-1])}; retrying for {limit}")
+            if wait([result], self.seconds - NOTICE_SECONDS).done and not _is_transient(result.exception()):
+                self._print(f"{self.url} responds again")
+        error = result.exception() if result.done() else errors[-1]
+        if _is_transient(error):
+            raise StorageOutage(f"{cannot}: {self.url} did not respond within {limit}: {_line(error)}") from None
+        if isinstance(error, Exception) and (verb == "write" or not isinstance(error, FileNotFoundError)):
+            raise InputError(f"{cannot}: {_line(error)}") from None
+        return result.result()
 
-    def _insist(self, what: str, operation: Callable[[], Answer]) -> Answer:
-        """The answer of `operation`, tried until patience ends."""
-        end, wait = time.monotonic() + self.patience, FIRST_WAIT
-        reason: Exception | None = None  # that the storage gave
-        with Notice(self.url, what, self.patience, lambda: self.is_given_up) as notice:
-            while True:
-                try:
-                    return _bounded(operation, max(0.0, end - time.monotonic()))
-                except FileNotFoundError:
-                    raise
-                except Exception as error:  # every storage has errors of its own
-                    reason = reason if reason and isinstance(error, TimeoutError) else error
-                    if _is_final(error):
-                        raise self._refusal(what, error) from None
-                    if self.is_given_up or time.monotonic() + wait > end:
-                        raise self._refusal(what, reason, StorageOutage) from None
-                    notice.reason = _words(reason)
-                time.sleep(wait * random.uniform(0.5, 1.0))  # so that a cluster's jobs do not all ask at once
-                wait = min(2 * wait, LONGEST_WAIT)
-
-    def _refusal(self, what: str, error: Exception, kind: type[StorageError] = StorageError) -> StorageError:
-        return kind(f"cannot {what} at {self.url}: {_words(error)}; accepted: storage that lets us")
+    def _print(self, line: str) -> None:
+        if not self.is_given_up.is_set():
+            print(f"expgen: {line}", file=sys.stderr, flush=True)
 
 
-def patience_of_user() -> float:
-    """Seconds that EXPGEN_STORAGE_SECONDS allows."""
-    text = os.environ.get(PATIENCE_VARIABLE, str(PATIENCE_SECONDS))
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise InputError(f"{PATIENCE_VARIABLE} is {text!r}; accepted: seconds")
-    return seconds
+def _is_transient(error: BaseException | None) -> bool:
+    """Whether a retry may succeed: not without rights, a driver or credentials."""
+    return isinstance(error, Exception) and not isinstance(error, FINAL) and "Credentials" not in type(error).__name__
 
 
-def _words(error: Exception) -> str:
+def _line(error: BaseException | None) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
-
-
-def _top(path: str) -> str:
-    """The bucket, or the first folder."""
-    return path[: len(path) - len(path.lstrip("/"))] + path.lstrip("/").partition("/")[0]
-
-
-def _is_final(error: Exception) -> bool:
-    """Whether trying again is in vain: no right, no driver, no credentials."""
-    return isinstance(error, PermissionError | ImportError | NotImplementedError | TypeError | AttributeError) or (
-        "Credentials" in type(error).__name__
-    )
-
-
-def _bounded(operation: Callable[[], Answer], seconds: float) -> Answer:
-    """TimeoutError after `seconds`; the operation is then left to itself, in a thread that keeps no process alive."""
-    answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            answers.put((operation(), None))
-        except BaseException as error:  # it is the caller's
-            answers.put((None, error))
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        answer, error = answers.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError(f"no answer in {seconds:.0f} s") from None
-    if error is not None:
-        raise error
-    return answer

@@ -1,106 +1,76 @@
-"""workspace: a folder to work in, pushed to its URL as the work gets on."""
+"""workspace: a local folder to work in, uploaded to a URL while the work goes on."""
 
 import contextlib
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError, TakenOver
-from expgen.storage.mirror import Mirror
+from expgen.errors import FailedStorage, InputError, TakenOver, naming
+from expgen.storage.mirror import WEIGHTS, Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
-from expgen.storage.store import StorageError, Store
+from expgen.storage.store import StorageOutage, Store
 
 LOOK_SECONDS = 1.0  # between two looks for a new checkpoint
-ROWS_SECONDS = 30.0  # after which rows are pushed without one
-
-
-class Workspace:
-    """The folder, and whether the place at the URL is still ours."""
-
-    def __init__(self, mirror: Mirror) -> None:
-        self.mirror, self.path, self.url = mirror, mirror.folder, mirror.store.url
-        self.loss: TakenOver | None = None
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True, name="expgen-push")
-
-    def stop_when_lost(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
-        """`should_stop`, or another process has taken over."""
-        return lambda: self.loss is not None or should_stop()
-
-    def _follow(self) -> None:
-        """Push while the work goes on: it never waits for storage, and an outage costs it nothing but safety."""
-        pushed = float("-inf")
-        while not self._ending.wait(LOOK_SECONDS):
-            if self.mirror.has_new_weights() or time.monotonic() - pushed > ROWS_SECONDS:
-                try:
-                    self.mirror.push()
-                except TakenOver as loss:
-                    self.loss = loss
-                    return
-                except InputError as error:
-                    if self._ending.is_set():  # whoever ends it tells what it lacks
-                        return
-                    print(f"expgen: {error}; the work goes on, this is tried again", file=sys.stderr, flush=True)
-                pushed = time.monotonic()
-
-    def begin(self) -> None:
-        self._thread.start()
-
-    def give_up(self) -> None:
-        """The storage is away and what lies here is not worth waiting for it: push no more, at the end neither."""
-        self.mirror.store.give_up()
-        self._ending.set()
-
-    def end(self) -> None:
-        """Whatever is not there yet; raises where it can not be brought there."""
-        self._ending.set()
-        if self.mirror.store.is_given_up:
-            return
-        self._thread.join(2 * self.mirror.store.patience)
-        if self.loss is not None:
-            raise self.loss
-        if self._thread.is_alive():
-            raise StorageError(f"{self.url} does not answer; accepted: storage that does")
-        self.mirror.push(is_open=False)
+ROWS_SECONDS = 30.0  # after which rows are uploaded without one
 
 
 @contextlib.contextmanager
-def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[Workspace]:
-    """Take over what is at `url`, bring it here, push while the work goes on and at its end, however it ends."""
-    space = Workspace(Mirror(Store(url), folder or scratch_folder(), leave_out))
-    space.mirror.claim()  # before what it goes on from is read
-    space.mirror.pull()
-    space.begin()
+def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[Mirror]:
+    """Own `url`, download it to `folder` (default: a scratch folder), upload during the work and at its end.
+
+    Names in `leave_out` are not uploaded. Work that ends with a StorageOutage does not wait for the storage again.
+    """
+    mirror, ending = Mirror(Store(url), folder or scratch_folder(), leave_out), threading.Event()
+    mirror.folder.mkdir(parents=True, exist_ok=True)
+    mirror.claim()  # before what it resumes from is read
+    mirror.download()
+    thread = threading.Thread(target=_upload_often, args=(mirror, ending), daemon=True, name="expgen-upload")
+    thread.start()
     try:
-        with speaking_of(url, space.path):
-            yield space
+        with naming(url, mirror.folder):
+            yield mirror
+    except StorageOutage:
+        mirror.store.is_given_up.set()
+        raise
     except Exception:
         try:
-            space.end()
+            _finish(mirror, thread, ending)
+        except (InputError, TakenOver) as error:
+            print(f"expgen: {error}", file=sys.stderr, flush=True)
+        raise  # what ended the work
+    finally:
+        ending.set()
+    _finish(mirror, thread, ending)
+
+
+def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
+    """In a thread: training never waits for the storage, and an outage costs it nothing but safety."""
+    weights, due = set[Path](), 0.0
+    while not ending.wait(LOOK_SECONDS):
+        found = set(mirror.folder.rglob(f"*{WEIGHTS}"))
+        if found <= weights and time.monotonic() < due:
+            continue
+        try:
+            mirror.upload()
+            weights = found
         except TakenOver:
-            pass  # the first error is the one to tell
-        except InputError as lack:
-            keep_scratch()
-            print(f"expgen: {lack}; {_kept(space)}", file=sys.stderr, flush=True)
-        raise
+            return  # mirror.is_taken_over stops the work
+        except InputError as error:
+            if not ending.is_set():  # else the last upload reports it
+                print(f"expgen: {error}; the work goes on, the upload is retried", file=sys.stderr, flush=True)
+        due = time.monotonic() + ROWS_SECONDS
+
+
+def _finish(mirror: Mirror, thread: threading.Thread, ending: threading.Event) -> None:
+    """Upload what is not there yet; FailedStorage, and the folder is kept, if that fails."""
+    ending.set()
+    thread.join()
     try:
-        space.end()
+        mirror.upload(is_open=False)
     except InputError as error:
         keep_scratch()
-        raise FailedStorage(f"{error}; {_kept(space)}") from None
-
-
-def _kept(space: Workspace) -> str:
-    return f"what it lacks is kept in {space.path} on {socket.gethostname()}"
-
-
-@contextlib.contextmanager
-def speaking_of(url: str, folder: Path) -> Iterator[None]:
-    """Bad input is told by the name that the user knows."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(str(error).replace(str(folder), url)) from None
+        kept = f"what could not be uploaded is kept in {mirror.folder} on {socket.gethostname()}"
+        raise FailedStorage(f"{error}; {kept}") from None

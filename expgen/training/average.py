@@ -18,8 +18,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from expgen.fast.fast_networks import plain_copy
 from expgen.networks.actor_critic import Policy
+from expgen.networks.plain_copy import plain_copy
 from expgen.networks.state import load_module, under_prefix, with_prefix
 from expgen.training.checkpoint import Checkpoint
 

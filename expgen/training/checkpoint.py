@@ -4,13 +4,10 @@ A file holds tensors and a few words of text, never objects, so loading one cann
 learner are kept; a damaged newest one is passed over for the one before it.
 """
 
-import contextlib
 import hashlib
 import json
-import os
 import struct
 import sys
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +18,11 @@ from safetensors.torch import load as load_bytes
 from safetensors.torch import save as save_bytes
 from torch import Tensor
 
-from expgen.errors import InputError, unwritable
+from expgen.errors import InputError
+from expgen.files import UnreadableFile, read_bytes, write_whole
 
 KEPT = 2
 FORMAT = "expgen-checkpoint-1"
-PART = ".part"  # how the name of a file that is being written ends
 
 
 class DamagedCheckpoint(InputError):
@@ -44,41 +41,20 @@ class Checkpoint(NamedTuple):
         return all(name.startswith("policy.") for name in self.tensors)
 
 
-def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part."""
+def write_checkpoint(
+    path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], new_folders: int | None = None
+) -> None:
+    """Write `tensors` and `facts` to `path`, whole or not at all; `new_folders` is that of `write_whole`."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(dict(facts), sort_keys=True)
     metadata = {"format": FORMAT, "facts": text, "sha256": digest_of(contiguous, text)}
-    write_whole(path, save_bytes(contiguous, metadata))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """`content` at `path`, or an InputError and whatever was there before."""
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")  # two writers never share one
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise unwritable(path, error) from None
-
-
-def sweep_parts(folder: Path) -> None:
-    """Drop what writers that died have left half written in `folder` and below."""
-    for part in folder.rglob(f"*{PART}"):
-        with contextlib.suppress(OSError):
-            part.unlink()
+    write_whole(path, save_bytes(contiguous, metadata), new_folders)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint at `path`; DamagedCheckpoint unless its checksum holds."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         (size,) = struct.unpack("<Q", content[:8])
         metadata = json.loads(content[8 : 8 + size])["__metadata__"]
         tensors = load_bytes(content)
@@ -87,6 +63,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(tensors, json.loads(metadata["facts"]))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except UnreadableFile as error:
+        raise DamagedCheckpoint(str(error)) from None
     except (SafetensorError, struct.error, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -113,9 +91,13 @@ def checkpoint_file(folder: Path, env_steps: int) -> Path:
 
 
 def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
-    """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT."""
+    """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT.
+
+    `folder` is RUN/checkpoints/LEARNER. The last two are created where they are missing; RUN is not, for a run folder
+    that is no longer there was deleted.
+    """
     path = checkpoint_file(folder, env_steps)
-    write_checkpoint(path, tensors, facts)
+    write_checkpoint(path, tensors, facts, new_folders=2)
     for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
         old.unlink()
     return path

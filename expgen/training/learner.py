@@ -10,9 +10,8 @@ from enum import Enum
 import numpy as np
 import torch
 
-from expgen.algorithms.algorithm import Algorithm, HasCritic, KeepsHistory
+from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
-from expgen.fast.accelerate import MINIBATCHES_AHEAD, make_lane, make_learning, mean_of
 from expgen.networks.actor_critic import Policy
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
@@ -21,7 +20,10 @@ from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.training.average import AveragedPolicy, Weights
 from expgen.training.episodes import EpisodeLog
+from expgen.training.lane import Lane
 from expgen.training.sessions import Session
+
+MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the device in one learner's update
 
 
 class Phase(Enum):
@@ -53,6 +55,7 @@ class Learner:
         name: str,
         env: VecEnv,
         algorithm: Algorithm,
+        lane: Lane,
         reward: RewardSource,
         rollout: Rollout,
         schedule: Schedule,
@@ -60,13 +63,13 @@ class Learner:
         director: Director | None = None,
         average: AveragedPolicy | None = None,
     ) -> None:
+        """`algorithm` learns from `rollout`, which `lane` fills by acting for its policy in `env`."""
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
+        self.algorithm, self.lane = algorithm, lane
         self.schedule, self.director, self.average = schedule, director, average
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
-        self.lane = make_lane(algorithm.policy, rollout)
-        self.algorithm = make_learning(algorithm, self.lane)
         self.env_steps = self.updates = 0
         self.seconds = 0.0  # of all sessions that trained it
         self.sessions: list[Session] = []
@@ -75,8 +78,7 @@ class Learner:
         """One rollout and the update from it."""
         rollout, config = self.rollout, self.algorithm.config
         with self.lane.updating():
-            if isinstance(self.algorithm, KeepsHistory):
-                self.algorithm.history.open(self.env)
+            self.algorithm.before_rollout(self.env)
             rollout.draw_noise(self.generator)
         for _ in collect(self.env, self.lane, rollout, self.director):
             yield Phase.COLLECT
@@ -85,8 +87,7 @@ class Learner:
         with self.lane.updating():
             rollout.finish()
             rollout.reward.copy_(self.reward(rollout))
-            if isinstance(self.algorithm, HasCritic):
-                self.algorithm.judge(rollout)
+            self.algorithm.compute_values(rollout)
             played = (rollout.reward, rollout.value, rollout.first)
             end = (rollout.survived, self.reward.end_value)
             gae = advantages(*played, config.gamma, config.gae_lambda, *end)
@@ -114,7 +115,7 @@ class Learner:
         self.env_steps += rollout.num_steps * rollout.num_envs
         self.updates += 1
         with self.lane.updating():
-            means = mean_of(metrics)
+            means = mean_metrics(metrics)
             row = {**self._episodes(), **means, **(self.director.chooser.summary() if self.director else {})}
         for name, mean in means.items():  # a gradient that overflowed has spoilt the weights though the loss was fine
             if name.endswith(("loss", "grad_norm")) and not np.isfinite(mean):
@@ -141,3 +142,10 @@ class Learner:
         """Release the device's hold on the games, then the games."""
         self.lane.close()
         self.env.close()
+
+
+def mean_metrics(metrics: list[Metrics]) -> dict[str, float]:
+    """Each metric's mean over the minibatches that have it; one transfer from the device for all of them."""
+    names = list(dict.fromkeys(name for row in metrics for name in row))
+    means = [torch.stack([row[name].float() for row in metrics if name in row]).mean() for name in names]
+    return dict(zip(names, torch.stack(means).tolist(), strict=True))

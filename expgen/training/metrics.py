@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from expgen.errors import unwritable
-from expgen.training.checkpoint import write_whole
+from expgen.files import open_regular, write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
@@ -22,8 +22,8 @@ class MetricsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.columns = list(LEADING)
-        if path.is_file():
-            with open(path, "rb") as file:
+        if path.exists():
+            with open_regular(path) as file:
                 header = cells_of(file.readline().rstrip(b"\n")) or []
             if tuple(header[: len(LEADING)]) == LEADING and len(set(header)) == len(header):
                 self.columns = header
@@ -52,7 +52,7 @@ class MetricsFile:
         """The last row of each learner among the last TAIL_BYTES, without reading the rest."""
         if not self.path.is_file():
             return {}
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             begin = len(file.readline())
             tail = file.seek(0, os.SEEK_END) - TAIL_BYTES
             file.seek(max(begin, tail))
@@ -93,7 +93,7 @@ class MetricsFile:
         writer = self._writer(text)
         writer.writeheader()
         writer.writerows(rows)
-        write_whole(self.path, text.getvalue().encode())
+        write_whole(self.path, text.getvalue().encode(), new_folders=0)
 
     def _writer(self, file: io.StringIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.columns, restval="", lineterminator="\n")

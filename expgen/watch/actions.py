@@ -10,6 +10,17 @@ PROCGEN_ACTIONS = (
     *("left + down", "left", "left + up", "down", "stay", "up", "right + down", "right", "right + up"),
     *("D", "A", "W", "S", "Q", "E"),  # keys; fire, and nothing in most games
 )
+FIRING = ("bossfight", "caveflyer", "dodgeball", "fruitbot", "plunder", "starpilot")  # where D shoots or throws
+GYMNASIUM_ACTIONS = {
+    "Acrobot": ("push left", "no push", "push right"),
+    "Blackjack": ("stick", "hit"),
+    "CartPole": ("push left", "push right"),
+    "CliffWalking": ("up", "right", "down", "left"),
+    "FrozenLake": ("left", "down", "right", "up"),
+    "LunarLander": ("no engine", "left engine", "main engine", "right engine"),
+    "MountainCar": ("push left", "no push", "push right"),
+    "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
+}  # as its documentation numbers them
 OTHER = "other"
 
 
@@ -23,18 +34,25 @@ class ActionRows(NamedTuple):
 
 def action_names(spec: EnvSpec) -> tuple[str, ...]:
     """What people call the actions; numbers where we know no better."""
-    family = spec.name.partition(":")[0]
+    family, _, game = spec.name.partition(":")
     if family == "minimaze":
         return ("stay", *MINIMAZE_ACTIONS[1:])
     is_procgen = family == "procgen" or (family == "envpool" and classes_of(spec) is not None)
     if is_procgen and spec.num_actions == len(PROCGEN_ACTIONS):
-        return PROCGEN_ACTIONS
+        fires = game.lower().startswith(FIRING)
+        return tuple("fire" if name == "D" and fires else name for name in PROCGEN_ACTIONS)
+    known = GYMNASIUM_ACTIONS.get(game.rpartition("/")[2].partition("-v")[0], ())
+    if len(known) == spec.num_actions:
+        return known
     return tuple(f"action {action}" for action in range(spec.num_actions))
 
 
-def action_rows(spec: EnvSpec, by_action: bool = False) -> ActionRows:
-    """Rows by direction of movement, where actions have one; or a row for each action."""
-    names = action_names(spec)
+def action_rows(spec: EnvSpec, by_action: bool = False, own_names: tuple[str, ...] = ()) -> ActionRows:
+    """Rows by direction of movement, where actions have one; or a row for each action.
+
+    `own_names` are what the environment calls its actions, where it says so.
+    """
+    names = own_names or action_names(spec)
     classes: ActionClasses | None = None if by_action else classes_of(spec)
     if classes is None:
         return ActionRows(names, names, tuple(range(spec.num_actions)))

@@ -4,18 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy import ndarray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from expgen.colors import ROLES
 from expgen.watch.recording import Recording
 
-COLORS = {
-    "ensemble": (36, 116, 204),
-    "leader": (143, 184, 232),
-    "explorer": (239, 138, 29),
-    "random": (148, 103, 189),
-    "policy": (18, 138, 126),
-    "rule": (122, 127, 137),
-}
+COLORS = {who: ImageColor.getrgb(color) for who, color in ROLES.items()}
 GROUND, INK = (20, 23, 27), (235, 238, 242)
 
 

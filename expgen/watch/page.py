@@ -10,14 +10,13 @@
 Nothing is fetched: pictures are data URIs, and the page's own policy forbids the rest.
 """
 
-import html
-import json
 import re
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from markupsafe import Markup
+
+from expgen.html import render
 from expgen.watch.recording import Recording, Step
 from expgen.watch.strips import encode_film, encode_picture
 
@@ -27,41 +26,30 @@ DIGITS = 3  # of a probability
 
 
 def inspector_page(recordings: Sequence[Recording], title: str = "") -> str:
-    """A self-contained document that shows one episode, or several side by side."""
+    """A self-contained document that shows one episode, or several side by side; `title` is its name."""
     heading = title or " and ".join(heading_of(recording) for recording in recordings)
-    return document(heading, player_group([player(recording) for recording in recordings]))
+    return render("watch/page.html", title=heading, group=player_group([player(one) for one in recordings]))
 
 
-def document(title: str, body: str) -> str:
-    """A self-contained page around `body`, which is HTML and may hold players."""
-    return _asset("page.html").format(title=html.escape(title), assets=player_assets(), body=body)
-
-
-def player_assets() -> str:
+def player_assets() -> Markup:
     """The style and the script that players need, once in a page."""
-    return f"<style>{_asset('player.css')}</style>\n<script>{_asset('player.js')}</script>"
+    return render("watch/assets.html")
 
 
-def player_group(players: Sequence[str]) -> str:
-    """Players side by side that step together."""
-    return f'<div class="xg-group">{"".join(players)}</div>'
+def player_group(players: Sequence[Markup], autoplay: bool = False) -> Markup:
+    """Players side by side that step together; with `autoplay` they begin by themselves."""
+    return render("watch/group.html", players=players, autoplay=autoplay)
 
 
-def player(recording: Recording) -> str:
+def player(recording: Recording) -> Markup:
     """One episode, as an HTML fragment."""
-    data = json.dumps(player_data(recording), separators=(",", ":"), allow_nan=False)
-    safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # no way out of the script
-    label = html.escape(f"Episode: {heading_of(recording)}", quote=True)
-    return (
-        f'<section class="xg-player" aria-label="{label}">'
-        f'<script type="application/json">{safe}</script>'
-        "<noscript>This episode needs JavaScript to be shown.</noscript></section>"
-    )
+    return render("watch/player.html", heading=heading_of(recording), data=player_data(recording))
 
 
-def players_in(page: str) -> list[str]:
+def players_in(page: str) -> list[Markup]:
     """The players of an inspector page that was written earlier, to put them into another page."""
-    return re.findall(r'<section class="xg-player".*?</section>', page, re.DOTALL)  # their data holds no < of its own
+    found = re.findall(r'<section class="xg-player".*?</section>', page, re.DOTALL)  # their data holds no < of its own
+    return [Markup(text) for text in found]
 
 
 def heading_of(recording: Recording) -> str:
@@ -81,6 +69,7 @@ def player_data(recording: Recording) -> dict[str, Any]:
     return {
         "agent": recording.agent,
         "place": place_of(recording),
+        "level": recording.level,
         "seed": recording.seed,
         "solved": recording.solved,
         "return": round(recording.episode_return, DIGITS),
@@ -127,8 +116,3 @@ def _by_row(recording: Recording, probability: Sequence[float]) -> list[float]:
     for row, share in zip(rows.row_of, probability):
         total[row] += share
     return [round(share, DIGITS) for share in total]
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("expgen.watch").joinpath("assets", name).read_text(encoding="utf-8")

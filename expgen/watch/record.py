@@ -4,7 +4,7 @@ import numpy as np
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.vec_env import LevelControl
+from expgen.envs.vec_env import LevelControl, NamesActions
 from expgen.watch.actions import action_rows
 from expgen.watch.cameras import as_picture
 from expgen.watch.film import Film
@@ -51,7 +51,7 @@ def record_episode(
         agent=name,
         seed=seed,
         solved=bool(observation.solved[0]),
-        actions=action_rows(env.spec, by_action),
+        actions=action_rows(env.spec, by_action, env.action_names() if isinstance(env, NamesActions) else ()),
         cast=cast_of(agent),
         steps=tuple(steps),
         film=film,

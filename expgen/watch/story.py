@@ -1,24 +1,26 @@
 """The paper's story in one table and one page: a bundled population on unseen levels, in parts and as a whole."""
 
-import html
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from markupsafe import Markup
 
 from expgen.agents.agent import Agent, UniformAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
+from expgen.html import render
 from expgen.paper.numbers import ablation, scores
 from expgen.runs.config import EXPLORER
 from expgen.runs.load import load_run
 from expgen.runs.shipped import bundled_agents, find_run
 from expgen.training.resources import plan_resources
-from expgen.watch.page import document, player, player_group
+from expgen.watch.page import player, player_group
 from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
 
-PPO, EXPGEN = "one PPO policy", "ExpGen"
+PPO, EXPGEN, EXPLORING, RANDOM = "one PPO policy", "ExpGen", "the explorer", "random actions"
 
 
 class Chapter(NamedTuple):
@@ -41,10 +43,10 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
     config, spec = folder.read_config()
     leader = f"member{config.consensus.leader if config.consensus else 0}"
     cast: dict[str, Agent] = {
-        "random actions": UniformAgent(spec.num_actions),
+        RANDOM: UniformAgent(spec.num_actions),
         PPO: load_run(folder, leader).agent,
         "ensemble + random actions": load_run(folder, consensus={"fallback": "random"}).agent,
-        "the explorer": load_run(folder, EXPLORER).agent,
+        EXPLORING: load_run(folder, EXPLORER).agent,
         EXPGEN: load_run(folder).agent,
     }
     threads = plan_resources("cpu", 1).env_threads
@@ -57,29 +59,33 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
 
 
 def story_page(game: str, chapters: Sequence[Chapter]) -> str:
-    """The table, and the same level played by PPO and by ExpGen: one that only ExpGen solved, one that it did not."""
+    """PPO and ExpGen on the same level, one that only ExpGen solved and one that it did not, and everyone's scores."""
     by_title = {chapter.title: chapter for chapter in chapters}
     ppo, expgen = by_title[PPO], by_title[EXPGEN]
-    rows = "".join(_row(chapter) for chapter in chapters)
-    head = "<tr><th>agent</th><th>solved</th><th>return</th><th>95 % interval</th><th>paper</th></tr>"
-    number = len(expgen.evaluation.episodes)
-    parts = [
-        f"<h1>{html.escape(game)}: {number} levels that nobody trained on</h1>",
-        f"<table>{head}{rows}</table>",
-    ]
+    pairs: list[dict[str, str]] = []
     for heading, solved_by_ppo, solved_by_expgen in (
-        ("A level that ExpGen solved and PPO did not", False, True),
-        ("A level that ExpGen did not solve", None, False),
+        ("ExpGen solves it, PPO does not", False, True),
+        ("ExpGen does not solve it", None, False),
     ):
         for k, (one, other) in enumerate(zip(ppo.evaluation.episodes, expgen.evaluation.episodes, strict=True)):
             if other.solved == solved_by_expgen and solved_by_ppo in (None, one.solved):
                 players = [_replayed(game, chapter, k) for chapter in (ppo, expgen)]
-                parts += [f"<h2>{heading}: {other.level}, the first of its kind</h2>", player_group(players)]
+                group = player_group(players, autoplay=not pairs)
+                pairs.append({"heading": f"Level {other.level}: {heading} (the first such level)", "group": group})
                 break
-    return document(f"expgen on {game}", "\n".join(parts))
+    return render(
+        "watch/story.html",
+        title=f"expgen on {game}",
+        game=game,
+        pairs=pairs,
+        episodes=len(expgen.evaluation.episodes),
+        rows=[_row(chapter) for chapter in chapters],
+        has_paper=any(chapter.paper is not None for chapter in chapters),
+        explorer_is_below_random=by_title[EXPLORING].evaluation.mean_return < by_title[RANDOM].evaluation.mean_return,
+    )
 
 
-def _replayed(game: str, chapter: Chapter, number: int) -> str:
+def _replayed(game: str, chapter: Chapter, number: int) -> Markup:
     """The very episode that was counted, once more in front of a camera."""
     config, _ = find_run(f"{game}/expgen").folder.read_config()
     level = chapter.evaluation.episodes[number].level
@@ -90,12 +96,15 @@ def _replayed(game: str, chapter: Chapter, number: int) -> str:
         stage.env.close()
 
 
-def _row(chapter: Chapter) -> str:
+def _row(chapter: Chapter) -> dict[str, str]:
     score = chapter.evaluation
-    paper = "" if chapter.paper is None else f"{chapter.paper:.1f}"
-    interval = f"{score.ci_low:.2f} to {score.ci_high:.2f}"
-    cells = (chapter.title, f"{score.solved_rate:.0%}", f"{score.mean_return:.2f}", interval, paper)
-    return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+    return {
+        "title": chapter.title,
+        "solved": f"{score.solved_rate:.0%}",
+        "value": f"{score.mean_return:.2f}",
+        "interval": f"{score.ci_low:.2f} to {score.ci_high:.2f}",
+        "paper": "" if chapter.paper is None else f"{chapter.paper:.1f}",
+    }
 
 
 def _in_paper(game: str, title: str) -> float | None:

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.training.checkpoint import write_whole
+from expgen.files import write_whole
 from expgen.watch.page import inspector_page
 from expgen.watch.recording import Recording
 from expgen.watch.video import find_ffmpeg, write_gif, write_mp4

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.algorithm import Algorithm
+from expgen.algorithms.protocol import Algorithm
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.networks.decoupled import Decoupled, make_decoupled
-from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
+from tests.batches import GivenBatch
 
 CPU = torch.device("cpu")
 
@@ -73,15 +73,15 @@ def goes_on_exactly(equal: Callable[..., bool]) -> Callable[..., Algorithm]:
 
 
 @pytest.fixture
-def single() -> Callable[..., Minibatch]:
+def single() -> Callable[..., GivenBatch]:
     """One transition with π_old(a) = 0.4, to set against π = (½, ½)."""
 
-    def make(advantage: float = 1.0, value: float = 0.0, target: float = 0.0) -> Minibatch:
+    def make(advantage: float = 1.0, value: float = 0.0, target: float = 0.0) -> GivenBatch:
         def one(number: float) -> Tensor:
             return torch.full((1, 1), number, dtype=torch.float64)
 
         nothing, action = torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)
         facts = (one(log(0.4)), one(value), one(advantage), one(target))
-        return Minibatch(nothing, nothing, torch.zeros(1, 0), action, *facts)
+        return GivenBatch(nothing, nothing, torch.zeros(1, 0), action, *facts)
 
     return make

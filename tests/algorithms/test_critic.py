@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.critic import Critic, CriticConfig, judge
+from expgen.algorithms.critic import Critic, CriticConfig
 from expgen.algorithms.losses import clipped_value_loss
-from expgen.algorithms.runner import AsWritten
 from expgen.rollout.rollout import Rollout
 
 
@@ -22,7 +21,7 @@ def config(**changes: Any) -> CriticConfig:
 
 
 def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Tensor]]:
-    return list(critic.update(rollout, torch.Generator().manual_seed(seed), AsWritten()))
+    return list(critic.update(rollout, torch.Generator().manual_seed(seed)))
 
 
 def test_it_learns_from_the_first_rollout_and_then_from_one_in_so_many(toy: Any) -> None:
@@ -78,6 +77,6 @@ def test_values_do_not_depend_on_the_parts_they_are_read_off_in(num_parts: int, 
     network, rollout = toy.networks().value, toy.rollout()
     with torch.no_grad():
         expected = network(rollout.obs)
-    judge(network, rollout, num_parts, AsWritten())
+    Critic(network, config(minibatches=num_parts)).compute_values(rollout)
     torch.testing.assert_close(rollout.value, expected)
     assert not rollout.value.requires_grad

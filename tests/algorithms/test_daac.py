@@ -54,7 +54,7 @@ def test_the_advantage_head_is_one_linear_layer_on_features_and_action(toy: Any)
 
 def test_values_are_those_of_every_frame_by_itself(toy: Any):
     daac, rollout = DAAC(toy.networks(), DAACConfig()), toy.rollout()
-    daac.judge(rollout)
+    daac.compute_values(rollout)
     for t in range(toy.num_steps + 1):
         for env in range(toy.num_envs):
             alone = daac.value_network(rollout.obs[t : t + 1, env : env + 1])[0, 0]

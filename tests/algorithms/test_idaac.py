@@ -8,7 +8,9 @@ import torch
 
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig, OrderClassifier, classifier_loss, order_loss
+from expgen.algorithms.idaac_order import Pairs
 from expgen.rollout.minibatch import Minibatch, minibatches
+from expgen.rollout.rollout import Rollout
 
 
 def generator(seed: int = 7) -> torch.Generator:
@@ -49,34 +51,37 @@ def test_the_classifier_is_linear_unless_given_a_width():
     torch.testing.assert_close(wide(one, other), by_hand.clamp(min=0) @ wide.layers[1].weight.T)
 
 
-def batch_of(toy: Any) -> tuple[Any, torch.Tensor, torch.Tensor]:
+def batch_of(toy: Any) -> tuple[Minibatch, Pairs]:
+    """All of a rollout, each frame paired with one at random that comes earlier."""
     rollout = toy.rollout()
     batch = next(minibatches(rollout, rollout.advantage, 1, "shuffled", generator()))
-    return batch, torch.randn(batch.obs.shape, generator=generator(1)), torch.ones(batch.obs.shape[1])
+    size = toy.num_steps * toy.num_envs
+    partner = torch.randint(size + toy.num_envs, (size,), generator=generator(1))
+    return batch, Pairs(partner, torch.ones(size), torch.zeros(toy.num_envs))
 
 
 def test_without_the_order_loss_the_policy_step_is_daacs(toy: Any, weights: Any):
-    batch, partner, is_earlier = batch_of(toy)
+    batch, pairs = batch_of(toy)
     daac, idaac = DAAC(toy.networks(), DAACConfig()), IDAAC(toy.networks(), IDAACConfig(order_coef=0.0))
-    one, other = daac.step(batch), idaac.step(batch, partner, is_earlier)
+    one, other = daac.step(batch), idaac.step(batch, pairs)
     torch.testing.assert_close(one["loss"], other["loss"])
     torch.testing.assert_close(weights(daac.policy), weights(idaac.policy), rtol=1e-4, atol=1e-6)
 
 
 def test_the_order_loss_moves_the_features_and_not_the_classifier(toy: Any, weights: Any):
-    batch, partner, is_earlier = batch_of(toy)
+    batch, pairs = batch_of(toy)
     one, other = (IDAAC(toy.networks(), IDAACConfig(order_coef=c)) for c in (0.0, 100.0))
     for idaac in (one, other):
-        idaac.step(batch, partner, is_earlier)
+        idaac.step(batch, pairs)
     assert torch.equal(weights(one.classifier), weights(other.classifier))  # learns from its own loss alone
     assert not torch.allclose(weights(one.policy.encoder), weights(other.policy.encoder), atol=1e-4)
 
 
 def test_the_classifier_step_moves_the_classifier_alone(toy: Any):
-    batch, _, is_earlier = batch_of(toy)
+    batch, pairs = batch_of(toy)
     idaac = IDAAC(toy.networks(), IDAACConfig())
     features, _ = idaac.policy.features(batch.obs, batch.first, batch.state)
-    idaac.classifier_descent.step(classifier_loss(idaac.classifier(features[0], features[0]), is_earlier))
+    idaac.classifier_descent.step(classifier_loss(idaac.classifier(features[0], features[0]), pairs.is_earlier))
     assert all(parameter.grad is None for parameter in idaac.policy.parameters())
     assert all(parameter.grad is not None for parameter in idaac.classifier.parameters())
 
@@ -87,15 +92,18 @@ def test_the_gradient_of_the_order_loss_reaches_both_frames(toy: Any):
     assert all(frame.grad.abs().max() > 0 for frame in features)
 
 
-def aged_pairs(seed: int, obs_tells_age: bool) -> tuple[Minibatch, torch.Tensor, torch.Tensor]:
-    """256 pairs of frames of random ages; an observation says the age, or nothing at all."""
+def aged_pairs(toy: Any, seed: int, obs_tells_age: bool) -> tuple[Minibatch, Pairs]:
+    """256 pairs of frames of random ages, one step apart; an observation says the age, or nothing at all."""
     random, size = generator(seed), 256
-    age, obs = torch.rand(2, size, generator=random), torch.randn(2, size, 3, generator=random)
+    rollout = Rollout(toy.spec, 1, size, 0, torch.device("cpu"))
+    age = torch.rand(2, size, generator=random)
+    rollout.obs.normal_(generator=random)
     if obs_tells_age:
-        obs[..., 0] = 4 * age - 2
-    zeros = torch.zeros(1, size)
-    facts = (zeros.long(), torch.full((1, size), log(0.25)), zeros, zeros, zeros)
-    return Minibatch(obs[:1], zeros.bool(), torch.zeros(size, 0), *facts), obs[1:], (age[1] < age[0]).float()
+        rollout.obs[..., 0] = 4 * age - 2
+    rollout.log_prob.fill_(log(0.25))
+    row = torch.arange(size)
+    pairs = Pairs(size + row, (age[1] < age[0]).float(), torch.zeros(size))
+    return Minibatch(rollout, torch.zeros(1, size), row, "shuffled"), pairs
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_the_classifier_can_tell_only_while_features_carry_the_order(
     toy: Any, obs_tells_age: bool, order_coef: float, can_tell: bool
 ):
     idaac = IDAAC(toy.networks(), IDAACConfig(order_coef=order_coef, learning_rate=1e-2))
-    metrics = [idaac.step(*aged_pairs(seed, obs_tells_age)) for seed in range(150)][-40:]
+    metrics = [idaac.step(*aged_pairs(toy, seed, obs_tells_age)) for seed in range(150)][-40:]
     accuracy, loss = (
         sum(row[name].item() for row in metrics) / len(metrics) for name in ("order_accuracy", "classifier_loss")
     )

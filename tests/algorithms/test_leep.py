@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels, leep_loss, level_subsets, log_max_prob
 from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
+from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_policy, policies_in
 from expgen.networks.joint import JointPolicy
-from expgen.rollout.minibatch import Minibatch
 from tests.algorithms.conftest import Toy
+from tests.batches import GivenBatch
 
 SPEC = Toy.spec
 CPU = torch.device("cpu")
@@ -30,12 +30,12 @@ def make(seed: int = 0, **changes: object) -> Leep:
     return algorithm
 
 
-def batch_of(num_actions: int) -> tuple[PolicyOutput, Minibatch]:
+def batch_of(num_actions: int) -> tuple[PolicyOutput, GivenBatch]:
     """One transition with a uniform π, as old as new, and nothing to learn from reward."""
     zero, nothing = torch.zeros(1, 1), torch.zeros(1, 0)
     output = PolicyOutput(torch.zeros(1, 1, num_actions, requires_grad=True), zero, nothing)
     action, log_prob = torch.zeros(1, 1, dtype=torch.int64), torch.full((1, 1), -log(num_actions))
-    return output, Minibatch(zero, zero, nothing, action, log_prob, zero, zero, zero)
+    return output, GivenBatch(zero, zero, nothing, action, log_prob, zero, zero, zero)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def maze() -> VecEnv:
 
 
 def test_columns_are_environments_of_rollouts():
-    history = History(4)
+    history = History(4, CPU)
     play(maze(), history, 3, seed=0)
     assert history.num_columns == 3 * N and not history.is_full
     column = torch.tensor([7, 0])
@@ -43,15 +43,15 @@ def test_columns_are_environments_of_rollouts():
 
 
 def test_what_a_checkpoint_leaves_out_is_seen_again_and_the_games_stay_where_they_are():
-    env, history = maze(), History(4)
-    play(env, History(4), 1, seed=1)  # the history begins in the middle of things
+    env, history = maze(), History(4, CPU)
+    play(env, History(4, CPU), 1, seed=1)  # the history begins in the middle of things
     play(env, history, 3, seed=0)
     state = history.state()
     assert all(tensor.dtype != torch.uint8 or name.startswith("start.") for name, tensor in state.items())
 
-    other, again = maze(), History(4)
+    other, again = maze(), History(4, CPU)
     other.restore(env.save())  # type: ignore[attr-defined]
-    again.load_state(state, CPU)
+    again.load_state(state)
     again.open(other)
     assert torch.equal(again.obs[:3], history.obs[:3]) and again.count == 3
     assert torch.equal(again.value_target[:3], history.value_target[:3])
@@ -61,14 +61,14 @@ def test_what_a_checkpoint_leaves_out_is_seen_again_and_the_games_stay_where_the
 
 
 def test_a_cleared_history_begins_where_the_games_stand():
-    env, history = maze(), History(1)
+    env, history = maze(), History(1, CPU)
     play(env, history, 1, seed=0)
     history.clear()
     assert history.state() == {}
     play(env, history, 1, seed=1)
     kept = history.obs.clone()
-    again = History(1)
-    again.load_state(history.state(), CPU)
+    again = History(1, CPU)
+    again.load_state(history.state())
     again.open(env)
     assert torch.equal(again.obs, kept)
 
@@ -76,10 +76,10 @@ def test_a_cleared_history_begins_where_the_games_stand():
 def test_where_games_cannot_be_saved_a_resumed_history_begins_anew():
     pytest.importorskip("gymnasium")
     env: Any = make_env("gymnasium:CartPole-v1", levels=20, num_envs=N, seed=0)
-    history = History(3)
+    history = History(3, CPU)
     play(env, history, 2, seed=0)
-    again = History(3)
-    again.load_state(history.state(), CPU)
+    again = History(3, CPU)
+    again.load_state(history.state())
     again.open(env)
     assert again.count == 0
     env.close()

@@ -8,8 +8,8 @@ import torch
 from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
-from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
+from tests.batches import GivenBatch
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 CPU = torch.device("cpu")
@@ -20,13 +20,13 @@ def one(number: float) -> torch.Tensor:
     return torch.full((1, 1), number, dtype=torch.float64)
 
 
-def single(value: float, old_value: float, target: float) -> tuple[PolicyOutput, Minibatch]:
+def single(value: float, old_value: float, target: float) -> tuple[PolicyOutput, GivenBatch]:
     """One transition with π = (½, ½), π_old(a) = 0.4 and Â = 1."""
     output = PolicyOutput(torch.zeros(1, 1, 2, dtype=torch.float64), one(value), torch.zeros(1, 0))
     action = torch.zeros(1, 1, dtype=torch.int64)
     nothing = torch.zeros(1, 1)
     old = one(log(0.4))
-    batch = Minibatch(nothing, nothing, torch.zeros(1, 0), action, old, one(old_value), one(1.0), one(target))
+    batch = GivenBatch(nothing, nothing, torch.zeros(1, 0), action, old, one(old_value), one(1.0), one(target))
     return output, batch
 
 

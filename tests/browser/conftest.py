@@ -39,6 +39,7 @@ FLAGS = (
 )
 LOCAL = ("file:", "data:", "blob:", "about:")
 PATIENCE = 60.0  # seconds that anything may take on a busy machine
+FLAWS = Path(__file__).with_name("flaws.js").read_text()
 KEYS = {"Space": " ", "Enter": "\r"}  # names of keys that type a character other than their name
 
 
@@ -174,6 +175,14 @@ class Page:
             extra = {"clip": box, "captureBeyondViewport": True}
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", **extra)["data"]))
         return path
+
+    def appear(self, scheme: str) -> None:
+        """Ask for the `light` or the `dark` colours."""
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def flaws(self) -> list[str]:
+        """Text too small or faint to read or on top of other text, and whatever scrolls sideways."""
+        return [str(flaw) for flaw in self.run(FLAWS)]
 
     def fetched(self) -> list[str]:
         """What was asked of anything but local files."""

@@ -19,6 +19,10 @@ from expgen.watch.stage import open_stage
 
 SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
 EVIL = "<img src=x onerror=alert(1)>"
+SHOWN = "[...document.querySelectorAll('.xg-line')].map(line => line.getAttribute('aria-valuenow') - 1)"
+BOXES = """[...document.querySelectorAll('.xg-front *, .xg-side *, .xg-line')].filter(
+    e => e.matches('.xg-actor, canvas, .xg-why, .xg-box, .xg-row, .xg-box h4, .xg-note, .xg-line')).map(
+    e => (b => [b.top, b.height].map(Math.round))(e.getBoundingClientRect()))"""
 
 
 def make_network(seed: int, memory: bool = False) -> Policy:
@@ -84,7 +88,7 @@ def test_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen:
         assert step_of(page) == expected, key
     assert page.texts(".xg-play") == ["▶ Play"]
     page.press("Space")
-    assert page.texts(".xg-play") == ["⏸ Pause"]
+    assert page.texts(".xg-play") == ["❚❚ Pause"]
     page.wait_for("document.querySelector('.xg-line').getAttribute('aria-valuenow') > 3")
     page.press("Space")
     assert page.texts(".xg-play") == ["▶ Play"]
@@ -175,35 +179,87 @@ def test_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None
 
 def test_names_are_shown_and_not_run(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
-    assert page.texts(".xg-head h2") == [EVIL] and page.run("document.images.length") == 0
+    assert page.texts(".xg-head h3") == [EVIL] and page.run("document.images.length") == 0
 
 
 def test_two_agents_on_one_level_step_together(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
 ) -> None:
     show(inspector_page([ppo, expgen]))
-    shown = "[...document.querySelectorAll('.xg-line')].map(line => line.getAttribute('aria-valuenow') - 1)"
     page.press("PageDown")
-    assert page.run(shown) == [10, 10]
+    assert page.run(SHOWN) == [10, 10]
     page.press("End")  # the shorter episode waits at its end
-    assert page.run(shown) == [len(ppo.steps) - 1, len(expgen.steps) - 1]
-    assert page.run("[...document.querySelectorAll('.xg-end')].map(end => end.hidden)") == [False, False]
+    assert page.run(SHOWN) == [len(ppo.steps) - 1, len(expgen.steps) - 1]
+    assert page.run("document.querySelectorAll('.xg-end.xg-unseen').length") == 0
 
 
 def test_players_inside_another_page_listen_where_the_focus_is(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
 ) -> None:
     show(f"<!DOCTYPE html><title>a report</title>{player_assets()}<p>one</p>{player(ppo)}<p>two</p>{player(expgen)}")
-    shown = "[...document.querySelectorAll('.xg-line')].map(line => line.getAttribute('aria-valuenow') - 1)"
     page.press("ArrowRight")
-    assert page.run(shown) == [0, 0]
+    assert page.run(SHOWN) == [0, 0]
     page.run("document.querySelectorAll('.xg-line')[1].focus()")
     page.press("ArrowRight")
-    assert page.run(shown) == [0, 1]
+    assert page.run(SHOWN) == [0, 1]
 
 
-@pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_sticks_out_at_the_side(page: Any, show: Callable[[str], None], expgen: Recording, width: int) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 800, 400])
+def test_the_inspector_has_no_flaw(
+    page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording, width: int, scheme: str
+) -> None:
+    page.appear(scheme)
+    page.resize(width, 900)
+    for recordings in ([expgen], [ppo, expgen]):
+        show(inspector_page(recordings))
+        for key in ("Home", "End"):
+            page.press(key)
+            assert page.flaws() == []
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_nothing_moves_while_stepping(page: Any, show: Callable[[str], None], expgen: Recording, width: int) -> None:
     page.resize(width, 900)
     show(inspector_page([expgen]))
-    assert page.run("document.documentElement.scrollWidth") <= width
+    before = page.run(BOXES)
+    for _ in expgen.steps:
+        page.press("ArrowRight")
+        step_of(page)
+        assert page.run(BOXES) == before
+
+
+def test_nothing_lies_on_top_of_the_level(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    page.press("End")
+    page.run("document.querySelector('.xg-stage canvas').scrollIntoView({block: 'center'})")
+    over = """(c => { const b = c.getBoundingClientRect(); const hit = [];
+        for (let x = 2; x < b.width; x += 15) for (let y = 2; y < b.height; y += 15)
+          hit.push(document.elementFromPoint(b.left + x, b.top + y) === c);
+        return [hit.length, hit.every(Boolean)]; })(document.querySelector('.xg-stage canvas'))"""
+    points, is_free = page.run(over)
+    assert points > 500 and is_free
+
+
+def test_a_question_mark_lists_the_keys(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    page.press("?")
+    assert page.run("document.querySelector('.xg-help').open")
+    assert page.texts(".xg-help kbd") == ["Space", "← →", "Page Up, Page Down", "P, N", "Home, End", "?"]
+    page.press("ArrowRight")
+    assert step_of(page) == 0  # the help has the keys
+    page.click(".xg-help button")
+    assert not page.run("document.querySelector('.xg-help').open")
+
+
+def test_the_address_names_level_and_step(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+    show(inspector_page([expgen]))
+    page.press("PageDown")
+    assert page.run("location.hash") == "#level=1003&step=11"
+    page.run("location.hash = '#level=1003&step=5'")
+    page.wait_for("document.querySelector('.xg-line').getAttribute('aria-valuenow') === '5'")
+    page.run("window.isOld = true; location.reload()")
+    page.wait_for("!window.isOld && document.querySelector('.xg-stage canvas')?.dataset.frame === '4'")
+    page.run("location.hash = '#level=7&step=9'")
+    page.wait_for("document.querySelector('.xg-count').innerText.startsWith('level 7 is not on this page')")
+    assert step_of(page) == 4

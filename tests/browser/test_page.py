@@ -41,3 +41,21 @@ def test_screenshot_is_a_picture_of_the_element(page, tmp_path):
     page.open(write(tmp_path, "<div style='width:300px;height:2000px;background:#123456'></div>"))
     data = page.screenshot(tmp_path / "shot.png", "div").read_bytes()
     assert data.startswith(b"\x89PNG") and (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (300, 2000)
+
+
+def test_flaws_are_found(page, tmp_path):
+    body = """<body style='background: #fff; color: #000; margin: 9px'>
+<p style='font-size: 9px'>tiny</p><p style='color: #bbb'>faint</p><p>good</p><div style='width: 3000px'>wide</div>
+<div style='width: 60px; overflow: auto'>unbreakablewordthatislong</div>
+<div style='position: relative'>below<span style='position: absolute; left: 3px'>on top</span></div></body>"""
+    page.open(write(tmp_path, body))
+    flaws = page.flaws()
+    for expected in (
+        "page is 3009 px wide",
+        "scrolls sideways",
+        "9.0 px: tiny",
+        "contrast 1.9: faint",
+        "“below” overlaps “on top”",
+    ):
+        assert any(expected in flaw for flaw in flaws), expected
+    assert not any("good" in flaw for flaw in flaws)

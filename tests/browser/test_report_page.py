@@ -13,6 +13,7 @@ from expgen.report.write import write_report
 FIRST = Score(
     "ppo", "maze", "procgen:maze", 0, "test", "all", 25_000_000, 500, 5.5, 4.9, 0.55, 5.2, 5.8, "member0", "abc"
 )
+EVIL = "<img src=x onerror=evil=1> <script>evil=1</script>"
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
 
@@ -26,6 +27,7 @@ def report(tmp_path_factory):
         for seed in range(3)
         for split in ("train", "test")
     ]  # fmt: skip
+    rows.append(dataclasses.replace(FIRST, agent=EVIL, levels=",".join(map(str, range(1000, 1100)))))
     (folder / "episode.gif").write_bytes(GIF)
     (folder / "inspector.html").write_text("<!doctype html><title>i</title><p id='x'>inside</p>")
     table = ScoreTable(as_entries([(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)
@@ -62,14 +64,15 @@ def test_sorting_by_keyboard(page, report):
 def test_a_number_leads_to_its_rows(page, report):
     page.open(report)
     page.click("#table-table-1 tbody tr:first-child td:nth-child(3) a")
-    marked = page.texts("#table-rows tr.marked td:nth-child(3)")
+    marked = page.texts("#table-rows tr.marked td[data-label=game]")
     assert marked == ["bigfish"] * 3
     assert page.run("document.querySelector('tr.marked').getBoundingClientRect().top < innerHeight")
 
 
 def test_filtering_the_rows(page, report):
     page.open(report)
-    page.click("#filter")
+    page.click("#all-rows > summary")
+    page.run("document.getElementById('filter').focus()")
     for key in "heist":
         page.press(key)
     shown = page.run("[...document.querySelectorAll('#table-rows tbody tr')].filter(row => !row.hidden).length")
@@ -79,8 +82,10 @@ def test_filtering_the_rows(page, report):
 def test_figures_and_films_are_inside(page, report, tmp_path):
     page.open(report)
     page.wait_for("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-    assert page.run("document.images.length") >= 5
-    assert page.run("[...document.images].every(image => image.alt.length > 0)")
+    assert page.run("document.images.length") == 1 and page.run("document.images[0].alt") == "episode"
+    words_and_texts = "f => [f.ariaLabel.length, f.querySelectorAll('text').length]"
+    figures = page.run(f"[...document.querySelectorAll('.figures figure')].map({words_and_texts})")
+    assert len(figures) >= 8 and min(map(min, figures)) > 3  # words for who cannot see them, and text in each
     page.run("document.querySelector('iframe').scrollIntoView()")
     assert "inside" in page.run("document.querySelector('iframe').srcdoc")
     report.rename(tmp_path / "alone.html")  # without the files beside it
@@ -89,7 +94,30 @@ def test_figures_and_films_are_inside(page, report, tmp_path):
     (tmp_path / "alone.html").rename(report)
 
 
-def test_it_fits_a_phone(page, report):
-    page.resize(400, 800)
+def test_a_hostile_name_is_shown_as_text(page, report):
     page.open(report)
-    assert page.run("document.documentElement.scrollWidth") <= 400
+    page.click("#all-rows > summary")
+    assert EVIL in page.texts("#table-rows td[data-label=agent]") and page.run("typeof window.evil") == "undefined"
+    assert "PPO (<script>evil 1</script>, onerror evil=1>, src x)" in page.texts(
+        "#table-everything td[data-label=method]"
+    )
+
+
+def test_the_contents_lead_to_every_section(page, report):
+    page.open(report)
+    links = page.run("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
+    assert links[0] == "finding" and links[-1] == "rows" and len(links) > 8
+    assert page.run("[...document.querySelectorAll('main > section')].map(s => s.id)") == links
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 800, 400])
+def test_the_report_has_no_flaw(page, report, width, scheme):
+    page.appear(scheme)
+    page.resize(width, 900)
+    page.open(report)
+    assert page.flaws() == []
+    page.run("document.querySelectorAll('#all-rows, td details').forEach(e => { e.open = true })")
+    assert page.flaws() == []
+    light = page.run("Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])")
+    assert (light > 200) == (scheme == "light")

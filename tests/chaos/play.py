@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from expgen.storage.place import is_url
+from expgen.storage.location import is_url
 from expgen.storage.view import fetch
 from tests.chaos.comparison import compare
 from tests.chaos.scene import JOBS, AllDone, Fault, Scene

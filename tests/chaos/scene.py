@@ -8,7 +8,7 @@ from typing import Any
 
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.scale import SCALES
-from expgen.storage.place import Place, below, is_url
+from expgen.storage.location import Location, is_url, join
 from expgen.storage.store import Store
 from expgen.storage.view import View
 from tests.cluster.conftest import LocalCluster, until, worker_of
@@ -25,10 +25,10 @@ class AllDone(Exception):
 class Scene:
     """The cluster, the driver on it, and what has been done to them."""
 
-    def __init__(self, out: Place, server: Faults | None = None) -> None:
+    def __init__(self, out: Location, server: Faults | None = None) -> None:
         self.out, self.server = out, server
         self.log: list[dict[str, Any]] = []  # each fault, and what the driver said to it
-        self.views = {name: View(below(out, "runs", name)) for name in JOBS}
+        self.views = {name: View(join(out, "runs", name)) for name in JOBS}
         self.cluster = LocalCluster(2)
         self.sessions = [self.cluster]
         self.seen: set[int] = set()
@@ -67,7 +67,7 @@ class Scene:
 
     def done(self) -> int:
         if is_url(self.out):
-            return sum("/made." in name for name in Store(str(self.out)).names("scores"))
+            return sum(name.endswith("-made.json") for name in Store(str(self.out)).names("scores"))
         return len(list(Path(self.out).glob("scores/*/made.json")))
 
 

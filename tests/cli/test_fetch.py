@@ -23,7 +23,7 @@ def pushed(tmp_path: Path) -> Callable[[str, dict[str, str]], str]:
             (mirror.folder / file).parent.mkdir(parents=True, exist_ok=True)
             (mirror.folder / file).write_text(text)
         mirror.claim()
-        mirror.push(is_open=False)
+        mirror.upload(is_open=False)
         return url
 
     return push

@@ -30,7 +30,8 @@ def test_a_page_with_its_parts(scores, tmp_path, capsys):
     assert status == 0 and "report.html" in out
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<h1>Mine</h1>" in page and "5.6 ± 0.1" in page and "expgen train maze" in page and "c0ffee" in page
-    assert {"table-1.md", "table-1.tex", "table-1.html"} <= {file.name for file in (tmp_path / "out/tables").iterdir()}
+    written = {file.name for file in (tmp_path / "out/tables").iterdir()}
+    assert {"table-1.md", "table-1.tex", "table-1.csv", "table-1.html"} <= written
 
 
 def test_a_folder_is_searched(scores, tmp_path, capsys):
@@ -68,6 +69,7 @@ def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
     words = [tmp_path / word if word == "film.avi" else word for word in flags]
     status, _, err = run(capsys, scores, "--out", tmp_path / "out", *words)
     assert status == 2 and flags[0] in err and err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unwritable_folder_gives_one_line(scores, capsys):
@@ -82,4 +84,21 @@ def test_a_run_folder_brings_its_curves(tmp_path, capsys):
     assert status == 0
     assert (tmp_path / "out" / "figures" / "training.svg").exists()
     rows = (tmp_path / "out" / "tables" / "rows.md").read_text()
-    assert rows.count("metrics.csv") == 6 and rows.count("scores.csv") == 2
+    assert rows.count("| metrics.csv line") == 6 and rows.count("| scores.csv line") == 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    for what in ("return of training episodes", "return on unseen levels"):
+        assert f'aria-label="{what} on minimaze against steps, by method"' in page
+
+
+def test_curves_beside_a_score_file_are_drawn(scores, tmp_path, capsys):
+    (tmp_path / "curves").mkdir()
+    lines = [f"member{m},{steps},{4 + m + steps / 1e6}" for m in range(2) for steps in (10**6, 2 * 10**6, 3 * 10**6)]
+    file = tmp_path / "curves" / "maze-expgen.csv"
+    file.write_text("\n".join(["learner,env_steps,episode_return", *lines, "explorer,1000000,3.5"]) + "\n")
+    status, *_ = run(capsys, scores, "--out", tmp_path / "out")
+    assert status == 0
+    assert "PPO (2)" in (tmp_path / "out" / "figures" / "training.svg").read_text()  # the explorer has but one point
+    file.write_text("learner,env_steps,episode_return\nmember0,few,1\n")
+    status, _, err = run(capsys, scores, "--out", tmp_path / "other")
+    assert status == 2 and "maze-expgen.csv" in err and err.count("\n") == 1
+    assert not (tmp_path / "other").exists()

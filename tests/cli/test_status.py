@@ -102,3 +102,10 @@ def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
     assert "holds no run" in refused("status", tmp_path)
     (tmp_path / "jobs.csv").write_text("notes\n")
     assert "is not a list of jobs" in refused("status", tmp_path)
+
+
+def test_terminal_escapes_in_names_are_shown_as_text(halfway: Path, command) -> None:
+    halfway.rename(halfway.with_name("\x1b[31mred"))
+    assert "\\x1b[31mred" in command("status", halfway.parent).out
+    missing = command("status", halfway.parent / "\x1b[2Jnone")
+    assert missing.status == 2 and "\x1b" not in missing.err and "\\x1b[2Jnone" in missing.err

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.cluster.stop import StopSignals
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config

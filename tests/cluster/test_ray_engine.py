@@ -16,8 +16,8 @@ from expgen.cluster.share import Share
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
 from expgen.runs.folder import RunFolder
+from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
-from expgen.storage.place import Place, below, is_url
 from expgen.storage.store import Store
 from expgen.storage.view import fetch
 from tests.cluster import tiny
@@ -54,7 +54,7 @@ def reproduced_here(tmp_path_factory) -> Path:
     return out
 
 
-def at_work(cluster: LocalCluster, run: Place) -> int | None:
+def at_work(cluster: LocalCluster, run: Location) -> int | None:
     """A process that works on a run, or on another one while that has been begun."""
     if not is_url(run):
         return worker_of(Path(run))
@@ -64,15 +64,15 @@ def at_work(cluster: LocalCluster, run: Place) -> int | None:
 
 @pytest.mark.parametrize("kind", ["folder", "storage that is slow and refuses now and then"])
 def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reproduced_here, tmp_path: Path) -> None:
-    out: Place = tmp_path / "ray" if kind == "folder" else f"s3://{BUCKET}/reproduction"
+    out: Location = tmp_path / "ray" if kind == "folder" else f"s3://{BUCKET}/reproduction"
     s3.delay, s3.refused, s3.refusals = 0.01, 0.05, 0
     killed = []
     words = [sys.executable, "-m", "tests.cluster.tiny", str(out), cluster.address]
     driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        killed.append(until(lambda: at_work(cluster, below(out, "runs", "minimaze-ppo")), "a worker"))
+        killed.append(until(lambda: at_work(cluster, join(out, "runs", "minimaze-ppo")), "a worker"))
         os.kill(killed[0], signal.SIGKILL)
-        adopting = below(out, "runs", "minimaze-expgen")
+        adopting = join(out, "runs", "minimaze-expgen")
         killed.append(until(lambda: at_work(cluster, adopting), "a worker on what adopts"))
         for index in range(2):
             cluster.kill_node(index)

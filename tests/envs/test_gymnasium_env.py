@@ -1,5 +1,6 @@
 """The Gymnasium adapter against plain environments stepped by hand."""
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import LevelControl, Snapshots
+from expgen.envs.vec_env import LevelControl, NamesActions, Snapshots
 from expgen.errors import InputError
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is missing: pip install 'expgen[gymnasium]'")
@@ -102,6 +103,25 @@ def test_pictures_keep_their_shape_and_actions_count_from_zero() -> None:
     env.act(np.array([1, 1], dtype=np.int32))
     seen = env.observe()
     assert seen.solved.tolist() == [True, False] and seen.reward.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        ({}, ()),
+        ({"get_action_meanings": lambda self: ["NOOP", "FIRE"]}, ("noop", "fire")),
+        ({"actions": IntEnum("Actions", "turn_left turn_right", start=0)}, ("turn left", "turn right")),
+        ({"actions": IntEnum("Actions", "left right up", start=0)}, ()),  # not those of this environment
+        ({"actions": ["a", "b"]}, ()),
+    ],
+)
+def test_actions_have_the_names_that_the_environment_gives(
+    attributes: dict[str, Any], names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in attributes.items():
+        monkeypatch.setattr(Corridor, name, value, raising=False)
+    env = make_env("gymnasium:Corridor-v0", LEVELS, num_envs=1)
+    assert isinstance(env, NamesActions) and env.action_names() == names
 
 
 def test_a_level_is_the_seed_of_reset() -> None:

@@ -8,7 +8,7 @@ import torch
 from numpy import ndarray
 
 from expgen.envs.vec_env import EnvSpec, Observation
-from expgen.fast.accelerate import make_lane, mean_of
+from expgen.fast.accelerate import make_lane
 from expgen.fast.cuda_lane import CudaLane
 from expgen.fast.fast_networks import SHAPES_OF_AN_ENCODER, accelerate_networks
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy, policies_in
@@ -75,16 +75,6 @@ def test_a_plain_lane_follows_the_weights():
     observation = next(observations(SMALL, 1, 50))
     lane.start(0, observation)
     assert lane.wait().tolist() == [2] * 50
-
-
-def test_mean_of():
-    rows = [{"a": torch.tensor(1.0), "b": torch.tensor(2)}, {"a": torch.tensor(3.0), "b": torch.tensor(2)}]
-    assert mean_of(rows) == {"a": 2.0, "b": 2.0}
-
-
-def test_mean_of_what_only_some_minibatches_have():
-    rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
-    assert mean_of(rows) == {"a": 3.0, "b": 2.0}
 
 
 def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):

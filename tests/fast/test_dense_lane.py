@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.algorithms.ppo import PPO, PPOConfig
+from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, VecEnv
 from expgen.fast import accelerate
-from expgen.fast.accelerate import make_lane, make_learning
+from expgen.fast.accelerate import make_lane
 from expgen.fast.dense_lane import DenseLane
 from expgen.fast.dense_ppo import DensePPO
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
@@ -90,11 +90,9 @@ def test_only_ppo_itself_is_written_out():
 
     algorithm = build_algorithm(recipe_of("ppo"), SMALL, NetworkConfig(features=8), recipe_of("ppo").config, 0, CPU)
     rollout = Rollout(SMALL, T, N, 0, CPU)
-    lane = make_lane(algorithm.policy, rollout)
-    assert isinstance(make_learning(algorithm, lane), DensePPO)
-    assert make_learning(algorithm, PlainLane(algorithm.policy, rollout)) is algorithm
     other = OtherPPO(algorithm.policy, algorithm.config)
-    assert make_learning(other, lane) is other
+    assert accelerate.accelerate(other, rollout)[0] is other
+    assert isinstance(accelerate.accelerate(algorithm, rollout)[0], DensePPO)
 
 
 def learner() -> Learner:
@@ -102,7 +100,8 @@ def learner() -> Learner:
     config = PPOConfig(epochs=2, minibatches=2, minibatch_order="shuffled")
     algorithm = build_algorithm(recipe_of("ppo"), env.spec, NetworkConfig(features=16), config, 0, CPU)
     reward, rollout = GameReward(GameRewardConfig(), N), Rollout(env.spec, T, N, 0, CPU)
-    return Learner("m0", env, algorithm, reward, rollout, Schedule(10**9, 0, 1e9), 0)
+    algorithm, lane = accelerate.accelerate(algorithm, rollout)
+    return Learner("m0", env, algorithm, lane, reward, rollout, Schedule(10**9, 0, 1e9), 0)
 
 
 def trained(learner: Learner, updates: int) -> Learner:

@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from expgen.algorithms.ppo import PPO, Metrics, PPOConfig, ppo_loss
+from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
+from expgen.algorithms.protocol import Metrics
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.dense_network import DenseNetwork
 from expgen.fast.dense_ppo import PARTS, DensePPO, Transitions, ppo_gradient
 from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_policy
-from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
+from tests.batches import GivenBatch
 
 A, B, T, N = 4, 400, 5, 6
 SPEC = EnvSpec("toy", (3,), "float32", A)
@@ -40,7 +41,7 @@ def plain_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tup
     said = PolicyOutput(output[:-1].t().unsqueeze(0), output[-1:], torch.zeros(B, 0))
     nothing = torch.zeros(1, B)
     facts = (torch.from_numpy(fact).unsqueeze(0) for fact in batch[1:])
-    loss, parts = ppo_loss(said, Minibatch(nothing, nothing, torch.zeros(B, 0), *facts), config)
+    loss, parts = ppo_loss(said, GivenBatch(nothing, nothing, torch.zeros(B, 0), *facts), config)
     return torch.autograd.grad(loss, output)[0], {"loss": loss.detach(), **parts}
 
 

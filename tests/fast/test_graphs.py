@@ -7,23 +7,24 @@ import gc
 import weakref
 from collections.abc import Callable
 from math import log
+from operator import attrgetter
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import HasCritic, build_algorithm, recipe_of
-from expgen.algorithms.runner import AsWritten, HasRunner
+from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
-from expgen.fast.accelerate import make_learning
+from expgen.fast.accelerate import accelerate
+from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
 from expgen.fast.graphs import Graphs
-from expgen.rollout.minibatch import everything
+from expgen.fast.recorded_steps import RECORDED, record_steps
+from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
-from expgen.training.lane import PlainLane
 from expgen.training.resources import Resources
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -61,10 +62,9 @@ def fill(rollout: Rollout, seed: int) -> None:
 
 
 def updated(algorithm: Any, rollout: Rollout, seed: int) -> list[dict[str, Tensor]]:
-    """The metrics of one update, values judged before it where the algorithm does that."""
+    """The metrics of one update, values computed before it where the algorithm does that."""
     fill(rollout, seed)
-    if hasattr(algorithm, "judge"):
-        algorithm.judge(rollout)
+    algorithm.compute_values(rollout)
     return list(algorithm.update(rollout, torch.Generator(rollout.device).manual_seed(seed)))
 
 
@@ -91,11 +91,14 @@ class RunAgain:
         return {name: tensor.data_ptr() for name, tensor in self.algorithm.state().items() if "adam" in name}
 
 
-def replayed(algorithm: Any, rollout: Rollout) -> RunAgain:
-    """Have the algorithm's steps recorded and replayed."""
-    capture = RunAgain(algorithm)
-    algorithm.run = Graphs(algorithm, rollout, capture)
-    return capture
+def nothing_again(body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+    """Records, and replays nothing."""
+    return body(), lambda: None
+
+
+def graphs_of(algorithm: Any) -> Graphs:
+    """Those that an algorithm's steps are replayed by."""
+    return algorithm.step.func
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -103,7 +106,8 @@ def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
     """Metrics, weights and moments, over recordings, replays and a checkpoint; minibatches are of two sizes."""
     plain, graphed = built(algo), built(algo)
     rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cpu")) for _ in range(2)]
-    capture = replayed(graphed, rollouts[1])
+    capture = RunAgain(graphed)
+    graphs = record_steps(graphed, capture)
     for seed in range(4):
         exact, found = updated(plain, rollouts[0], seed), updated(graphed, rollouts[1], seed)
         assert len(exact) == len(found) and all(equal(*pair) for pair in zip(exact, found, strict=True))
@@ -112,10 +116,10 @@ def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
         if seed == 2:
             for algorithm in (plain, graphed):
                 algorithm.load_state({name: tensor.clone() for name, tensor in algorithm.state().items()})
-            assert not graphed.run.recordings
+            assert not graphs.recordings
     num_steps = sum("loss" in row or "value_loss" in row or "aux_loss" in row for row in found)
     assert capture.replays > 4 * num_steps / 2 > 0
-    assert 0 < len(graphed.run.recordings) <= 2 * {"ppg": 4, "leep": 4}.get(algo, 3)  # by kind, member and size
+    assert 0 < len(graphs.recordings) <= 2 * {"ppg": 4, "leep": 4}.get(algo, 3)  # by kind, member and size
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -123,7 +127,7 @@ def test_recording_leaves_no_trace(algo: str) -> None:
     """With replays that do nothing, an update changes no weight, and an optimiser that was fresh is still at zero."""
     algorithm = built(algo)
     rollout = Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu"))
-    algorithm.run = Graphs(algorithm, rollout, lambda body: (body(), lambda: None))
+    record_steps(algorithm, nothing_again)
     before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
     updated(algorithm, rollout, 0)
     state = algorithm.state()
@@ -139,37 +143,62 @@ def test_a_step_taken_before_is_kept() -> None:
     rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
     updated(algorithm, rollout, 0)
     before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
-    algorithm.run = Graphs(algorithm, rollout, lambda body: (body(), lambda: None))
+    record_steps(algorithm, nothing_again)
     updated(algorithm, rollout, 1)
     assert all(torch.equal(tensor, before[name]) for name, tensor in algorithm.state().items())
 
 
-def test_what_lies_in_the_rollout_is_read_there_and_the_rest_is_copied() -> None:
-    algorithm = built("ppo")
-    rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
-    replayed(algorithm, rollout)
-    whole, row = everything(rollout, torch.ones(T, N)), torch.tensor([3, 1])
+@pytest.mark.parametrize("algo", [name for name, recipe in RECIPES.items() if recipe.member is None])
+def test_every_gradient_step_of_every_algorithm_is_a_replay(algo: str) -> None:
+    """A step that went past would not be part of a graph, and slow without anyone noticing."""
+    recipe = recipe_of(algo)
+    network = dataclasses.replace(recipe.network, features=8, encoder="small")
+    algorithm = build_algorithm(recipe, SPEC, network, recipe.config, 0, torch.device("cpu"))
+    replays: list[int] = []
 
-    def picked(whole: Any, row: Tensor, scale: int) -> Tensor:
-        return scale * (whole.value.flatten() + whole.advantage.flatten()).index_select(0, row)
+    def capture(body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+        output = body()
+
+        def replay() -> None:
+            replays.append(output.dim())
+            output.copy_(body())
+
+        return output, replay
+
+    record_steps(algorithm, capture)
+    metrics = updated(algorithm, Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu")), 0)
+    num_values = recipe.config.minibatches if algorithm.value_network is not None else 0  # as many parts are read off
+    assert metrics and replays.count(1) == len(metrics) + num_values  # [metrics] of each step, V [B] of each part
+
+
+def test_a_minibatch_is_gathered_from_the_rollout_and_what_else_is_given_is_copied() -> None:
+    algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
+    graphs = Graphs(algorithm, RunAgain(algorithm))
+
+    def picked(batch: Minibatch, offset: Tensor, scale: int) -> Tensor:
+        return scale * (batch.value[0] + batch.advantage[0]) + offset
+
+    def batch_of(advantage: float, *row: int) -> Minibatch:
+        return Minibatch(rollout, torch.full((T, N), advantage), torch.tensor(row), "shuffled")
 
     rollout.value.copy_(torch.arange(N))
-    first = algorithm.run(picked, whole, row, 10)
-    (recording,) = algorithm.run.recordings.values()
-    memory = [tensor.data_ptr() for tensor in recording.memory]
-    assert memory[0] == rollout.obs.data_ptr() and memory[5] == rollout.value.data_ptr()
-    assert memory[6] != whole.advantage.data_ptr() and memory[8] != row.data_ptr()
+    batch = batch_of(1.0, 3, 1)
+    first = graphs(picked, batch, torch.zeros(2), 10)
+    (recording,) = graphs.recordings.values()
+    places = {tensor.data_ptr() for tensor in recording.memory}
+    assert len(places) == 3 and not places & {batch.index.data_ptr(), batch.rollout_advantage.data_ptr()}
     rollout.value.add_(1)
-    changed = whole._replace(advantage=torch.full((T, N), 2.0))
-    assert algorithm.run(picked, changed, torch.tensor([0, 2]), 10).tolist() == [30, 50]
+    assert graphs(picked, batch_of(2.0, 0, 2), torch.ones(2), 10).tolist() == [31, 51]
     assert first.tolist() == [40, 20]  # not overwritten by the later call
-    assert len(algorithm.run.recordings) == 1
+    assert len(graphs.recordings) == 1
+    graphs(picked, dataclasses.replace(batch, rollout=copy.deepcopy(rollout)), torch.ones(2), 10)
+    assert len(graphs.recordings) == 2  # another rollout lies elsewhere
 
 
-def test_the_rollouts_memory_is_not_given_to_others() -> None:
-    """What is known by its address must stay there, whoever else lets go of the rollout."""
+def test_a_rollout_stays_where_a_recording_reads_it() -> None:
     algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
-    replayed(algorithm, rollout)
+    record_steps(algorithm, RunAgain(algorithm))
+    updated(algorithm, rollout, 0)
     obs = weakref.ref(rollout.obs)
     del rollout
     gc.collect()
@@ -178,18 +207,27 @@ def test_the_rollouts_memory_is_not_given_to_others() -> None:
 
 def test_other_shapes_other_numbers_and_other_functions_are_recorded_apart() -> None:
     algorithm = built("ppo")
-    replayed(algorithm, Rollout(SPEC, T, N, 0, torch.device("cpu")))
+    graphs = Graphs(algorithm, RunAgain(algorithm))
     calls = [(torch.add, 1, 1), (torch.add, 1, 2), (torch.add, 2, 1), (torch.mul, 1, 1), (torch.mul, 1, 1)]
     for function, size, number in calls:
-        found = algorithm.run(function, torch.full((size,), 3.0), number)
+        found = graphs(function, torch.full((size,), 3.0), number)
         assert torch.equal(found, function(torch.full((size,), 3.0), number))
-    assert len(algorithm.run.recordings) == 4
+    assert len(graphs.recordings) == 4
+
+
+def test_what_is_recorded_is_there() -> None:
+    """A method that was renamed would go past the graphs unnoticed."""
+    for algo in ALGORITHMS:
+        algorithm = built(algo)
+        record_steps(algorithm, nothing_again)
+        for path in RECORDED[type(algorithm)]:
+            assert isinstance(attrgetter(path)(algorithm).func, Graphs)
 
 
 def test_on_the_cpu_steps_are_just_called() -> None:
     algorithm = built("daac")
-    lane = PlainLane(algorithm.policy, Rollout(SPEC, T, N, 0, torch.device("cpu")))
-    assert isinstance(make_learning(algorithm, lane), HasRunner) and isinstance(algorithm.run, AsWritten)
+    accelerated, _ = accelerate(algorithm, Rollout(SPEC, T, N, 0, torch.device("cpu")))
+    assert accelerated is algorithm and "step" not in vars(algorithm) and "step" not in vars(algorithm.critic)
 
 
 def weights(algorithm: Any) -> Tensor:
@@ -207,11 +245,12 @@ def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> No
     graphed = copy.deepcopy(plain)
     for algorithm in (plain, graphed):
         accelerate_networks(algorithm.policy)
-        if isinstance(algorithm, HasCritic):
+        accelerate_optimizers(algorithm)
+        if algorithm.value_network is not None:
             accelerate_networks(algorithm.value_network)
     assert is_capturable(graphed.policy)
     rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cuda")) for _ in range(2)]
-    graphed.run = Graphs(graphed, rollouts[1])
+    record_steps(graphed)
     before = weights(plain).clone()
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -237,7 +276,7 @@ def test_a_learner_on_a_gpu_replays_its_steps(algo: str, small: Any) -> None:
     config = make_config(**{**settings, "steps": 4 * small.update_steps, **picture})
     resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
     learner = build_learner(config, plans_of(config)[0], resources)
-    graphs, before = learner.algorithm.run, weights(learner.algorithm).clone()  # type: ignore[attr-defined]
+    graphs, before = graphs_of(learner.algorithm), weights(learner.algorithm).clone()
     assert isinstance(graphs, Graphs)
     for _ in range(4):
         list(learner.iterate())

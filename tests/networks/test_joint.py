@@ -5,9 +5,9 @@ import torch
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.fast.fast_networks import plain_copy
 from expgen.networks.actor_critic import NetworkConfig, policies_in
 from expgen.networks.joint import JointPolicy, log_max_policy
+from expgen.networks.plain_copy import plain_copy
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 

@@ -13,9 +13,10 @@ from expgen.agents.agent import PolicyAgent
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.evaluation.evaluate import evaluate
-from expgen.fast.fast_networks import for_play, plain_copy
+from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
 from expgen.networks.deep import DeepEncoder
+from expgen.networks.plain_copy import plain_copy
 from expgen.networks.remembered import RememberedFrames
 
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)

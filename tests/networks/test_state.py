@@ -9,7 +9,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_policy
 from expgen.networks.state import load_module, under_prefix, with_prefix
-from expgen.rollout.minibatch import Minibatch
+from tests.batches import GivenBatch
 
 PICTURES = EnvSpec("toy", (8, 8, 3), "uint8", 4)
 IMPALA = NetworkConfig(encoder="impala", features=8)
@@ -20,12 +20,12 @@ def make_ppo(seed: int) -> PPO:
     return PPO(make_policy(PICTURES, IMPALA, torch.Generator().manual_seed(seed), CPU), PPOConfig())
 
 
-def make_batch(seed: int) -> Minibatch:
+def make_batch(seed: int) -> GivenBatch:
     generator = torch.Generator().manual_seed(seed)
     obs = torch.randint(256, (2, 3, 8, 8, 3), dtype=torch.uint8, generator=generator)
     floats = [torch.randn(2, 3, generator=generator) for _ in range(4)]
     action = torch.randint(4, (2, 3), generator=generator)
-    return Minibatch(obs, torch.zeros(2, 3, dtype=torch.bool), torch.zeros(3, 0), action, *floats)
+    return GivenBatch(obs, torch.zeros(2, 3, dtype=torch.bool), torch.zeros(3, 0), action, *floats)
 
 
 def test_prefixes_come_and_go():

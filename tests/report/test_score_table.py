@@ -66,6 +66,29 @@ def test_a_run_counts_once_with_its_most_steps_and_last_evaluation():
     assert cell.estimate.value == 5.5 and cell.over == "runs"
 
 
+def test_a_mean_pools_no_runs_of_different_lengths():
+    rows = [make_row(seed=seed, steps=25_000_000 - seed, mean=seed) for seed in range(3)]
+    longer = make_row(seed=0, steps=50_000_000, mean=9)
+    shorter = [make_row(seed=seed, steps=1_000_000, mean=1) for seed in (3, 4)]
+    cell = make_table([*rows, longer, *shorter]).cell(Method("ppo"), "maze", "test")
+    assert [entry.row.mean_return for entry in cell.entries] == [
+        0,
+        1,
+        2,
+    ]  # a run that was trained on is there before it
+    cell = make_table([longer, *shorter[:1]]).cell(Method("ppo"), "maze", "test")
+    assert [entry.row.mean_return for entry in cell.entries] == [9]  # of as many runs the longer training
+
+
+def test_a_gap_is_of_one_run_after_the_same_steps():
+    tested = [make_row(seed=seed, mean=4) for seed in (0, 1)]
+    other_length = [make_row(seed=0, split="train", mean=10, steps=50_000_000)]
+    other_run = [make_row(seed=2, split="train", mean=10)]
+    assert make_table([*tested, *other_length, *other_run]).gap(Method("ppo"), "maze") is None
+    alike = make_row(seed=1, split="train", mean=8)
+    assert make_table([*tested, *other_length, *other_run, alike]).gap(Method("ppo"), "maze").value == 0.5
+
+
 def test_more_episodes_count_before_later_ones():
     rows = [make_row(mean=mean, episodes=episodes) for mean, episodes in ((1, 500), (2, 2000), (3, 2000), (4, 500))]
     assert make_table(rows).cell(Method("ppo"), "maze", "test").estimate.value == 3

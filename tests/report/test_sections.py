@@ -1,8 +1,12 @@
 """Every exhibit that scores can fill is filled, with the numbers it should have."""
 
+import math
+
+import numpy as np
 import pytest
 
 from expgen.paper.exhibits import EXHIBITS
+from expgen.report.curves import Curve
 from expgen.report.lines import on_one_grid, short_steps
 from expgen.report.sections import BUILDERS, build_sections
 from tests.report.score_rows import make_row, make_table, paper_like_rows
@@ -17,7 +21,7 @@ def sections():
 def test_every_exhibit_of_scores_is_there_in_the_paper_s_order(sections):
     assert [name for name in sections if name in EXHIBITS] == [name for name in EXHIBITS if name in BUILDERS]
     assert {*EXHIBITS} - {*BUILDERS} == {"figure-1", "figure-3", "figure-8", "table-3", "table-6"}
-    assert [name for name in sections if name not in EXHIBITS] == ["glance", "training", "exploration", "everything"]
+    assert [name for name in sections if name not in EXHIBITS] == ["finding", "glance", "exploration", "everything"]
 
 
 def test_figures_have_words_and_something_to_see(sections):
@@ -36,15 +40,15 @@ def test_table_1_has_all_games_and_methods(sections):
 
 
 def test_figure_5_has_a_panel_per_gamma_and_a_line_per_beta(sections):
-    ((_, figure),) = sections["figure-5"].figures
-    assert [axes.get_title() for axes in figure.axes] == ["γ = 0.5", "γ = 0.9"]
-    labels = figure.axes[0].get_legend_handles_labels()[1]
+    panels = [figure.axes[0] for _, figure in sections["figure-5"].figures]
+    assert [axes.get_title() for axes in panels] == ["γ = 0.5", "γ = 0.9"]
+    labels = panels[0].get_legend_handles_labels()[1]
     assert labels == ["β = 0.1", "β = 0.5", "β = 0.9", "PPO", "ExpGen-PPO"]
 
 
 def test_figure_4_has_the_three_games_only(sections):
-    ((_, figure),) = sections["figure-4"].figures
-    assert {axes.get_title() for axes in figure.axes} == {"maze", "jumper", "miner"}
+    panels = [figure.axes[0] for _, figure in sections["figure-4"].figures]
+    assert {axes.get_title() for axes in panels} == {"maze", "jumper", "miner"} and len(panels) == 6
 
 
 def test_figure_7_quotes_the_paper(sections):
@@ -99,24 +103,42 @@ def test_intervals_over_leaders_say_so():
 
 
 def test_one_row_is_enough_for_a_report():
-    names = [section.name for section in build_sections(make_table([make_row(game="my-game", mean=3)]))]
-    assert names == ["table-1", "everything"]
+    names = [section.name for section in build_sections(make_table([make_row(mean=3)]))]
+    assert names == ["figure-2", "table-1", "figure-7", "figure-12", "everything"]
 
 
-def test_the_built_in_maze_stands_in_where_no_game_was_played():
+def test_environments_that_the_paper_has_no_numbers_for_are_reported_in_words_of_their_own():
+    own = [
+        make_row(algorithm, game, split=split, env=env, mean=mean)
+        for game, env in (("my-game", "gymnasium:my-game"), ("maze", "gymnasium:maze"))
+        for algorithm, mean in (("ppo", 3), ("expgen", 4))
+        for split in ("train", "test")
+    ]
+    sections = {section.name: section for section in build_sections(make_table(own, resamples=20))}
+    assert list(sections) == ["finding", "glance", "scores", "everything"]
+    assert sections["scores"].title == "Scores on maze and my-game"
+    for section in sections.values():
+        assert not any("paper" in text for text in (section.note, section.title, *section.points))
+    assert not any("paper" in name for table in sections["scores"].tables for name in table.columns)
+    both = {section.name: section for section in build_sections(make_table([*own, make_row()], resamples=20))}
+    assert [row[0].text for row in both["table-1"].tables[0].rows] == ["maze"] and len(
+        both["scores"].tables[0].rows
+    ) == 4
+
+
+def test_the_built_in_maze_stands_in_for_exhibits_that_were_asked_for():
     rows = [
         make_row(algorithm, "minimaze", env="minimaze", mean=mean) for algorithm, mean in (("ppo", 5), ("expgen", 8))
     ]
-    sections = {section.name: section for section in build_sections(make_table(rows, resamples=20))}
-    assert {"figure-2", "table-1", "figure-6", "figure-7"} <= sections.keys()
+    asked = {"figure-2", "table-1", "figure-6", "figure-7"}
+    sections = {section.name: section for section in build_sections(make_table(rows, resamples=20), only=asked)}
+    assert asked <= sections.keys()
     rows = {(row[0].text, row[1].text): row for row in sections["figure-7"].tables[0].rows}
     mean = rows["ExpGen-PPO", "mean"]
     assert [cell.text for cell in mean[2:4]] == ["0.600", "one run"]  # (8 − 5) / (10 − 5)
 
 
 def test_curves_of_runs_with_other_steps_meet_on_one_grid():
-    import numpy as np
-
     steps, scores = on_one_grid([np.array([[0, 0.0], [10, 1.0]]), np.array([[5, 2.0], [20, 5.0]])])
     np.testing.assert_allclose(steps, [5, 10])
     np.testing.assert_allclose(scores, [[0.5, 1.0], [2.0, 3.0]])
@@ -129,7 +151,59 @@ def test_short_steps():
 def test_the_first_look_puts_the_best_on_top():
     means = {("ppo", "train"): 9.5, ("ppo", "test"): 5.0, ("expgen", "train"): 9.0, ("expgen", "test"): 8.0}
     rows = [make_row(algorithm, split=split, mean=mean) for (algorithm, split), mean in means.items()]
-    first = build_sections(make_table(rows, resamples=10))[0]
-    ((_, figure),) = first.figures
-    assert first.title == "At a glance"
+    _, glance, *_ = build_sections(make_table(rows, resamples=10))
+    ((_, figure),) = glance.figures
+    assert glance.title == "At a glance"
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["PPO", "ExpGen-PPO"]  # from the bottom
+    shown = {line.get_label(): list(line.get_xdata()) for line in figure.axes[0].lines}
+    assert shown["train"] == [9.5, 9.0]
+    (tested,) = figure.axes[0].containers
+    assert tested.get_label() == "test" and list(tested[0].get_xdata()) == [5.0, 8.0]
+
+
+def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
+    rows = [make_row(seed=seed, mean=5 + seed / 10) for seed in range(3)]
+    rows += [make_row("expgen", seed=seed, mean=8 + seed / 10, agent="expgen", steps=275_000_000) for seed in range(3)]
+    rows += [make_row(game="heist", mean=3), make_row("expgen", game="heist", mean=2, agent="expgen")]
+    rows.append(make_row("idaac", game="bigfish", mean=9))
+    finding = build_sections(make_table(rows, resamples=50))[0]
+    assert finding.title == "What was found"
+    assert finding.points == (
+        "heist: PPO is best on unseen levels with 3.00 (1 run, 25M steps, 1,000 episodes), 1.00 above ExpGen-PPO with "
+        "2.00 (1 run, 25M steps, 1,000 episodes).",
+        "maze: ExpGen-PPO is best on unseen levels with 8.10 (3 runs, 275M steps, 3,000 episodes), 3.00 above PPO with "
+        "5.10 (3 runs, 25M steps, 3,000 episodes). Their intervals over runs do not overlap.",
+        "Missing: more than one training of PPO (heist) and ExpGen-PPO (heist). How far another training would differ "
+        "is not known.",
+        "Missing: anything to compare with on bigfish (IDAAC).",
+        "Missing: 13 of the paper's 16 games.",
+        "Missing: the paper's PLR, UCB-DrAC, PPG, LEEP and ExpGen-IDAAC.",
+    )
+
+
+def test_the_finding_over_many_games_is_the_highest_iqm(sections):
+    overall, best, *missing = sections["finding"].points
+    values = {row[0].text: row[2].sort for row in sections["figure-7"].tables[0].rows if row[1].text == "IQM"}
+    (first, high), (second, low) = sorted(values.items(), key=lambda pair: -pair[1])[:2]
+    assert overall.startswith(
+        f"Over 16 games {first} has the highest IQM of normalised scores on unseen levels, {high:.2f} ("
+    )
+    assert overall.endswith(f", 3 runs), {high - low:.2f} above {second}.")
+    assert best.startswith("Best on unseen levels: ") and best.endswith(" of 16 games.") and missing == []
+
+
+def test_training_curves_come_from_training_and_not_from_runs_of_other_lengths():
+    lengths = [make_row(steps=steps, mean=steps / 10) for steps in (10, 20, 30)]  # three evaluations, no curve
+    assert "training" not in {section.name for section in build_sections(make_table(lengths, resamples=10))}
+    points = [
+        make_row(seed=s, steps=t, mean=t + s, ci_low=math.nan, ci_high=math.nan) for s in (0, 2) for t in (1, 2, 3)
+    ]
+    curves = [Curve("maxent", "maze", f"run{s}", np.array([[1, s], [2, s + 1], [3, s + 4]])) for s in (0, 2)]
+    sections = {s.name: s for s in build_sections(make_table(points, resamples=10), curves=curves)}
+    trained, tested = (figure.axes[0] for _, figure in sections["training"].figures)
+    assert (trained.get_ylabel(), tested.get_ylabel()) == ("return of training episodes", "return on unseen levels")
+    for axes, label, means in ((trained, "maxEnt (2)", [1, 2, 5]), (tested, "PPO (2)", [2, 3, 4])):
+        (line,) = axes.lines
+        assert line.get_label() == label and list(line.get_ydata()) == means and list(line.get_xdata()) == [1, 2, 3]
+        band = axes.collections[0].get_paths()[0].vertices[:, 1]
+        assert (band.min(), band.max()) == (means[0] - 1, means[-1] + 1)  # the deviation of two runs 2 apart is 1

@@ -2,8 +2,9 @@
 
 import pytest
 
+from expgen.html import render
 from expgen.report.score_sections import beside_paper, score_section
-from expgen.report.tables import Table, TableCell, number_cell, to_html, to_latex, to_markdown
+from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_latex, to_markdown
 from tests.report.score_rows import make_row, make_table
 
 
@@ -17,8 +18,36 @@ def table():
 
 def test_markdown(table):
     lines = to_markdown(table).splitlines()
-    assert lines[0] == "A & B"
-    assert lines[2:] == ["| name | score |", "| --- | --- |", "| x_1 \\| y | **8.3** |", "| <b> | −0.25 |"]
+    assert lines[0] == "A &amp; B"
+    assert lines[2:] == ["| name | score |", "| --- | --- |", "| x_1 \\| y | **8.3** |", "| &lt;b&gt; | −0.25 |"]
+
+
+def test_names_from_outside_stay_in_their_cell():
+    made = Table("t", "names", ("name",))
+    made.add("a\n| b |\x1b[31m[c](javascript:d) `e`")
+    row = to_markdown(made).splitlines()[-1]
+    assert row == "| a\\\\n\\| b \\|\\\\x1b\\[31m\\[c\\](javascript:d) \\`e\\` |"
+    assert "\x1b" not in to_latex(made) + to_csv(made) and len(to_csv(made).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=cmd()", "'=cmd()"), ("@sum", "'@sum"), ("+a", "'+a"), ("-x 1", "'-x 1"), ("−0.25", "-0.25"),
+        ("+1.5", "+1.5"), ("−3.1 %", "-3.1 %"), ("1,000", "1,000"), ("maze", "maze"), ("–", "–"),
+    ],
+)  # fmt: skip
+def test_a_spreadsheet_takes_no_name_for_a_formula(text, written):
+    assert spreadsheet_text(text) == written
+
+
+def test_long_text_is_shown_on_demand():
+    made = Table("t", "", ("a", "b"))
+    made.add(TableCell("scores.csv line 2", more="expgen train"), "x" * 454)
+    text = render("report/table.html", table=made)
+    assert "<details><summary>scores.csv line 2</summary><div>expgen train</div></details>" in text
+    assert f"<summary>{'x' * 50}…</summary><div>{'x' * 454}</div>" in text and 'class="broken"' in text
+    assert "scores.csv line 2: expgen train" in to_csv(made)
 
 
 def test_latex(table):
@@ -27,7 +56,7 @@ def test_latex(table):
 
 
 def test_html(table):
-    text = to_html(table)
+    text = render("report/table.html", table=table)
     assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.paper.exhibits import EXHIBITS
 from expgen.reproduce.estimate import Estimator
 from expgen.reproduce.job import Job

@@ -2,7 +2,7 @@
 
 import pytest
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.reproduce.job import Job, Scoring, merged

@@ -4,14 +4,7 @@ import pytest
 import torch
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.rollout.minibatch import (
-    Minibatch,
-    everything,
-    gather,
-    minibatch_places,
-    minibatches,
-    transition_order,
-)
+from expgen.rollout.minibatch import Minibatch, minibatches, transition_order
 from expgen.rollout.rollout import Rollout
 
 T, N = 6, 8
@@ -113,12 +106,17 @@ def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: 
         assert torch.equal(row, batch.action.flatten())
 
 
-@pytest.mark.parametrize("order", ["columns", "shuffled"])
-def test_places_and_gather_are_the_minibatches(order: str):
+def test_a_field_is_gathered_when_it_is_first_read_and_then_kept():
     rollout, advantage = numbered_rollout()
-    whole = everything(rollout, advantage)
-    assert whole.obs.data_ptr() == rollout.obs.data_ptr()  # nothing is copied before a minibatch is gathered
-    places = minibatch_places(rollout, 3, order, torch.Generator().manual_seed(0))  # type: ignore[arg-type]
-    for batch, place in zip(epoch(order, 3), places, strict=True):
-        again = gather(whole, place, order)  # type: ignore[arg-type]
-        assert all(torch.equal(a, b) for a, b in zip(batch, again, strict=True))
+    batch = next(minibatches(rollout, advantage, 1, "columns", torch.Generator().manual_seed(0)))
+    rollout.value.fill_(7)
+    assert (batch.value == 7).all()
+    rollout.value.fill_(8)
+    assert (batch.value == 7).all() and batch.value is batch.value
+
+
+def test_what_else_is_known_of_each_transition_is_found_by_its_row():
+    rollout, advantage = numbered_rollout()
+    for row in transition_order(rollout, 3, "columns", torch.Generator().manual_seed(0)):
+        batch = Minibatch(rollout, advantage, row, "shuffled")
+        assert torch.equal(torch.arange(T * N)[batch.index], batch.action[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig, default_config, with_values

@@ -6,7 +6,7 @@ changelog.
 
 import pytest
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.runs.make_config import make_config
 
 WHERE = (("procgen:plunder", "paper"), ("minimaze", "laptop"), ("minimaze", "smoke"))

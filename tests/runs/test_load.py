@@ -1,6 +1,7 @@
 """load_agent: what a learner has become, from its run folder."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def edited(run: Path, tmp_path: Path) -> Callable[..., Path]:
         data = json.loads((run / "config.json").read_text())
         data["train"][part] |= changes
         (tmp_path / "config.json").write_text(json.dumps(data))
-        (tmp_path / "checkpoints").symlink_to(run / "checkpoints")
+        shutil.copytree(run / "checkpoints", tmp_path / "checkpoints")
         return tmp_path
 
     return edit

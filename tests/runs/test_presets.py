@@ -2,7 +2,7 @@
 
 import pytest
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
 from expgen.runs.config_tree import flat

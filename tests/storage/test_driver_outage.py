@@ -10,16 +10,15 @@ import pytest
 
 from expgen.cli.main import main
 from expgen.reproduce.scale import SCALES
-from expgen.storage import notice
-from expgen.storage.store import PATIENCE_VARIABLE
+from expgen.storage import store
+from expgen.storage.store import SECONDS_VARIABLE
 from expgen.storage.view import fetch
 from tests.cluster.tiny import NAMES, TINY
 from tests.storage.s3_server import BUCKET, FORBIDDEN, UNAVAILABLE, Faults
 
 OUT = f"s3://{BUCKET}/driver-outage"
 WORDS = ["reproduce", *NAMES, "--scale", "smoke", "--device", "cpu", "--out", OUT]
-LAST_JOB, WAITS = "minimaze-expgen: ", "it is tried for"  # in what a driver says
-PUSHES = "expgen-push"
+LAST_JOB, WAITS = "minimaze-expgen: ", "retrying for 60 s"  # in what a driver says
 
 Cue = tuple[str, Callable[[], None]]
 
@@ -43,14 +42,14 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
     monkeypatch.setitem(SCALES, "smoke", TINY)
 
     def run(patience: int, *cues: Cue) -> tuple[int, list[str]]:
-        monkeypatch.setenv(PATIENCE_VARIABLE, str(patience))
+        monkeypatch.setenv(SECONDS_VARIABLE, str(patience))
         said = Cues(list(cues))
         monkeypatch.setattr(sys, "stderr", said)
         status = main(WORDS)
         lines = said.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
-            if thread.name == PUSHES:  # of a driver that gave up: it asks no more of the next one's storage
+            if thread.name == "expgen-upload":  # of a driver that gave up: it asks no more of the next one's storage
                 thread.join()
         return status, lines
 
@@ -63,7 +62,7 @@ def rows(folder: Path) -> str:
 
 
 def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(notice, "TELL_SECONDS", 0.5)
+    monkeypatch.setattr(store, "NOTICE_SECONDS", 0.5)
     status, said = drive(60)
     assert status == 0, said
     expected = rows(tmp_path / "undisturbed")
@@ -74,16 +73,16 @@ def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp
     def comes_back() -> None:
         s3.refused = 0.0
 
-    status, said = drive(60, (LAST_JOB, goes), (f" list at {OUT}/scores/", comes_back))
+    status, said = drive(60, (LAST_JOB, goes), (f"cannot list {OUT}/scores/", comes_back))
     assert status == 0, said
-    waits = [line for line in said if f" list at {OUT}/scores/" in line and WAITS in line]
-    assert waits and waits[0].endswith("it is tried for 60 s")
-    assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" answers again") for line in said)
+    waits = [line for line in said if line.startswith(f"expgen: cannot list {OUT}/scores/")]
+    assert waits and waits[0].endswith(WAITS)
+    assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" responds again") for line in said)
     assert rows(tmp_path / "ridden out") == expected
 
     status, said = drive(5, (LAST_JOB, goes))
     assert status == 1  # a failure, no bad input
-    assert said[-1].startswith(f"expgen: cannot list at {OUT}/scores/")
+    assert said[-1].startswith(f"expgen: cannot list {OUT}/scores/") and "did not respond within 5 s" in said[-1]
     assert said[-1].endswith("the same command goes on from there")
 
 

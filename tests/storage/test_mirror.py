@@ -1,6 +1,7 @@
-"""Snapshots at a URL: whole or not at all, wherever who writes or reads them dies; one writer."""
+"""Snapshots at a URL: whole or not at all, wherever a writer or a reader is killed; one owner at a time."""
 
 import json
+import shutil
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from expgen.errors import InputError, TakenOver
-from expgen.storage.listing import FILES, LISTS
-from expgen.storage.mirror import Mirror
-from expgen.storage.store import Store
+from expgen.errors import FailedStorage, InputError, TakenOver
+from expgen.storage import mirror as module
+from expgen.storage.mirror import FILES, LIST_NAME, LISTS, Mirror, Snapshot, decode, object_name
+from expgen.storage.store import StorageOutage, Store
 
 pytest.importorskip("fsspec")
 
@@ -48,7 +49,7 @@ class Mortal(LocalFileSystem):
 def mirror_at(url: Path, folder: Path, **keywords: Any) -> Mirror:
     folder.mkdir(exist_ok=True)
     url.mkdir(exist_ok=True)
-    return Mirror(Store(f"file://{url}", patience=60.0), folder, **keywords)
+    return Mirror(Store(f"file://{url}", seconds=60.0), folder, **keywords)
 
 
 def fill(folder: Path, text: str) -> dict[str, str]:
@@ -67,39 +68,39 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def read_from(url: Path, folder: Path) -> dict[str, str]:
-    mirror_at(url, folder).pull()
+    mirror_at(url, folder).download()
     return contents(folder)
 
 
-def test_a_snapshot_is_brought_there_and_back_with_its_times(tmp_path: Path) -> None:
+def test_snapshot_is_uploaded_and_downloaded_without_half_written_and_left_out_files(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here", leave_out=("runs",))
     mirror.claim()
     first = fill(tmp_path / "here", "1")
     (tmp_path / "here" / "runs").mkdir()
     (tmp_path / "here" / "runs" / "not-ours").touch()
     (tmp_path / "here" / "half.json.12345678.part").touch()
-    mirror.push()
+    mirror.upload()
     second = fill(tmp_path / "here", "2")
-    mirror.push()
+    mirror.upload()
     assert first != second == read_from(tmp_path / "url", tmp_path / "there")
-    times = [(tmp_path / side / "metrics.csv").stat().st_mtime for side in ("here", "there")]
-    assert times[0] == times[1]
+    written = (tmp_path / "there" / "metrics.csv").stat().st_mtime  # by which status tells that a run is silent
+    assert written == pytest.approx(mirror.last.written, abs=1e-3)
     assert len(list((tmp_path / "url" / FILES).rglob("*.safetensors"))) == 1  # as many as here
     assert len(list((tmp_path / "url" / LISTS).iterdir())) == 1
 
 
-def test_who_dies_anywhere_in_a_push_leaves_the_snapshot_before_or_the_one_after(tmp_path: Path) -> None:
+def test_upload_killed_at_any_write_leaves_the_snapshot_before_or_after_it(tmp_path: Path) -> None:
     seen = []
     for changes in range(20):
         url, here = tmp_path / f"url{changes}", tmp_path / f"here{changes}"
         mirror = mirror_at(url, here)
         mirror.claim()
         before = fill(here, "before")
-        mirror.push()
+        mirror.upload()
         after = fill(here, "after")
         mirror.store.files = Mortal(changes)
         try:
-            mirror.push()
+            mirror.upload()
             has_died = False
         except Death:
             has_died = True
@@ -108,20 +109,20 @@ def test_who_dies_anywhere_in_a_push_leaves_the_snapshot_before_or_the_one_after
         seen.append((has_died, found == after))
         heir = mirror_at(url, tmp_path / f"heir{changes}")
         heir.claim()
-        heir.pull()
+        heir.download()
         assert contents(heir.folder) == found
-        heir.push(is_open=False)  # and what the dead one left behind is gone
-        assert len(list((url / FILES).rglob("*.*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
+        heir.upload(is_open=False)  # and what the dead one left behind is gone
+        assert len(list((url / FILES).rglob("*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
         if not has_died:
             break
     assert {(True, False), (True, True), (False, True)} == set(seen)
 
 
-def test_who_dies_while_it_claims_stands_in_nobody_s_way(tmp_path: Path) -> None:
+def test_process_killed_while_it_claims_does_not_block_later_ones(tmp_path: Path) -> None:
     first = mirror_at(tmp_path / "url", tmp_path / "first")
     first.claim()
     expected = fill(first.folder, "1")
-    first.push()
+    first.upload()
     for name in "abcdefgh":
         mortal = mirror_at(tmp_path / "url", tmp_path / name)
         mortal.store.files = Mortal(0)
@@ -129,55 +130,55 @@ def test_who_dies_while_it_claims_stands_in_nobody_s_way(tmp_path: Path) -> None
             mortal.claim()
         heir = mirror_at(tmp_path / "url", tmp_path / f"heir {name}")
         heir.claim()
-        heir.pull()
-        heir.push()
+        heir.download()
+        heir.upload()
         assert contents(heir.folder) == expected
 
 
-def test_a_list_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+def test_download_survives_a_list_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     expected = fill(writer.folder, "1")
     lists = reader._lists()
-    writer.push()
+    writer.upload()
     looks = iter([lists, reader._lists()])
     reader._lists = lambda: next(looks)  # type: ignore[method-assign] # the first one is of before the push
-    reader.pull()
+    reader.download()
     assert contents(reader.folder) == expected
 
 
-def test_who_comes_later_takes_over(tmp_path: Path) -> None:
+def test_later_process_takes_over_and_the_earlier_one_cannot_upload(tmp_path: Path) -> None:
     early, late = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("early", "late"))
     early.claim()
     fill(early.folder, "early")
-    early.push()
+    early.upload()
     late.claim()
-    late.pull()
+    late.download()
     fill(early.folder, "too late")
     with pytest.raises(TakenOver):
-        early.push()
+        early.upload()
     fill(late.folder, "late")
-    late.push()
+    late.upload()
     assert read_from(tmp_path / "url", tmp_path / "there")["sitting.json"] == "late"
 
 
-def test_of_two_that_claim_at_once_one_is_left(tmp_path: Path) -> None:
+def test_of_two_processes_that_claim_at_once_one_stays_owner(tmp_path: Path) -> None:
     one, other = sorted(
-        (mirror_at(tmp_path / "url", tmp_path / name) for name in ("a", "b")), key=lambda mirror: mirror.writer
+        (mirror_at(tmp_path / "url", tmp_path / name) for name in ("a", "b")), key=lambda mirror: mirror.owner
     )
     other.claim()
     looks = chain([list], repeat(one._lists))  # the first is of before the other one wrote
     one._lists = lambda: next(looks)()  # type: ignore[method-assign]
     with pytest.raises(TakenOver):
         one.claim()
-    other.push(is_open=False)
+    other.upload(is_open=False)
 
 
-def test_a_snapshot_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+def test_download_survives_a_snapshot_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     fill(writer.folder, "1")
-    writer.push()
+    writer.upload()
     read = reader.store.read
 
     def read_late(name: str) -> bytes:
@@ -185,83 +186,193 @@ def test_a_snapshot_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
             content = read(name)
             if b"/1." in content:
                 after.update(fill(writer.folder, "2"))
-                writer.push()
+                writer.upload()
             return content
         return read(name)
 
     after: dict[str, str] = {}
     reader.store.read = read_late  # type: ignore[method-assign]
-    reader.pull()
+    reader.download()
     assert contents(reader.folder) == after
 
 
-def test_a_sketch_has_names_of_checkpoints_and_no_weights(tmp_path: Path) -> None:
+def test_sketch_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     (writer.folder / "tensorboard").mkdir()
     (writer.folder / "tensorboard" / "events").write_text("many")
     for text in ("1", "2"):
         expected = fill(writer.folder, text)
-        writer.push()
-        reader.pull(is_sketch=True)
-        assert contents(reader.folder) == {name: "" if "/" in name else text for name, text in expected.items()}
+        writer.upload()
+        reader.download(is_sketch=True)
+        sketch = {name: "" if "/" in name else text for name, text in expected.items()}
+        assert contents(reader.folder) == {**sketch, "tensorboard/events": ""}
 
 
-def test_so_has_a_sketch_of_a_milestone(tmp_path: Path) -> None:
+def test_sketch_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     fill(writer.folder, "1")
-    writer.push()
-    assert not writer.has_new_weights()
     expected = fill(writer.folder / "milestones" / "25", "2")
-    assert writer.has_new_weights()
-    writer.push()
-    reader.pull(is_sketch=True)
+    writer.upload()
+    reader.download(is_sketch=True)
     kept = contents(reader.folder / "milestones" / "25")
     assert kept == {name: "" if "/" in name else text for name, text in expected.items()}
 
 
-def test_one_file_is_amended_and_a_busy_place_is_left_alone(tmp_path: Path) -> None:
+def test_url_whose_owner_is_at_work_is_busy_until_it_ends(tmp_path: Path) -> None:
     writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
-    writer.claim()
-    expected = fill(writer.folder, "1")
-    writer.push()
-    with pytest.raises(InputError, match="is being written"):
-        guest.refuse_if_busy()
-    writer.push(is_open=False)
     guest.refuse_if_busy()
-    guest.amend("metrics.csv", lambda file: file.write_text(file.read_text() + "2\n"))
-    assert read_from(tmp_path / "url", tmp_path / "again") == {**expected, "metrics.csv": "1\n2\n"}
-
-
-def test_who_cannot_amend_leaves_the_place_to_others(tmp_path: Path) -> None:
-    writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
-    expected = fill(writer.folder, "1")
-    writer.push(is_open=False)
-
-    def fail(file: Path) -> None:
-        raise InputError("no")
-
-    with pytest.raises(InputError, match=r"^no$"):
-        guest.amend("metrics.csv", fail)
-    writer.refuse_if_busy()
-    assert read_from(tmp_path / "url", tmp_path / "again") == expected
+    fill(writer.folder, "1")
+    writer.upload()
+    with pytest.raises(InputError, match="is in use: a process uploaded to it 0 s ago"):
+        guest.refuse_if_busy()
+    writer.upload(is_open=False)
+    guest.refuse_if_busy()
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_deleted_folder_is_not_uploaded_as_an_empty_one(tmp_path: Path) -> None:
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    mirror.claim()
+    expected = fill(tmp_path / "here", "1")
+    mirror.upload()
+    shutil.rmtree(tmp_path / "here")
+    with pytest.raises(FailedStorage, match=r"cannot upload .*here: sitting\.json was deleted"):
+        mirror.upload(is_open=False)
+    assert read_from(tmp_path / "url", tmp_path / "there") == expected
+
+
+def test_files_are_read_in_the_order_of_json_weights_rows(tmp_path: Path) -> None:
+    for name in ("a.csv", "checkpoints/m/7.safetensors", "z.json", "b.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n2\nhal")
+    files, contents = mirror_at(tmp_path / "url", tmp_path)._read_folder(set())
+    assert list(files)[:2] == ["z.json", "checkpoints/m/7.safetensors"]
+    assert contents[object_name("a.csv", files["a.csv"])] == b"1\n2\n"  # whole rows
+
+
+def test_only_new_content_is_uploaded_and_lost_content_again(tmp_path: Path) -> None:
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    fill(mirror.folder, "1")
+    files, contents = mirror._read_folder(set())
+    stored = set(contents)
+    assert mirror._read_folder(stored) == (files, {})
+    assert mirror_at(tmp_path / "url", tmp_path / "here")._read_folder(stored) == (files, {})  # without having read it
+    (mirror.folder / "metrics.csv").write_text("1\n2\n")
+    assert list(mirror._read_folder(stored)[1].values()) == [b"1\n2\n"]
+    lost = object_name("sitting.json", files["sitting.json"])
+    assert mirror._read_folder(stored - {lost})[1][lost] == b"1"
+
+
+def test_checkpoint_that_is_replaced_while_the_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    fill(mirror.folder, "1")
+    read = module.read_bytes
+
+    def read_slowly(path: Path) -> bytes:
+        if path.name == "1.safetensors":
+            fill(mirror.folder, "2")  # the folder goes on between looking and reading
+        return read(path)
+
+    monkeypatch.setattr(module, "read_bytes", read_slowly)
+    files, _ = mirror._read_folder(set())
+    assert [name for name in files if name.startswith("checkpoints")] == ["checkpoints/a/2.safetensors"]
+
+
+def test_object_name_carries_the_name_and_the_checksum_of_a_file() -> None:
+    digest = "0123456789abcdef" + "0" * 48
+    assert object_name("checkpoints/a/12.safetensors", digest) == "files/0123456789abcdef-checkpoints-a-12.safetensors"
+
+
+def test_list_names_sort_as_they_were_written(tmp_path: Path) -> None:
+    names = []
+    for _ in range(11):
+        mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+        mirror.claim()
+        for text in ("one", "two"):
+            fill(mirror.folder, text)
+            mirror.upload()
+            names += [name for name in mirror._lists() if name not in names]
+    assert len(names) == 22 and names == sorted(names) and all(map(LIST_NAME.fullmatch, names))
+
+
+def test_upload_after_one_whose_list_could_not_be_written(tmp_path: Path) -> None:
+    """Also where the storage has written it after all."""
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    mirror.claim()
+    for text, has_written in (("one", False), ("two", True)):
+        expected, write = fill(mirror.folder, text), mirror.store.write
+
+        def fail(name: str, content: bytes, has_written: bool = has_written, write: Any = write) -> None:
+            if has_written or not name.startswith(LISTS):
+                write(name, content)
+            if name.startswith(LISTS):
+                raise StorageOutage
+
+        mirror.store.write = fail  # type: ignore[method-assign]
+        with pytest.raises(StorageOutage):
+            mirror.upload()
+        mirror.store.write = write  # type: ignore[method-assign]
+        mirror.upload()
+        assert read_from(tmp_path / "url", tmp_path / text) == expected
+
+
+SNAPSHOT = Snapshot(True, 99.25, {"checkpoints/a/12.safetensors": "0123456789abcdef" * 4})
+
+
+def test_list_cut_anywhere_is_incomplete() -> None:
+    text = json.dumps(SNAPSHOT._asdict()).encode()
+    assert decode(text, "s3://bucket/run") == SNAPSHOT
+    assert all(decode(text[:end], "s3://bucket/run") is None for end in range(len(text)))
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/outside", "a/../../outside", "", "a\\b", "a//b"])
+def test_list_cannot_name_files_outside_its_folder(name: str) -> None:
+    text = json.dumps(SNAPSHOT._replace(files={name: "0" * 64})._asdict()).encode()
+    with pytest.raises(InputError, match=r"s3://bucket/run/lists holds a list that this version of expgen did not"):
+        decode(text, "s3://bucket/run")
+
+
+@pytest.mark.parametrize("data", [[], {}, 1, "text", {"files": {}}, {"files": [], "is_open": 1, "written": 2},
+                                  {"format": "expgen-list-1", "sha256": "", "body": ""}])  # fmt: skip
+def test_list_of_another_program_or_version_is_refused(data: Any) -> None:
+    with pytest.raises(InputError, match="did not write"):
+        decode(json.dumps(data).encode(), "s3://bucket/run")
+
+
+@pytest.mark.parametrize("change", [{"files": {"a": "/../../outside"}}, {"files": {"a": None}}, {"written": 1e999},
+                                    {"written": "now"}, {"written": -1}])  # fmt: skip
+def test_list_with_damaged_checksums_or_times_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="did not write"):
+        decode(json.dumps({**SNAPSHOT._asdict(), **change}).encode(), "s3://bucket/run")
+
+
+def test_download_does_not_write_through_a_link_in_the_folder(tmp_path: Path) -> None:
+    mirror = mirror_at(tmp_path / "url", tmp_path / "here")
+    mirror.claim()
+    fill(mirror.folder, "1")
+    mirror.upload()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "there" / "checkpoints").symlink_to(tmp_path / "outside")
+    with pytest.raises(InputError, match=r"checkpoints.* is a link to"):
+        mirror_at(tmp_path / "url", tmp_path / "there").download()
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_damaged_and_missing_files_at_the_url_are_refused(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     mirror.claim()
     fill(tmp_path / "here", "1")
-    mirror.push()
-    file = next((tmp_path / "url" / FILES).glob("metrics*"))
+    mirror.upload()
+    file = next((tmp_path / "url" / FILES).glob("*metrics*"))
     file.write_text("2\n")
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match=r"is damaged: metrics\.csv has another checksum"):
         read_from(tmp_path / "url", tmp_path / "there")
     file.unlink()
-    with pytest.raises(InputError, match="has lost files"):
+    with pytest.raises(InputError, match="lacks files that its list names"):
         read_from(tmp_path / "url", tmp_path / "there")
     listing = next((tmp_path / "url" / LISTS).iterdir())
-    text = json.loads(listing.read_text())
-    listing.write_text(json.dumps({**text, "body": text["body"] + " "}))
+    listing.write_bytes(listing.read_bytes()[:-1])
     assert read_from(tmp_path / "url", tmp_path / "nothing") == {}

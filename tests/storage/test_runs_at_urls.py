@@ -12,10 +12,9 @@ from expgen.cli import evaluate
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.reproduce.work import run_job, score_files
-from expgen.storage.listing import Listing
-from expgen.storage.mirror import Mirror
-from expgen.storage.scratch import KEPT, scratch_folder
-from expgen.storage.store import PATIENCE_VARIABLE, Store
+from expgen.storage.mirror import Mirror, Snapshot
+from expgen.storage.scratch import scratch_folder
+from expgen.storage.store import SECONDS_VARIABLE, Store
 from expgen.storage.view import fetch
 from tests.cluster.conftest import until
 from tests.storage.s3_server import Faults
@@ -104,19 +103,20 @@ def test_a_missing_driver_is_one_line(refused, monkeypatch) -> None:
     assert "pip install 'expgen[storage]'" in refused("train", "--run", "gs://bucket/run")
 
 
-def newest_at(url: str) -> Listing | None:
+def newest_at(url: str) -> Snapshot:
     return Mirror(Store(url), Path("unused")).newest()
 
 
 @pytest.fixture
 def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """A process that works on the run at a URL and has pushed twice."""
+    """A process that works on the run at a URL and has uploaded twice."""
     started = []
 
     def start(url: str) -> subprocess.Popen[str]:
         words = [sys.executable, "-m", "tests.storage.slow_run", url, str(UPDATES)]
         started.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True))
-        until(lambda: (newest := newest_at(url)) and newest.push >= 2, "two pushes")
+        lists = Mirror(Store(url), Path("unused"))._lists
+        until(lambda: any(int(name.split("-")[1]) >= 2 for name in lists()), "two uploads")
         return started[-1]
 
     yield start
@@ -126,13 +126,13 @@ def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
 
 def test_killed_it_goes_on_elsewhere(bucket: str, slow_run, small, settings, s3, assert_same) -> None:
-    s3.delay = 0.05  # so that a push is under way most of the time
+    s3.delay = 0.05  # so that an upload is under way most of the time
     worker = slow_run(bucket)
     worker.kill()
     worker.wait()
     s3.delay = 0.0
     kept = newest_at(bucket)
-    assert kept is not None and kept.is_open and any(name.startswith("checkpoints/") for name in kept.files)
+    assert kept.is_open and any(name.startswith("checkpoints/") for name in kept.files)
     small.train(bucket, UPDATES, **settings)
     assert_same(bucket)
 
@@ -149,7 +149,7 @@ def test_a_run_under_way_is_not_amended(bucket: str, refused, small, settings) -
     mirror = Mirror(Store(bucket), scratch_folder())
     small.train(bucket, 2, **settings)
     mirror.claim()
-    assert "is being written" in refused("evaluate", bucket, "--episodes", 2)
+    assert "is in use" in refused("evaluate", bucket, "--episodes", 2)
 
 
 def test_slow_storage_that_refuses_now_and_then(bucket: str, s3: Faults, small, settings, assert_same) -> None:
@@ -161,7 +161,7 @@ def test_slow_storage_that_refuses_now_and_then(bucket: str, s3: Faults, small, 
 
 
 def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, assert_same, monkeypatch) -> None:
-    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    monkeypatch.setenv(SECONDS_VARIABLE, "5")
     outage: list[float] = []
 
     def at_row(learner: str, row: dict[str, float]) -> None:
@@ -179,16 +179,16 @@ def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, as
 
 def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small, settings, equal, undisturbed,
                                                               assert_same, monkeypatch) -> None:  # fmt: skip
-    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
     def at_row(learner: str, row: dict[str, float]) -> None:
         s3.refused = 1.0
 
-    with pytest.raises(InputError, match=r"cannot .* is kept in") as told:
+    with pytest.raises(InputError, match=r"did not respond within 5 s.* is kept in") as told:
         small.train(bucket, UPDATES, on_row=at_row, **settings)
     kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
     assert equal(small.state(kept), small.state(undisturbed))
-    (kept.parent / KEPT).unlink()  # as the process goes, so does this
+    (kept.parent / "lock").touch()  # so that it ends with the process after all
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)
     assert_same(bucket)
@@ -208,7 +208,7 @@ def test_a_job_stops_goes_on_and_is_done_once(bucket: str, small, tmp_path: Path
 def test_storage_that_goes_away_before_the_row_is_stored_is_a_failure(bucket, s3, small, settings, command,
                                                                       monkeypatch) -> None:  # fmt: skip
     small.train(bucket, UPDATES, **settings)
-    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    monkeypatch.setenv(SECONDS_VARIABLE, "5")
     append = evaluate._append
 
     def goes_away(*words: Any) -> None:

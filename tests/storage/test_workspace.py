@@ -1,27 +1,32 @@
-"""A workspace whose storage is away: what it tells while the work goes on, and that it tells no more when given up."""
+"""A workspace whose storage is away: what it prints while the work goes on, and that it is silent once it gave up."""
 
+import shutil
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from expgen.storage import notice
+from expgen.errors import FailedStorage
+from expgen.storage import store
 from expgen.storage import workspace as module
-from expgen.storage.store import PATIENCE_VARIABLE
-from expgen.storage.workspace import Workspace, workspace
+from expgen.storage.mirror import Mirror
+from expgen.storage.store import SECONDS_VARIABLE, StorageOutage, Store
+from expgen.storage.workspace import workspace
 from tests.storage.s3_server import Faults
 
 
 @pytest.fixture
-def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Workspace], None]:
-    """Begins, with a push under way; storage is asked for five seconds."""
+def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mirror], None]:
+    """Begins, with an upload under way; storage is asked for five seconds."""
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
-    monkeypatch.setenv(PATIENCE_VARIABLE, "5")
+    monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
-    def begin(space: Workspace) -> None:
+    def begin(space: Mirror) -> None:
         before, s3.refused = s3.refusals, 1.0
-        (space.path / "checkpoints").mkdir()
-        (space.path / "checkpoints" / "1.pt").write_bytes(b"new")
+        (space.folder / "checkpoints").mkdir()
+        (space.folder / "checkpoints" / "1.safetensors").write_bytes(b"new")
         _wait(lambda: s3.refusals > before)
 
     return begin
@@ -47,30 +52,53 @@ def _until_told(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def test_while_the_work_goes_on_a_failed_push_is_told(bucket: str, s3: Faults, outage, capsys) -> None:
+def test_failed_upload_is_reported_while_the_work_goes_on(bucket: str, s3: Faults, outage, capsys) -> None:
     with workspace(bucket) as space:
         outage(space)
-        said = _until_told("tried again", capsys)
+        said = _until_told("retried", capsys)
         s3.refused = 0.0
-    assert f"at {bucket}: " in said and "; the work goes on, this is tried again" in said
+    assert f"{bucket} did not respond within 5 s: " in said and "; the work goes on, the upload is retried" in said
 
 
-def test_given_up_it_tells_nothing(bucket: str, s3: Faults, outage, capsys) -> None:
-    with workspace(bucket) as space:
+def test_work_that_ends_with_an_outage_waits_and_prints_no_more(bucket: str, s3: Faults, outage, capsys) -> None:
+    with pytest.raises(StorageOutage, match=r"^of another URL$"), workspace(bucket) as space:
         outage(space)
-        space.give_up()
-    space._thread.join(60)
-    assert not space._thread.is_alive() and s3.refused == 1.0
+        raise StorageOutage("of another URL")
+    _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
+    assert s3.refused == 1.0
     assert capsys.readouterr().err == ""
 
 
-def test_given_up_it_tells_of_no_answer_either(bucket: str, s3: Faults, outage, capsys, monkeypatch) -> None:
-    monkeypatch.setenv(PATIENCE_VARIABLE, "60")
-    monkeypatch.setattr(notice, "TELL_SECONDS", 0.2)
-    with workspace(bucket) as space:
+def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket, s3, outage, capsys, monkeypatch):
+    monkeypatch.setenv(SECONDS_VARIABLE, "60")
+    monkeypatch.setattr(store, "NOTICE_SECONDS", 0.2)
+    with pytest.raises(StorageOutage), workspace(bucket) as space:
         outage(space)
-        _until_told(f"at {bucket}", capsys)
-        space.give_up()
-        s3.refused = 0.0
-    space._thread.join(60)
-    assert not space._thread.is_alive() and capsys.readouterr().err == ""
+        _until_told(bucket, capsys)
+        raise StorageOutage
+    s3.refused = 0.0
+    _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
+    assert capsys.readouterr().err == ""
+
+
+def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3: Faults, monkeypatch) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    with workspace(bucket) as space:
+        _wait(lambda: space.uploads <= 1 and s3.requests > 0)
+        (space.folder / "checkpoints").mkdir()
+        for number in (1, 2):
+            (space.folder / "checkpoints" / f"{number}.safetensors").write_bytes(b"new")
+            _wait(lambda number=number: f"checkpoints/{number}.safetensors" in space.last.files)
+        (space.folder / "metrics.csv").write_text("row\n")
+        time.sleep(0.3)
+        assert "metrics.csv" not in space.last.files
+    assert "metrics.csv" in space.last.files and not space.last.is_open
+
+
+def test_workspace_whose_folder_is_deleted_fails_and_leaves_the_url_as_it_was(bucket: str, s3: Faults) -> None:
+    with workspace(bucket) as space:
+        (space.folder / "config.json").write_text("{}")
+    with pytest.raises(FailedStorage, match=r"config\.json was deleted"), workspace(bucket) as space:
+        assert (space.folder / "config.json").exists()
+        shutil.rmtree(space.folder)
+    assert list(Mirror(Store(bucket), Path()).newest().files) == ["config.json"]

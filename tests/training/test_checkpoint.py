@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +14,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from expgen.errors import InputError
+from expgen.errors import FailedStorage, InputError
 from expgen.training.checkpoint import (
     DamagedCheckpoint,
     keep_checkpoint,
     latest_checkpoint,
     read_checkpoint,
     write_checkpoint,
-    write_whole,
 )
 
 TENSORS = {
@@ -182,8 +182,19 @@ def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
     assert read_checkpoint(path).tensors["x"].shape == (10_000,)
 
 
-def test_a_folder_under_a_file_is_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="accepted: a writable folder"):
-        write_whole(tmp_path / "file" / "run" / "config.json", b"{}")
-    assert (tmp_path / "file").read_text() == "mine"
+def test_a_pipe_as_newest_checkpoint_is_skipped_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
+    os.mkfifo(tmp_path / "000000000200.safetensors")
+    found = latest_checkpoint(tmp_path)
+    assert found is not None and found.facts["env_steps"] == 100
+    assert "000000000200.safetensors is a pipe; accepted: a regular file" in capsys.readouterr().err
+
+
+def test_checkpoint_folders_are_created_in_a_run_folder_and_a_deleted_run_folder_is_not(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    keep_checkpoint(run / "checkpoints" / "member0", 100, TENSORS, {})
+    shutil.rmtree(run)
+    with pytest.raises(FailedStorage, match=f"the folder {run} no longer exists"):
+        keep_checkpoint(run / "checkpoints" / "member0", 200, TENSORS, {})
+    assert not run.exists()

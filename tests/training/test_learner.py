@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.algorithms.algorithm import build_algorithm, recipe_of
 from expgen.algorithms.ppo import PPOConfig
+from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.make import make_env
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig, KnnReward
@@ -16,7 +16,8 @@ from expgen.reward.scale import ReturnScaler
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
-from expgen.training.learner import Diverged, Learner, Phase, Schedule
+from expgen.training.lane import PlainLane
+from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, life_of
 
@@ -36,7 +37,8 @@ def make(
     algorithm = build_algorithm(recipe_of("ppo"), env.spec, network, config, 0, CPU)
     rollout = Rollout(env.spec, T, N, algorithm.policy.state_size, CPU)
     schedule = Schedule(env_steps, eval_every, checkpoint_seconds=1e9)
-    return Learner("m0", env, algorithm, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
+    lane = PlainLane(algorithm.policy, rollout)
+    return Learner("m0", env, algorithm, lane, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
 
 
 def no_score(policies: Policies) -> Generator[None, None, dict[str, float]]:
@@ -116,3 +118,13 @@ def test_global_randomness_is_left_alone(tmp_path: Path):
     before = torch.get_rng_state()
     live(make(), tmp_path)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_metrics_of_an_update_are_means_over_its_minibatches():
+    rows = [{"a": torch.tensor(1.0), "b": torch.tensor(2)}, {"a": torch.tensor(3.0), "b": torch.tensor(2)}]
+    assert mean_metrics(rows) == {"a": 2.0, "b": 2.0}
+
+
+def test_a_metric_only_some_minibatches_have_is_their_mean():
+    rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
+    assert mean_metrics(rows) == {"a": 3.0, "b": 2.0}

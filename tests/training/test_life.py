@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from expgen.algorithms.algorithm import RECIPES
+from expgen.algorithms.recipes import RECIPES
 from expgen.evaluation.scores import read_scores
 from expgen.reward.source import GameReward
 from expgen.rollout.rollout import Rollout

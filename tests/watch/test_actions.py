@@ -29,6 +29,22 @@ def test_agreement_on_actions_gives_every_action_a_row() -> None:
 
 
 def test_unknown_environments_number_their_actions_and_envpool_s_procgen_does_not() -> None:
-    assert action_rows(spec("gymnasium:CartPole-v1", 2)).rows == ("action 0", "action 1")
     assert action_rows(spec("gymnasium:Fifteen-v0", 15)).rows[0] == "action 0"
+    assert action_rows(spec("gymnasium:CartPole-v9", 3)).rows[0] == "action 0"  # other actions than those we know
     assert action_rows(spec("envpool:MazeEasy-v0", 15)).actions == PROCGEN_ACTIONS
+
+
+def test_gymnasium_s_own_games_have_names_as_their_documentation_gives_them() -> None:
+    assert action_rows(spec("gymnasium:CartPole-v1", 2)).rows == ("push left", "push right")
+    assert action_rows(spec("gymnasium:FrozenLake8x8-v1", 4)).rows[0] == "action 0"
+    assert action_rows(spec("gymnasium:FrozenLake-v1", 4)).rows == ("left", "down", "right", "up")
+
+
+def test_an_environment_s_own_names_come_first() -> None:
+    assert action_rows(spec("gymnasium:CartPole-v1", 2), own_names=("west", "east")).rows == ("west", "east")
+
+
+def test_where_a_key_shoots_it_is_called_fire() -> None:
+    for name in ("procgen:starpilot", "envpool:StarpilotEasy-v0"):
+        assert action_rows(spec(name, 15)).actions[9] == "fire"
+    assert action_rows(spec("procgen:maze", 15)).actions[9] == "D"

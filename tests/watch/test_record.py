@@ -72,7 +72,7 @@ def test_vectors_are_shown_as_bars_where_nothing_can_be_rendered(policy: Policy)
     recording = record_episode(UniformAgent(2), stage, "random", level=5)
     assert recording.level == 5 and recording.level_map is None and recording.steps[0].place is None
     assert recording.seen.shape == (64, 4 * 24, 3) and len(recording.film) == len(recording.steps)
-    assert recording.actions.actions == ("action 0", "action 1")
+    assert recording.actions.actions == ("push left", "push right")
 
 
 @needs_procgen

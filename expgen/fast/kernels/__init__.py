@@ -1,1 +1,1 @@
-"""Triton kernels for shapes that the library's convolutions are slow at. Optional: imported only on a GPU."""
+"""Our kernels for GPUs, compiled when first used: the IMPALA encoder in CUDA C++ (`cuda/`), the GRU in Triton."""

@@ -26,6 +26,16 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.querySelector("button").addEventListener("click", () => sortBy(table, column));
   });
 }
+// A table that has no room for its columns becomes a list of cards.
+function fitTables() {
+  for (const table of document.querySelectorAll("table.sortable")) {
+    table.classList.remove("cards");
+    table.classList.toggle("cards", table.offsetWidth > table.parentElement.clientWidth);
+  }
+}
+fitTables();
+addEventListener("resize", fitTables);
+document.addEventListener("toggle", (event) => event.target.matches("section > details") && fitTables(), true);
 // A number leads to the score rows it comes from.
 const filter = document.getElementById("filter");
 const scoreRows = () => document.querySelectorAll("#table-rows tbody tr");
@@ -33,6 +43,8 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-rows]");
   if (!link) return;
   event.preventDefault();
+  if (!filter) return; // a table alone has no rows to lead to
+  document.getElementById("all-rows").open = true;
   filter.value = "";
   filterRows();
   const wanted = new Set(link.dataset.rows.split(" "));
@@ -51,4 +63,4 @@ function filterRows() {
     row.hidden = !words.every((word) => text.includes(word));
   }
 }
-filter.addEventListener("input", filterRows);
+filter?.addEventListener("input", filterRows); // a report without scores has no rows

@@ -4,14 +4,17 @@
   const NAME = {
     ensemble: "Ensemble", leader: "Leader alone", explorer: "Explorer", random: "Random action", policy: "Policy", rule: "Rule",
   };
-  const PAINT = {
-    ensemble: "#2f86e6", leader: "#8fb8e8", explorer: "#ff9524", random: "#a779d6", policy: "#17a394", rule: "#8d939e",
-  };
   const ARROW = {
     left: "←", right: "→", up: "↑", down: "↓", "left + up": "↖", "right + up": "↗", "left + down": "↙",
     "right + down": "↘",
   };
   const SPEEDS = [1, 2, 4, 8, 16, 32];
+  const KEYS = [
+    ["Space", "play or pause"], ["← →", "one step back or on"], ["Page Up, Page Down", "ten steps back or on"],
+    ["P, N", "to the previous or next hand-over, where somebody else begins to act"], ["Home, End", "first and last step"],
+    ["?", "this help"],
+  ];
+  const paint = (who) => getComputedStyle(document.documentElement).getPropertyValue(`--xg-${who}`);
 
   function make(tag, className, parent, text) {
     const node = document.createElement(tag);
@@ -33,6 +36,26 @@
   const signed = (value) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value);
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const called = (name) => (ARROW[name] ? `${ARROW[name]} ${name}` : name);
+
+  /* As tall as the tallest of these texts, so that what is below never moves. */
+  function keepHeight(node, texts) {
+    const longest = [...new Set(texts)].sort((one, other) => other.length - one.length).slice(0, 16);
+    let width = -1;
+    const measure = () => {
+      if (node.clientWidth === width) return;
+      width = node.clientWidth;
+      const shown = node.textContent;
+      node.style.minHeight = "";
+      const heights = longest.map((text) => {
+        node.textContent = text;
+        return node.getBoundingClientRect().height;
+      });
+      node.textContent = shown;
+      node.style.minHeight = `${Math.max(...heights)}px`;
+    };
+    measure();
+    addEventListener("resize", measure);
+  }
 
   /* Frames as the first one with tiles replaced; see strips.py. */
   class Film {
@@ -93,14 +116,12 @@
       this.picture = new Image();
       this.picture.src = map.picture;
       this.ready = this.picture.decode();
+      keepHeight(this.note, [this.words(this.visits(episode.steps.length - 1))]);
     }
 
-    async show(now) {
-      const { episode, cell } = this;
-      const { steps, map } = episode;
-      this.wanted = now;
-      await this.ready;
-      if (this.wanted !== now) return;
+    /* Every cell seen up to a step, with how often and who brought the agent there first. */
+    visits(now) {
+      const { steps, map } = this.episode;
       const visits = new Map();
       for (let t = 0; t <= now; t++) {
         const [row, column] = steps[t].place;
@@ -109,17 +130,37 @@
         if (known) known.count++;
         else visits.set(key, { row, column, count: 1, who: t ? steps[t - 1].who : null });
       }
+      return visits;
+    }
+
+    words(visits) {
+      const found = {};
+      for (const { who } of visits.values()) if (who) found[who] = (found[who] || 0) + 1;
+      const parts = Object.entries(found).map(([who, count]) => `${count} by the ${NAME[who].toLowerCase()}`);
+      const { reachable } = this.episode.map;
+      const most = reachable ? ` of ${reachable}` : "";
+      const list = parts.length > 1 ? `; first reached ${parts.join(", ")}` : "";
+      const cells = visits.size === 1 && !most ? "cell" : "cells";
+      return `${visits.size}${most} ${cells} visited${list}.`;
+    }
+
+    async show(now) {
+      const { episode, cell } = this;
+      this.wanted = now;
+      await this.ready;
+      if (this.wanted !== now) return;
+      const visits = this.visits(now);
       const context = this.canvas.getContext("2d");
       context.drawImage(this.picture, 0, 0, this.canvas.width, this.canvas.height);
       context.fillStyle = "rgb(0 0 0 / .35)";
       context.fillRect(0, 0, this.canvas.width, this.canvas.height);
       for (const { row, column, count, who } of visits.values()) {
         context.globalAlpha = Math.min(0.92, 0.5 + 0.09 * count);
-        context.fillStyle = who ? PAINT[who] : "#fff";
+        context.fillStyle = who ? paint(who) : "#fff";
         context.fillRect(column * cell, row * cell, cell, cell);
       }
       context.globalAlpha = 1;
-      const [row, column] = steps[now].place;
+      const [row, column] = episode.steps[now].place;
       const size = Math.max(cell, 7);
       const corner = [(column + 0.5) * cell - size / 2, (row + 0.5) * cell - size / 2];
       context.lineWidth = 4;
@@ -128,13 +169,7 @@
       context.lineWidth = 2;
       context.strokeStyle = "#fff";
       context.strokeRect(...corner, size, size);
-      const found = {};
-      for (const { who } of visits.values()) if (who) found[who] = (found[who] || 0) + 1;
-      const parts = Object.entries(found).map(([who, count]) => `${count} by the ${NAME[who].toLowerCase()}`);
-      const most = map.reachable ? ` of ${map.reachable}` : "";
-      const list = parts.length > 1 ? `; first reached ${parts.join(", ")}` : "";
-      const cells = visits.size === 1 && !most ? "cell" : "cells";
-      this.note.textContent = `${visits.size}${most} ${cells} visited${list}.`;
+      this.note.textContent = this.words(visits);
       this.canvas.setAttribute("aria-label", `Coverage map: ${this.note.textContent}`);
     }
   }
@@ -144,8 +179,9 @@
     constructor(episode, parent) {
       this.episode = episode;
       const { members, quorum, rows } = episode;
-      this.title = make("h3", "", parent, members ? "The members’ votes" : "The policy’s choice");
+      this.title = make("h4", "", parent, members ? "The members’ votes" : "The policy’s choice");
       parent.classList.toggle("xg-alone", !members);
+      if (members) keepHeight(this.title, ["The members’ votes", this.past(episode.steps.length)]);
       this.rows = rows.map((name) => {
         const row = make("div", "xg-row", parent);
         make("span", "", row, called(name));
@@ -156,8 +192,6 @@
           parts.slots.style.setProperty("--members", members);
           const line = make("div", "xg-quorum", lane);
           line.style.left = across(Math.min(1, quorum / members));
-          line.style.bottom = "auto";
-          line.style.height = "27px";
         }
         for (const who of members ? ["ensemble", "explorer"] : ["policy"]) {
           parts.bars[who] = make("div", "xg-bar", lane);
@@ -179,6 +213,10 @@
       }
     }
 
+    past(step) {
+      return `No vote now; these, of step ${step}, led to exploring`;
+    }
+
     key(parent, className, who, text) {
       const entry = make("span", "", parent);
       const box = make("span", `xg-key ${className}`, entry);
@@ -195,8 +233,7 @@
       const votedRow = votes ? episode.rowOf[votes[votedOn(episode, asked)]] : -1;
       const done = step.who === "ensemble" || step.who === "leader" ? votedRow : episode.rowOf[step.action];
       if (episode.members) {
-        this.title.textContent =
-          asked === t ? "The members’ votes" : `No vote now; these, of step ${asked + 1}, led to exploring`;
+        this.title.textContent = asked === t ? "The members’ votes" : this.past(asked + 1);
       }
       this.rows.forEach((parts, index) => {
         parts.row.classList.toggle("xg-done", index === done);
@@ -206,7 +243,6 @@
           const share = shares[who] ? shares[who][index] : 0;
           bar.style.width = across(share);
           bar.title = `${NAME[who]}: ${percent(share)}`;
-          bar.hidden = !shares[who];
           if (parts.share) parts.share.textContent = percent(share);
         }
         if (parts.slots) parts.slots.replaceChildren();
@@ -217,7 +253,7 @@
         const chip = make("span", "xg-chip", parts.slots);
         chip.dataset.agrees = agrees[member];
         chip.dataset.leader = Number(member === episode.leader);
-        make("i", "", chip, member === episode.leader ? `★ ${member}` : member);
+        make("i", "", chip, member === episode.leader ? "★" : member);
         const role = member === episode.leader ? " (the leader)" : "";
         chip.title = `Member ${member}${role} votes ${episode.actions[action]}`;
       });
@@ -355,46 +391,53 @@
       this.root = root;
       this.episode = episode;
       this.total = episode.steps.length;
-      const head = make("header", "xg-head", root);
-      make("h2", "", head, episode.agent);
+      const front = make("div", "xg-front", root);
+      const head = make("header", "xg-head", front);
+      make("h3", "", head, episode.agent);
       make("p", "", head, `${episode.place}, seed ${episode.seed}`);
       const outcome = episode.solved ? "Solved" : "Not solved";
       const result = `${outcome} in ${plural(this.total, "step")}, return ${signed(episode.return)}`;
       make("p", "xg-result", head, result).dataset.solved = episode.solved;
-      const main = make("div", "xg-main", root);
-      const front = make("div", "xg-side", main);
-      const stage = make("div", "xg-stage", front);
-      const canvas = make("canvas", "", stage);
+      const line = make("div", "xg-now", front);
+      this.actor = make("span", "xg-actor", line);
+      this.end = make("span", "xg-end", line, episode.solved ? "✓ solved" : "✕ not solved");
+      this.end.dataset.solved = episode.solved;
+      const canvas = make("canvas", "", make("div", "xg-stage", front));
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", "The level");
       this.film = new Film(episode.film, canvas);
-      this.actor = make("div", "xg-actor", stage);
-      this.end = make("div", "xg-end", stage, episode.solved ? "✓ solved" : "✕ not solved");
-      this.end.dataset.solved = episode.solved;
-      this.why = make("p", "xg-why", front);
-      const side = make("div", "xg-side", main);
+      const side = make("div", "xg-side", root);
+      make("h3", "xg-whose", side, episode.agent);
+      this.why = make("p", "xg-why", side);
       if (episode.members || episode.steps[0].probability) this.votes = new VotePanel(episode, make("div", "xg-box", side));
       const views = make("div", "xg-views", side);
       const seen = make("div", "xg-box xg-seen", views);
-      make("h3", "", seen, "What the agent sees");
+      make("h4", "", seen, "What the agent sees");
       const eye = make("canvas", "", seen);
       eye.setAttribute("role", "img");
       eye.setAttribute("aria-label", "The observation");
       this.seen = new Film(episode.seen, eye);
       if (episode.map) {
         const box = make("div", "xg-box xg-map", views);
-        make("h3", "", box, "Where it has been");
+        make("h4", "", box, "Where it has been");
         this.map = new CoverageMap(episode, box);
       }
-      this.timeline = new Timeline(episode, root, scrub);
+      this.timeline = new Timeline(episode, make("div", "xg-foot", root), scrub);
+      keepHeight(this.why, episode.steps.map((_, t) => reason(episode, t)));
+      keepHeight(this.actor, episode.steps.map((_, t) => this.who(t)));
+    }
+
+    who(t) {
+      const step = this.episode.steps[t];
+      return `${NAME[step.who]} ${called(this.episode.actions[step.action])}`;
     }
 
     show(t) {
       const step = this.episode.steps[t];
       const did = this.episode.actions[step.action];
-      this.actor.textContent = `${NAME[step.who]} ${called(did)}`;
+      this.actor.textContent = this.who(t);
       this.actor.dataset.who = this.why.dataset.who = step.who;
-      this.end.hidden = t < this.total - 1;
+      this.end.classList.toggle("xg-unseen", t < this.total - 1);
       this.why.textContent = reason(this.episode, t);
       if (this.votes) this.votes.show(t);
       this.timeline.show(t, `step ${t + 1} of ${this.total}: ${NAME[step.who]}, ${did}`);
@@ -412,6 +455,7 @@
 
   class Group {
     constructor(root) {
+      this.root = root;
       this.now = 0;
       this.timer = null;
       const sections = [...root.querySelectorAll(".xg-player")];
@@ -421,7 +465,9 @@
       box.append(...sections);
       this.players = sections.map((section) => new Player(section, (t) => this.go(t)));
       this.total = Math.max(...this.players.map((player) => player.total));
-      const bar = make("div", "xg-controls", root);
+      this.level = this.players[0].episode.level;
+      const bar = make("div", "xg-controls");
+      root.prepend(bar);
       const button = (text, label, act) => {
         const node = make("button", "", bar, text);
         node.type = "button";
@@ -441,14 +487,30 @@
       this.speed.setAttribute("aria-label", "speed");
       for (const rate of SPEEDS) make("option", "", this.speed, `${rate} steps/s`).value = rate;
       this.speed.value = 8;
-      const keys = make("span", "xg-keys", bar);
-      const help = [["Space", "play"], ["← →", "step"], ["PgUp PgDn", "10 steps"], ["P N", "hand-over"], ["Home End", ""]];
-      for (const [key, does] of help) {
-        make("kbd", "", keys, key);
-        keys.append(` ${does}  `);
-      }
+      button("?", "keys", () => this.help.showModal());
+      this.help = this.dialog(root);
       root.addEventListener("keydown", (event) => this.key(event));
       this.show();
+    }
+
+    dialog(root) {
+      const dialog = make("dialog", "xg-help", root);
+      make("h3", "", dialog, "Keys");
+      const list = make("dl", "", dialog);
+      for (const [key, does] of KEYS) {
+        make("kbd", "", make("dt", "", list), key);
+        make("dd", "", list, does);
+      }
+      make("p", "xg-note", dialog, "The address ends in the level and the step shown: copy it to share what you see.");
+      make("button", "", make("form", "", dialog), "Close").formMethod = "dialog";
+      return dialog;
+    }
+
+    /* Keep level and step in the address. */
+    share() {
+      if (!/^(file|https?):/.test(location.href) || this.timer !== null) return;
+      const level = this.level === null ? "" : `level=${this.level}&`;
+      history.replaceState(null, "", `#${level}step=${this.now + 1}`);
     }
 
     show() {
@@ -464,6 +526,7 @@
     go(t) {
       this.pause();
       this.move(t);
+      this.share();
     }
 
     pause() {
@@ -473,14 +536,14 @@
     }
 
     toggle() {
-      if (this.timer !== null) return this.pause();
+      if (this.timer !== null) return this.go(this.now);
       if (this.now === this.total - 1) this.move(0);
-      this.play.textContent = "⏸ Pause";
+      this.play.textContent = "❚❚ Pause";
       const tick = async () => {
         await this.shown;
         if (this.timer === null) return;
         this.move(this.now + 1);
-        if (this.now === this.total - 1) this.pause();
+        if (this.now === this.total - 1) this.pause(), this.share();
         else this.timer = setTimeout(tick, 1000 / this.speed.value);
       };
       this.timer = setTimeout(tick, 1000 / this.speed.value);
@@ -489,6 +552,7 @@
     key(event) {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
       if (event.key === " " && event.target.tagName === "BUTTON") return; /* it is pressed by that key already */
+      if (this.help.open) return;
       const one = this.players.find((player) => player.root.contains(event.target)) || this.players[0];
       const does = {
         " ": () => this.toggle(),
@@ -498,6 +562,7 @@
         PageUp: () => this.go(this.now - 10),
         Home: () => this.go(0),
         End: () => this.go(this.total - 1),
+        "?": () => this.help.showModal(),
         n: () => this.go(one.handover(Math.min(this.now, one.total - 1), 1)),
         p: () => this.go(one.handover(Math.min(this.now, one.total - 1), -1)),
       }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -516,8 +581,28 @@
       root.append(lone);
     }
     const groups = [...document.querySelectorAll(".xg-group")].map((root) => new Group(root));
-    if (groups.length !== 1) return;
-    document.addEventListener("keydown", (event) => event.target === document.body && groups[0].key(event));
+    if (!groups.length) return;
+    const first = document.querySelector("[data-autoplay]") || (groups.length === 1 && groups[0].players[0].root);
+    const listening = groups.find((group) => first && group.root.contains(first));
+    document.addEventListener("keydown", (event) => event.target === document.body && listening && listening.key(event));
+    addEventListener("hashchange", () => follow(groups));
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!follow(groups) && document.querySelector("[data-autoplay]") && !isStill) listening.toggle();
+  }
+
+  /* Show the level and step that the address names; true where this page has them. */
+  function follow(groups) {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const step = Number(asked.get("step"));
+    const group = groups.find(({ level }) => !asked.has("level") || String(level) === asked.get("level"));
+    if (!asked.has("step") && !asked.has("level")) return false;
+    if (!group) {
+      groups[0].count.textContent = `level ${asked.get("level")} is not on this page; ${groups[0].count.textContent}`;
+      return true;
+    }
+    group.go(Number.isInteger(step) && step > 0 ? step - 1 : 0);
+    if (groups.length > 1) group.root.scrollIntoView();
+    return true;
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);

@@ -1,64 +1,29 @@
-"""What the trainer knows of an algorithm, and what each `--algo` name stands for."""
+"""What each `--algo` name stands for."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig
 from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
 from expgen.algorithms.plr import LevelReplay, PlrConfig
 from expgen.algorithms.ppg import PPG, PPGConfig
-from expgen.algorithms.ppg_history import History
-from expgen.algorithms.ppo import PPO, Metrics, PPOConfig
+from expgen.algorithms.ppo import PPO, PPOConfig
+from expgen.algorithms.protocol import Algorithm
 from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.networks.actor_critic import NetworkConfig, Policy, fresh_network
-from expgen.networks.decoupled import ValueNetwork, make_decoupled
+from expgen.networks.decoupled import make_decoupled
 from expgen.networks.joint import JointPolicy
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.level_choice import LevelChooser
-from expgen.rollout.rollout import Rollout
-
-
-class Algorithm(Protocol):
-    """Owns its networks and optimisers, nothing else. Its config says `gamma` and `gae_lambda`."""
-
-    policy: Policy
-    config: Any
-
-    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """Learn from one rollout; one item per minibatch."""
-
-    def state(self) -> dict[str, Tensor]:
-        """Weights under `policy.…`, then whatever else a resumed run needs."""
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
-
-
-@runtime_checkable
-class HasCritic(Protocol):
-    """An algorithm whose values come from a network of their own, which acting does without."""
-
-    value_network: ValueNetwork
-
-    def judge(self, rollout: Rollout) -> None:
-        """Fill `rollout.value` of a finished rollout, before advantages are computed from it."""
-
-
-@runtime_checkable
-class KeepsHistory(Protocol):
-    """An algorithm that learns from earlier rollouts too; the trainer opens its history before each new one."""
-
-    history: History
 
 
 @dataclass(frozen=True)

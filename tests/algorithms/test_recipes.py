@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from expgen.algorithms.algorithm import RECIPES, build_algorithm, recipe_of
+from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, policies_in

@@ -1,0 +1,61 @@
+// The convolutions of an IMPALA encoder over 64×64 pictures, forward and backward, on tensor cores: what is launched.
+//
+// Maps are stored picture × row × column × channel in bfloat16. A program of eight warps takes one picture, or a few
+// small ones, into shared memory. The files before this one, in the order of cuda_module.py, have the work.
+
+// PROGRAMS: at a time on a multiprocessor, which limits registers; benchmarks/kernel_speed.py measures other numbers.
+#ifdef PROGRAMS_MEASURED
+#define KERNEL(PROGRAMS) extern "C" __global__ void __launch_bounds__(THREADS, PROGRAMS_MEASURED)
+#else
+#define KERNEL(PROGRAMS) extern "C" __global__ void __launch_bounds__(THREADS, PROGRAMS)
+#endif
+
+#define RESIDUAL_BLOCK(SIDE, CHANNELS)                                                                                  \
+    KERNEL(2) block_forward_##SIDE(const uint4* x, const uint4* weight_1, const float* bias_1, const uint4* weight_2,   \
+                                   const float* bias_2, uint4* hidden, uint4* y, int num_pictures) {                    \
+        residual_block<SIDE, CHANNELS, false>(x, weight_1, weight_2, bias_1, bias_2, nullptr, nullptr, hidden, y,       \
+                                              num_pictures);                                                           \
+    }                                                                                                                  \
+    KERNEL(2) block_backward_##SIDE(const uint4* dy, const uint4* weight_1, const uint4* weight_2, const uint4* x,      \
+                                    const uint4* hidden, uint4* d_hidden, uint4* dx, int num_pictures) {                \
+        residual_block<SIDE, CHANNELS, true>(dy, weight_2, weight_1, nullptr, nullptr, hidden, x, d_hidden, dx,         \
+                                             num_pictures);                                                            \
+    }                                                                                                                  \
+    KERNEL(2) block_weight_gradient_##SIDE(const uint4* x, const uint4* d_hidden, const uint4* hidden, const uint4* dy, \
+                                           float* partial, int stride, int num_pictures) {                             \
+        block_weight_gradient<SIDE, CHANNELS>(x, d_hidden, hidden, dy, partial, stride, num_pictures);                 \
+    }
+
+RESIDUAL_BLOCK(32, 16)
+RESIDUAL_BLOCK(16, 32)
+RESIDUAL_BLOCK(8, 32)
+
+// CO_SHARE: channels of the output that one program sums weight gradients of; blockIdx.y is which of them.
+#define POOLED_CONVOLUTION(SIDE, CI, CO, CO_SHARE)                                                                      \
+    KERNEL(2) pooled_forward_##SIDE(const uint4* x, const uint4* weight, const float* bias, uint2* y, u32* winner,      \
+                                    int num_pictures) {                                                                 \
+        pooled_convolution<SIDE, CI, CO>(x, weight, bias, y, winner, num_pictures);                                    \
+    }                                                                                                                  \
+    KERNEL(2) pooled_backward_##SIDE(const uint4* dy, const uint2* winner, const uint4* weight, uint4* dx) {            \
+        pooled_convolution_backward<SIDE, CI, CO>(dy, winner, weight, dx);                                             \
+    }                                                                                                                  \
+    KERNEL(2) pooled_weight_gradient_##SIDE(const uint4* x, const uint4* dy, const uint2* winner, float* partial,       \
+                                            int stride, int num_pictures) {                                            \
+        weight_gradient<SIDE, CI, CO_SHARE, CO, false, true>(x, dy, winner, blockIdx.y * (CO_SHARE / 8),               \
+                                                             partial + u64(blockIdx.x) * stride, num_pictures);        \
+    }
+
+POOLED_CONVOLUTION(32, 16, 32, 16)
+POOLED_CONVOLUTION(16, 32, 32, 16)
+
+#define STEM(NAME, NUMBER)                                                                                              \
+    KERNEL(2) stem_forward_##NAME(const NUMBER* images, const uint4* weight, const float* bias, uint2* y, u32* winner) { \
+        stem(images, weight, bias, y, winner);                                                                         \
+    }                                                                                                                  \
+    KERNEL(2) stem_weight_gradient_##NAME(const NUMBER* images, const uint4* dy, const uint2* winner, float* partial,   \
+                                          int num_pictures) {                                                          \
+        stem_weight_gradient<16>(images, dy, winner, partial, num_pictures);                                           \
+    }
+
+STEM(bytes, u8)
+STEM(floats, float)

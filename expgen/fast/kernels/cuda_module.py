@@ -1,0 +1,197 @@
+"""CUDA C++ compiled when it is first needed, by NVRTC, which comes with PyTorch; no CUDA toolkit has to be installed.
+
+Compiling takes seconds, so the result is kept in the user's cache folder under a digest of all that it depends on.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.util
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+THREADS = 256  # of every program
+SOURCES = Path(__file__).parent / "cuda"
+FILES = (  # in this order
+    "tensor_core.cuh",
+    "pictures.cuh",
+    "convolution.cuh",
+    "residual_block.cuh",
+    "pooled_convolution.cuh",
+    "weight_gradient.cuh",
+    "stem.cuh",
+    "impala.cu",
+)
+OPTIONS = ("--std=c++17",)
+MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+
+
+class CudaModule:
+    """Kernels on one device; `launch` hands one to the stream that work is handed to now."""
+
+    def __init__(self, device: torch.device, definitions: Sequence[str] = ()) -> None:
+        """`definitions`: macros as `NAME=value`, for measuring variants of the kernels."""
+        self.device = device
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        source = read_source()
+        cubin = cached_cubin(source, torch.cuda.get_device_capability(device), definitions)
+        with torch.cuda.device(device):
+            torch.cuda.current_stream().synchronize()  # a context there is
+            self.context = ctypes.c_void_p()
+            self._check(self.driver.cuCtxGetCurrent(ctypes.byref(self.context)))
+            module = ctypes.c_void_p()
+            self._check(self.driver.cuModuleLoadData(ctypes.byref(module), cubin))
+        self.functions = {name: self._function(module, name) for name in kernel_names(source)}
+
+    def _function(self, module: ctypes.c_void_p, name: str) -> ctypes.c_void_p:
+        function = ctypes.c_void_p()
+        self._check(self.driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
+        most = largest_shared_memory(self.device)
+        self._check(self.driver.cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE, most))
+        return function
+
+    def __deepcopy__(self, memo: object) -> "CudaModule":
+        return self  # a copied network uses the same kernels
+
+    def launch(self, name: str, grid: tuple[int, int], shared_bytes: int, *arguments: Tensor | int | None) -> None:
+        """Run `grid` programs with so much shared memory; tensors go as their addresses, None as a null pointer."""
+        stream = ctypes.c_void_p(torch.cuda.current_stream(self.device).cuda_stream)
+        self._check(self.driver.cuCtxSetCurrent(self.context))  # backward runs in a thread of its own
+        self._check(
+            self.driver.cuLaunchKernel(
+                self.functions[name], *grid, 1, THREADS, 1, 1, shared_bytes, stream, packed(arguments), None
+            )
+        )
+
+    def _check(self, status: int) -> None:
+        if status != 0:
+            message = ctypes.c_char_p()
+            self.driver.cuGetErrorString(status, ctypes.byref(message))
+            raise RuntimeError(f"CUDA: {(message.value or b'unknown error').decode()}")
+
+
+@cache
+def cuda_module(device: torch.device) -> CudaModule:
+    """The kernels on `device`, which has an index; loaded once."""
+    return CudaModule(device)
+
+
+def largest_shared_memory(device: torch.device) -> int:
+    """Bytes of shared memory that a program on `device` may have."""
+    torch.cuda.init()
+    size = ctypes.c_int()
+    status = ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(
+        ctypes.byref(size), MAX_SHARED_PER_BLOCK, device.index or 0
+    )
+    return size.value if status == 0 else 0
+
+
+def packed(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_void_p]:
+    """Addresses of a kernel's arguments, as a launch wants them."""
+    values = [
+        ctypes.c_int(argument)
+        if isinstance(argument, int)
+        else ctypes.c_void_p(None if argument is None else argument.data_ptr())
+        for argument in arguments
+    ]
+    addresses = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+    addresses._values = values  # type: ignore[attr-defined]  # as long as the addresses are needed
+    return addresses
+
+
+def read_source() -> str:
+    """All kernels in one text."""
+    return "\n".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text(encoding="utf-8")}' for name in FILES)
+
+
+def kernel_names(source: str) -> list[str]:
+    """What `source` defines for launching: each macro that holds kernels is expanded for its first argument."""
+    names = []
+    for macro in re.findall(r"#define (\w+)\([^)]*\)((?:[^\n]*\\\n)+[^\n]*)", source):
+        stems = re.findall(r"KERNEL\(\w+\) (\w+)##", macro[1])
+        suffixes = re.findall(rf"^{macro[0]}\((\w+)", source, re.MULTILINE)
+        names += [stem + suffix for suffix in suffixes for stem in stems]
+    return names
+
+
+def has_compiler() -> bool:
+    """Whether NVRTC can be loaded."""
+    return torch.version.cuda is not None and bool(_nvrtc_paths())
+
+
+def cached_cubin(source: str, capability: tuple[int, int], definitions: Sequence[str]) -> bytes:
+    """Machine code for GPUs of `capability`, from the cache folder where it is there."""
+    architecture = "sm_{}{}".format(*capability)
+    key = "\n".join((source, architecture, str(torch.version.cuda), *OPTIONS, *definitions))
+    file = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
+    if file.is_file():
+        return file.read_bytes()
+    cubin = compile_source(source, architecture, definitions)
+    with contextlib.suppress(OSError):  # a folder that cannot be written costs the next process a few seconds
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as partial:
+            partial.write(cubin)
+        os.replace(partial.name, file)
+    return cubin
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "expgen" / "kernels"
+
+
+def compile_source(source: str, architecture: str, definitions: Sequence[str] = ()) -> bytes:
+    """`source` as machine code for `architecture`, as in "sm_90"."""
+    nvrtc = _nvrtc()
+    program = ctypes.c_void_p()
+    options = [f"--gpu-architecture={architecture}", *OPTIONS, *(f"-D{definition}" for definition in definitions)]
+    _succeeded(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"impala.cu", 0, None, None))
+    try:
+        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(program, len(options), given) != 0:
+            log = _output(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+            raise RuntimeError(f"NVRTC could not compile the kernels:\n{log.decode()}")
+        return _output(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _output(program: ctypes.c_void_p, size_of: Callable[..., int], copy: Callable[..., int]) -> bytes:
+    size = ctypes.c_size_t()
+    _succeeded(size_of(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    _succeeded(copy(program, buffer))
+    return buffer.raw
+
+
+def _succeeded(status: int) -> None:
+    if status != 0:
+        raise RuntimeError(f"NVRTC: error {status}")
+
+
+@cache
+def _nvrtc() -> ctypes.CDLL:
+    return ctypes.CDLL(_nvrtc_paths()[0])
+
+
+@cache
+def _nvrtc_paths() -> list[str]:
+    """Libraries that can be loaded: the one of PyTorch's CUDA version, from the linker's paths or pip's packages."""
+    name = f"libnvrtc.so.{(torch.version.cuda or '0').split('.')[0]}"
+    package = importlib.util.find_spec("nvidia")
+    folders = list(package.submodule_search_locations or []) if package else []
+    paths = [name, *(str(path) for folder in folders for path in sorted(Path(folder).glob(f"*/lib/{name}")))]
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(path)
+            found.append(path)
+    return found

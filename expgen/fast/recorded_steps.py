@@ -1,0 +1,46 @@
+"""Which methods of each algorithm are recorded as graphs on a GPU; the algorithms themselves know nothing of it.
+
+They are what an algorithm calls once a minibatch, each as `Graphs` wants it. An algorithm that is not in the table runs
+as it is written.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from operator import attrgetter
+
+from torch import Tensor
+
+from expgen.algorithms.daac import DAAC
+from expgen.algorithms.idaac import IDAAC
+from expgen.algorithms.leep import Leep
+from expgen.algorithms.ppg import PPG
+from expgen.algorithms.ppo import PPO
+from expgen.algorithms.protocol import Algorithm
+from expgen.algorithms.ucb_drac import UcbDrac
+from expgen.fast.graphs import Capture, Graphs, capture_on_gpu
+
+RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
+    PPO: ("step",),
+    DAAC: ("step", "critic.step", "critic.values"),
+    IDAAC: ("step", "critic.step", "critic.values"),
+    PPG: ("step", "values", "logits", "auxiliary_step"),
+    Leep: ("step", "others"),
+    UcbDrac: ("step",),
+}
+
+
+def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Graphs:
+    """From now on the methods of `algorithm` in the table are recorded and replayed; the graphs that do it."""
+    graphs = Graphs(algorithm, capture)
+    for path in RECORDED.get(type(algorithm), ()):
+        owner, _, name = path.rpartition(".")
+        holder = attrgetter(owner)(algorithm) if owner else algorithm
+        setattr(holder, name, partial(graphs, getattr(holder, name)))
+    load_state = algorithm.load_state
+
+    def forget_and_load(state: Mapping[str, Tensor]) -> None:
+        graphs.forget()  # an optimiser's tensors are others once they have been loaded
+        load_state(state)
+
+    setattr(algorithm, "load_state", forget_and_load)  # noqa: B010
+    return graphs

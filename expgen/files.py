@@ -1,0 +1,107 @@
+"""Files: written whole or not at all, named only inside their folder, and read only where they are regular files."""
+
+import contextlib
+import os
+import stat
+import uuid
+from pathlib import Path
+from typing import BinaryIO
+
+from expgen.errors import FailedStorage, InputError, unwritable
+
+PART = ".part"  # how the name of a file that is being written ends
+MOST_BYTES = 2**34  # of a file that is read as one
+JSON_BYTES = 2**24  # of one that describes a run
+KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}  # of what is no file; else a device
+
+
+class UnreadableFile(InputError):
+    """A pipe, device or folder where a file is expected, or a file that is too large."""
+
+
+def write_whole(path: Path, content: bytes, new_folders: int | None = None) -> None:
+    """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part.
+
+    path: the file to write or replace.
+    content: all of it.
+    new_folders: how many missing folders may be created for it; None for any number. A run passes how deep the file
+        lies in its folder, so that a run folder that was deleted is not created again.
+
+    InputError if it cannot be written; what was there before stays.
+    """
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")  # two writers never share one
+    try:
+        if new_folders is not None and not (base := path.parents[new_folders]).is_dir():
+            raise FailedStorage(f"cannot write {path}: the folder {base} no longer exists")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise unwritable(path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """Create `path` and its parents where they are missing; InputError if that is impossible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def sweep_parts(folder: Path) -> None:
+    """Delete the half-written files that killed processes left in `folder` and below."""
+    for part in folder.rglob(f"*{PART}"):
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def check_name(name: str) -> str:
+    """`name` unless it could lead out of the folder it is joined to; else an InputError."""
+    is_outside = any(part in ("", ".", "..") for part in name.split("/"))
+    if is_outside or any(letter == "\\" or not " " <= letter != "\x7f" for letter in name):
+        accepted = "a relative path without '..', empty parts, backslashes or control characters"
+        raise InputError(f"the file name {name!r} is not safe; accepted: {accepted}")
+    return name
+
+
+def join_inside(folder: Path, name: str) -> Path:
+    """The path of `name` below `folder`, where others chose the name or what lies there.
+
+    folder: where the path must stay, also through links; it need not exist.
+    name: parts joined by slashes, as a listing or an archive gives them.
+
+    InputError for names that lead out, links that do, and what is neither a file nor a folder.
+    """
+    path = folder / check_name(name)
+    base, real = os.path.realpath(folder), os.path.realpath(path)
+    if os.path.commonpath((base, real)) != base:
+        raise InputError(f"{path} is a link to {real!r}; accepted: files and folders inside {folder}")
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise UnreadableFile(_not_regular(path, os.stat(path).st_mode))
+    return path
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open `path` for reading; UnreadableFile at once for a pipe, a device or a folder, none of which is opened."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise UnreadableFile(_not_regular(path, mode))
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a regular file of at most `most` bytes; UnreadableFile for anything else that is there."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise UnreadableFile(f"{path} has {size} bytes; accepted: at most {most}")
+        return file.read()
+
+
+def _not_regular(path: Path, mode: int) -> str:
+    return f"{path} is a {KINDS.get(stat.S_IFMT(mode), 'device')}; accepted: a regular file"

@@ -1,0 +1,39 @@
+"""Pages from jinja2 templates. Every value put into one is escaped; only templates and their assets are HTML."""
+
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from expgen.colors import ROLES
+
+
+def render(template: str, **values: Any) -> Markup:
+    """The HTML of a template such as `report/page.html`; `values` are what it names."""
+    return Markup(_templates().get_template(template).render(**values))
+
+
+@cache
+def _templates() -> Environment:
+    loader = PrefixLoader(
+        {
+            "shared": PackageLoader("expgen", "assets"),
+            "report": PackageLoader("expgen.report", "assets"),
+            "watch": PackageLoader("expgen.watch", "assets"),
+        }
+    )
+    templates = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    templates.filters["code"] = _with_code
+    templates.globals["asset"] = lambda name: Markup(loader.get_source(templates, name)[0])  # a style or a script
+    templates.globals["roles"] = ROLES
+    return templates
+
+
+def _with_code(text: str) -> Markup:
+    """`text` escaped, with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))

@@ -1,0 +1,50 @@
+"""Curve: what one learner's episodes returned while it trained, from metrics.csv or a thinned copy of one."""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.errors import InputError
+
+MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # what a population's members learn by
+
+
+class Curve(NamedTuple):
+    """The mean return of training episodes against steps."""
+
+    method: str  # an algorithm's name, with a variant after a space where there is one
+    game: str
+    learner: str  # which run, seed or member
+    points: ndarray  # [points, 2]: environment steps and mean return
+
+
+def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: str, run: str = "") -> Iterator[Curve]:
+    """The curves in a file with columns `learner` (or `seed`), `env_steps` and `episode_return`.
+
+    `method_of` says by what method a learner learns, `default` by what the others do; `run` tells learners of one name
+    in several files apart.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    try:
+        with open(file, newline="", encoding="utf-8") as text:
+            for row in csv.DictReader(text):
+                learner = row.get("learner") or row.get("seed")
+                steps, value = float(row.get("env_steps") or "nan"), float(row.get("episode_return") or "nan")
+                if learner and math.isfinite(steps) and math.isfinite(value):
+                    points.setdefault(learner, []).append((steps, value))
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
+    for learner, of_it in points.items():
+        yield Curve(method_of.get(learner, default), game, f"{run}{learner}", np.array(sorted(of_it)))
+
+
+def published_curves(scores: Path) -> Iterator[Curve]:
+    """Those of `curves/GAME-METHOD.csv` beside a file called scores.csv; none where there is no such folder."""
+    for file in sorted((scores.parent / "curves").glob("*-*.csv")) if scores.name == "scores.csv" else ():
+        game, _, method = file.stem.partition("-")
+        yield from read_curves(file, game, {"explorer": "maxent"}, MEMBERS_OF.get(method, method))

@@ -1,0 +1,89 @@
+"""The first thing on the page: what the scores say, in words."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+
+from expgen.paper import numbers
+from expgen.report.lines import short_steps
+from expgen.report.methods import Method
+from expgen.report.score_table import Cell, ScoreTable
+from expgen.report.section import Section, counted, sentence
+from expgen.report.statistics import aggregates
+
+LISTED = 6  # games with a sentence of their own
+
+
+def finding_section(table: ScoreTable) -> Section | None:
+    """Who is best on unseen levels, by how much, over how many runs; and what is missing to be sure."""
+    ranked = {game: ranking for game in table.games() if len(ranking := _ranking(table, game)) > 1}
+    if not ranked:
+        return None
+    points = [_winner(game, ranking) for game, ranking in ranked.items()][:LISTED]
+    if len(ranked) > LISTED:
+        wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
+        who = sentence([f"{label} in {count}" for label, count in wins])
+        points = [*_overall(table), f"Best on unseen levels: {who} of {counted(len(ranked), 'game')}."]
+    return Section("finding", "", heading="What was found", points=(*points, *_missing(table, ranked)))
+
+
+def _ranking(table: ScoreTable, game: str) -> dict[Method, Cell]:
+    """Plain methods by their test scores, the best first."""
+    cells = {m: cell for m in table.methods() if m.has_only() and (cell := table.cell(m, game, "test"))}
+    return dict(sorted(cells.items(), key=lambda pair: -pair[1].estimate.value))
+
+
+def _winner(game: str, ranking: dict[Method, Cell]) -> str:
+    (first, best), (second, next_best) = list(ranking.items())[:2]
+    by = best.estimate.value - next_best.estimate.value
+    text = (
+        f"{game}: {first.label} is best on unseen levels with {_described(best)}, {by:.2f} above {second.label} with "
+        f"{_described(next_best)}."
+    )
+    if best.over == next_best.over == "runs":
+        apart = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
+        text += f" Their intervals over runs {apart}."
+    return text
+
+
+def _overall(table: ScoreTable) -> Iterable[str]:
+    """Who is best over games, where methods can be compared on one scale."""
+    methods, games = table.comparable([method for method in table.methods() if method.has_only()])
+    scores = table.matrix(methods, games)
+    found = aggregates({method.label: scores[method] for method in methods}, table.resamples) if methods else {}
+    order = sorted(methods, key=lambda method: -found[method.label]["IQM"].value)
+    for first, second in pairwise(order[:2]):
+        best, by = found[first.label]["IQM"], found[second.label]["IQM"].value
+        yield (
+            f"Over {counted(len(games), 'game')} {first.label} has the highest IQM of normalised scores on unseen "
+            f"levels, {best.value:.2f} ({best.low:.2f} to {best.high:.2f}, {counted(len(scores[first]), 'run')}), "
+            f"{best.value - by:.2f} above {second.label}."
+        )
+
+
+def _described(cell: Cell) -> str:
+    what = "run" if cell.over != "leaders" else "leader"
+    trained = f", {short_steps(cell.steps)} steps" if cell.steps else ""
+    runs, episodes = counted(len(cell.entries), what), counted(cell.episodes, "episode")
+    return f"{cell.estimate.value:.2f} ({runs}{trained}, {episodes})"
+
+
+def _missing(table: ScoreTable, ranked: dict[str, dict[Method, Cell]]) -> Iterable[str]:
+    single: dict[str, list[str]] = {}
+    for game, ranking in ranked.items():
+        for method, cell in ranking.items():
+            if cell.over != "runs" and cell.steps:
+                single.setdefault(method.label, []).append(game)
+    if single:
+        who = sentence([f"{label} ({', '.join(games)})" for label, games in single.items()])
+        yield f"Missing: more than one training of {who}. How far another training would differ is not known."
+    alone = [f"{game} ({m.label})" for game in table.games() if game not in ranked for m in _ranking(table, game)]
+    if alone:
+        yield f"Missing: anything to compare with on {sentence(alone)}."
+    in_paper = table.where(lambda entry: entry.is_of_paper)
+    played, games = in_paper.games(), numbers.games()
+    if played and len(played) < len(games):
+        yield f"Missing: {len(games) - len(played)} of the paper's {len(games)} games."
+    absent = [label for name, label in numbers.METHODS.items() if Method(name) not in in_paper.methods()]
+    if played and absent:
+        yield f"Missing: the paper's {sentence(absent)}."

@@ -1,0 +1,166 @@
+"""Operations at a URL: retried, bounded in time, and reported when they take long."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.local import LocalFileSystem
+
+from expgen.errors import FailedStorage, InputError
+from expgen.storage import store as module
+from expgen.storage.store import SECONDS_VARIABLE, StorageOutage, Store
+
+
+class Disk(LocalFileSystem):
+    """Calls `before` ahead of every read."""
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        super().__init__(skip_instance_cache=True)
+        self.before = before
+
+    def cat_file(self, path: str, **more: Any) -> bytes:
+        self.before()
+        return super().cat_file(path)
+
+
+def store_with(folder: Path, before: Callable[[], None], seconds: float = 60.0) -> Store:
+    (folder / "file").write_bytes(b"content")
+    store = Store(f"file://{folder}", seconds)
+    store.files = Disk(before)
+    return store
+
+
+def failing(times: int, error: Exception) -> tuple[Callable[[], None], list[float]]:
+    """A function that raises `error` so many times, and when it was called."""
+    calls: list[float] = []
+
+    def before() -> None:
+        calls.append(time.monotonic())
+        if len(calls) <= times:
+            raise error
+
+    return before, calls
+
+
+def test_failed_operation_is_retried_ever_more_slowly(tmp_path: Path) -> None:
+    before, calls = failing(3, OSError("not now"))
+    assert store_with(tmp_path, before).read("file") == b"content"
+    assert len(calls) == 4
+    assert all(later - earlier < 2.5 for earlier, later in pairwise(calls))  # at most 0.25, 0.5, 1 s
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), ImportError("no"), NotImplementedError("no")])
+def test_final_error_is_not_retried_and_is_bad_input(error: Exception, tmp_path: Path) -> None:
+    before, calls = failing(9, error)
+    with pytest.raises(InputError, match=f"^cannot read file://{tmp_path}/file: {type(error).__name__}: no$") as told:
+        store_with(tmp_path, before).read("file")
+    assert len(calls) == 1 and not isinstance(told.value, FailedStorage)
+
+
+def test_missing_file_is_not_retried(tmp_path: Path) -> None:
+    before, calls = failing(0, OSError())
+    with pytest.raises(FileNotFoundError):
+        store_with(tmp_path, before).read("absent")
+    assert len(calls) == 1
+
+
+def test_errors_until_the_time_is_up_are_an_outage(tmp_path: Path) -> None:
+    before, calls = failing(10**6, OSError("not now"))
+    began = time.monotonic()
+    with pytest.raises(StorageOutage, match=r"did not respond within 1 s: OSError: not now$") as told:
+        store_with(tmp_path, before, seconds=1.0).read("file")
+    assert len(calls) > 1 and time.monotonic() - began < 5
+    assert isinstance(told.value, FailedStorage) and str(told.value).startswith(f"cannot read file://{tmp_path}/file")
+
+
+@pytest.fixture
+def hanging() -> Iterator[threading.Event]:
+    """An operation that waits for it returns when the test sets it, and when the test has ended."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_operation_that_hangs_ends_when_the_time_is_up(tmp_path: Path, hanging: threading.Event) -> None:
+    began = time.monotonic()
+    with pytest.raises(StorageOutage, match=r"did not respond within 1 s: TimeoutError: no response$"):
+        store_with(tmp_path, lambda: hanging.wait() and None, seconds=1.0).read("file")
+    assert time.monotonic() - began < 5
+
+
+def lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What was printed about this test's storage; a thread of another test may still speak of its own."""
+    return [line for line in capsys.readouterr().err.splitlines() if str(folder) in line]
+
+
+def test_slow_operation_is_reported_and_so_is_its_end(tmp_path, hanging, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(module, "NOTICE_SECONDS", 0.2)
+    threading.Timer(0.5, hanging.set).start()
+    assert store_with(tmp_path, lambda: hanging.wait() and None).read("file") == b"content"
+    url = f"file://{tmp_path}"
+    waits = f"expgen: cannot read {url}/file yet: TimeoutError: no response; retrying for 60 s"
+    assert lines(tmp_path, capsys) == [waits, f"expgen: {url} responds again"]
+
+
+def test_report_of_a_slow_operation_gives_the_storage_s_reason(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(module, "NOTICE_SECONDS", 0.2)
+    before, _ = failing(10**6, OSError("not now"))
+    with pytest.raises(StorageOutage):
+        store_with(tmp_path, before, seconds=1.0).read("file")
+    (line,) = lines(tmp_path, capsys)
+    assert line.endswith("yet: OSError: not now; retrying for 1 s")
+
+
+def test_fast_operation_is_not_reported(tmp_path, capsys) -> None:
+    store_with(tmp_path, lambda: None).read("file")
+    assert not lines(tmp_path, capsys)
+
+
+def test_store_that_was_given_up_neither_retries_nor_prints(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(module, "NOTICE_SECONDS", 0.1)
+    store = store_with(tmp_path, lambda: None)
+    before, calls = failing(10**6, OSError("not now"))
+    store.files = Disk(before)
+    threading.Timer(0.3, store.is_given_up.set).start()
+    began = time.monotonic()
+    with pytest.raises(StorageOutage):
+        store.read("file")
+    assert time.monotonic() - began < 10
+    assert len(lines(tmp_path, capsys)) == 1  # of before it was given up
+    count = len(calls)
+    with pytest.raises(StorageOutage):
+        store.read("file")
+    assert len(calls) == count + 1 and not lines(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "-1", "inf", "nan", "1e3", "٣"])
+def test_seconds_in_the_environment_are_a_number(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(SECONDS_VARIABLE, text)
+    with pytest.raises(InputError, match=f"^{SECONDS_VARIABLE} is .*; accepted: a number of seconds"):
+        Store(f"file://{tmp_path}")
+
+
+def test_files_are_written_listed_and_deleted_at_any_depth(tmp_path: Path) -> None:
+    store = Store(f"file://{tmp_path}/new/run/")
+    assert store.names() == store.names("files") == []
+    for name in ("files/b/c", "files/a", "lists/d"):
+        store.write(name, name.encode())
+    assert store.names("files") == ["files/a", "files/b/c"] and store.read("files/b/c") == b"files/b/c"
+    assert store.names() == ["files/a", "files/b/c", "lists/d"]
+    for _ in range(2):
+        store.delete("files/a")
+    assert store.names("files") == ["files/b/c"]
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/outside", "files/../../outside", "a\\b"])
+def test_names_that_leave_the_url_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("theirs")
+    store = Store(f"file://{tmp_path}/run")
+    for operation in (store.read, store.delete, store.names, lambda name: store.write(name, b"")):
+        with pytest.raises(InputError, match="is not safe"):
+            operation(name)
+    assert (tmp_path / "outside").read_text() == "theirs"

@@ -1,0 +1,136 @@
+"""Files that are written whole, names that stay in their folder, and readers that no pipe or device can stop."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from expgen.errors import FailedStorage, InputError
+from expgen.files import (
+    UnreadableFile,
+    check_name,
+    join_inside,
+    open_regular,
+    read_bytes,
+    sweep_parts,
+    write_whole,
+)
+
+
+def test_write_whole_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    for text in (b"one", b"two"):
+        write_whole(tmp_path / "new" / "file", text)
+    assert (tmp_path / "new" / "file").read_bytes() == b"two"
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+def test_write_whole_replaces_a_link_and_not_its_target(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("theirs")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_whole(tmp_path / "link", b"ours")
+    assert (tmp_path / "target").read_text() == "theirs" and (tmp_path / "link").read_text() == "ours"
+
+
+def test_write_whole_refuses_a_folder_under_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="accepted: a writable folder"):
+        write_whole(tmp_path / "file" / "run" / "config.json", b"{}")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_write_whole_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    write_whole(run / "checkpoints" / "a" / "1", b"", new_folders=2)
+    write_whole(run / "config.json", b"", new_folders=0)
+    shutil.rmtree(run)
+    for path, new_folders in ((run / "checkpoints" / "a" / "1", 2), (run / "config.json", 0)):
+        with pytest.raises(FailedStorage, match=f"cannot write {path}: the folder {run} no longer exists"):
+            write_whole(path, b"", new_folders)
+    assert not run.exists()
+
+
+def test_sweep_parts_deletes_half_written_files_alone(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    for name in ("a.json.12345678.part", "below/b.part", "below/b", "party"):
+        (tmp_path / name).touch()
+    sweep_parts(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["b", "below", "party"]
+
+
+@pytest.mark.parametrize("name", ["a", "a.json", "runs/maze-ppo/config.json", "...", "a..b", "ä/ß", "with space"])
+def test_join_inside_accepts_plain_names(name: str, tmp_path: Path) -> None:
+    assert check_name(name) == name
+    assert join_inside(tmp_path, name) == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../a", "a/../b", "a/..", "/etc/passwd", "a//b", "a/", "./a", "a\\b", "..\\a", "a\0b", "a\nb",
+     "\x1b[2J", "a\x7f"],
+)  # fmt: skip
+def test_join_inside_refuses_names_that_are_not_plain(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as told:
+        join_inside(tmp_path, name)
+    line = str(told.value)
+    assert repr(name) in line and "accepted: a relative path" in line and line.isprintable()
+
+
+def test_join_inside_refuses_links_that_lead_out_with_and_without_a_target(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    (inside / "real").mkdir(parents=True)
+    outside.mkdir()
+    (inside / "folder").symlink_to(outside)
+    (inside / "dangling").symlink_to(outside / "absent")
+    (inside / "sibling").symlink_to(f"{inside}2/a")  # begins with the same letters
+    (inside / "fine").symlink_to("real")
+    (inside / "loop").symlink_to("loop")
+    for name in ("folder", "folder/file", "dangling", "sibling"):
+        with pytest.raises(InputError, match=f"{inside / name} is a link to .*; accepted: files and folders inside"):
+            join_inside(inside, name)
+    assert join_inside(inside, "fine/file") == inside / "fine" / "file"
+    (tmp_path / "alias").symlink_to(inside)  # the folder itself may be one
+    assert join_inside(tmp_path / "alias", "real/file") == tmp_path / "alias" / "real" / "file"
+    with pytest.raises(InputError):
+        write_whole(join_inside(inside, "loop") / "file", b"")
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def bound_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(path))
+
+
+def link_to_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(("make", "kind"), [(pipe, "pipe"), (bound_socket, "socket"), (link_to_device, "device")])
+def test_what_is_no_regular_file_is_refused_at_once(make: Callable[[Path], None], kind: str, tmp_path: Path) -> None:
+    make(tmp_path / "x")
+    for read in (open_regular, read_bytes):
+        with pytest.raises(UnreadableFile, match=f"^{tmp_path / 'x'} is a {kind}; accepted: a regular file$"):
+            read(tmp_path / "x")
+    with pytest.raises(InputError):
+        join_inside(tmp_path, "x")
+
+
+def test_read_bytes_refuses_folders_and_files_past_its_bound(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="is a folder"):
+        read_bytes(tmp_path)
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_bytes(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(UnreadableFile, match="has 5 bytes; accepted: at most 4"):
+        read_bytes(tmp_path / "file", 4)
+    with open(tmp_path / "sparse", "wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(UnreadableFile, match="accepted: at most"):
+        read_bytes(tmp_path / "sparse")
+    with pytest.raises(FileNotFoundError):
+        read_bytes(tmp_path / "absent")
