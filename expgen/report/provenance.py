@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.errors import InputError
+from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.report.entry import Entry
+from expgen.report.methods import RETURN
 from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
 
 KEPT = ("command", "config", "hardware", "minutes")
 COLUMNS = (
     "row", "algorithm", "game", "seed", "split", "levels", "steps", "episodes", "mean", "95 % interval", "solved",
-    "agent", "commit", "file", "line", *KEPT,
+    "agent", "settings", "commit", "file", "line", *KEPT,
 )  # fmt: skip
 
 
@@ -23,21 +25,28 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
     for entry in entries:
         row = entry.row
         interval = TableCell("–" if row.ci_low != row.ci_low else f"{row.ci_low:.2f} to {row.ci_high:.2f}")
+        solved = TableCell("–") if row.solved_rate != row.solved_rate else number_cell(row.solved_rate, 3)
+        settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
         made = kept[entry.file].get(entry.line - 1, {})
         table.add(
             number_cell(entry.number, 0), row.algorithm, row.game, number_cell(row.seed, 0), row.split, row.levels,
             TableCell(f"{row.env_steps:,}", row.env_steps), number_cell(row.episodes, 0),
-            number_cell(row.mean_return, 3), interval, number_cell(row.solved_rate, 3), row.agent, row.commit,
-            entry.file, number_cell(entry.line, 0), *(made.get(name, "") for name in KEPT),
+            number_cell(row.mean_return, 3), interval, solved, row.agent, settings, row.commit, entry.file,
+            number_cell(entry.line, 0), *(made.get(name, "") for name in KEPT),
         )  # fmt: skip
     note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
     return Section("rows", note, (table,), heading="Where the numbers come from")
 
 
+def provenance_file(scores: Path) -> Path:
+    """`provenance.csv` beside scores.csv, `exploration-provenance.csv` beside exploration.csv."""
+    return scores.with_name("provenance.csv" if scores.name == "scores.csv" else f"{scores.stem}-provenance.csv")
+
+
 def read_provenance(scores: Path) -> dict[int, dict[str, str]]:
-    """`provenance.csv` beside a file called scores.csv, by row number; nothing where there is none."""
-    file = scores.with_name("provenance.csv")
-    if scores.name != "scores.csv" or not file.exists():
+    """What made the rows of a file, by row number; nothing where that is not told beside it."""
+    file = provenance_file(scores)
+    if scores.name not in ("scores.csv", EXPLORATION_FILE) or not file.exists():
         return {}
     try:
         with open(file, newline="", encoding="utf-8") as text:

@@ -5,20 +5,24 @@ import io
 import json
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from expgen.agents.description import AgentDescription
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
-from expgen.exploration.explore import Exploration, Mean
+from expgen.exploration.rows import EXPLORATION_FILE, exploration_row
+from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
 from expgen.reproduce.spent import Spent
+from expgen.runs.agent_files import read_agent
 from expgen.runs.curves import curve_rows
-from expgen.runs.folder import RunFolder
-from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.request import EvaluationRequest, score_all
+from expgen.runs.scoring import ScoredAgent
 from expgen.runs.train import RunResult, train
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
@@ -112,51 +116,42 @@ def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> R
 
 def _score(job: Job, out: Path, result: RunResult, device: str) -> None:
     curve, *others = score_files(job, out)
-    folder = result.folder
-    rows = [] if job.adopt else [row for _, row in curve_rows(folder, commit())]  # who adopts has trained nothing
-    _keep(curve, job, rows)
+    rows = [] if job.adopt else [row for _, row in curve_rows(result.folder, commit())]  # who adopts trains nothing
+    _keep_rows(curve, [_labelled(row, job) for row in rows])
+    agent = read_agent(result.folder.path)
     for scoring, file in zip(job.scorings, others, strict=True):
         if not file.exists():
             splits = SPLITS if result.config.has_unseen_levels else SPLITS[:1]
-            _keep(file, job, [row for split in splits for row in _play(folder, job, scoring, split, device)])
+            _keep(file, job, [one for split in splits for one in _play(agent, job, scoring, split, device)])
 
 
-def _play(folder: RunFolder, job: Job, scoring: Scoring, split: Split, device: str) -> list[Score]:
+def _play(agent: AgentDescription, job: Job, scoring: Scoring, split: Split, device: str) -> list[ScoredAgent]:
     seed = int(scoring.consensus.get("leader", 0))
     request = EvaluationRequest(
         split, None, job.episodes, seed, scoring.learner, device=device, consensus=scoring.consensus
     )
-    return played_rows(folder, request)
+    return list(score_all(agent, request))
 
 
-def played_rows(folder: RunFolder, request: EvaluationRequest) -> list[Score]:
-    """Each agent asked for, and what it explored where that is its trade."""
-    rows = []
-    for scored in score_run(folder, request):
-        rows.append(scored.score)
-        if scored.exploration is not None:
-            rows += explored_rows(scored.score, scored.exploration)
-    return rows
+def explored_file(file: Path) -> Path:
+    """Where what was explored is kept of a scoring whose rows are in `file`."""
+    return file.with_name(f"{file.stem}-{EXPLORATION_FILE}")
 
 
-def explored_rows(score: Score, exploration: Exploration) -> list[Score]:
-    """What an explorer found, as score rows whose agent says what is measured instead of the return."""
-    found: dict[str, Mean | None] = {
-        "intrinsic": exploration.intrinsic_return,
-        "oracle": exploration.oracle_share,
-        "success": exploration.oracle_success,
-    }
-    return [
-        dataclasses.replace(
-            score, mean_return=mean.value, ci_low=mean.ci_low, ci_high=mean.ci_high, std_return=float("nan"),
-            agent=f"{score.agent} measure={measure}",
-        )
-        for measure, mean in found.items()
-        if mean is not None
-    ]  # fmt: skip
+def _keep(file: Path, job: Job, scored: list[ScoredAgent]) -> None:
+    """The score file last: where it is there, so is all else."""
+    scored = [one._replace(score=_labelled(one.score, job)) for one in scored]
+    if explored := [exploration_row(one.score, one.exploration) for one in scored if one.exploration is not None]:
+        write_whole(explored_file(file), EXPLORATION.text(explored).encode())
+    _keep_rows(file, [one.score for one in scored])
 
 
-def _keep(file: Path, job: Job, rows: list[Score]) -> None:
+def _keep_rows(file: Path, rows: Iterable[Score]) -> None:
     text = io.StringIO()
-    write_rows(text, [dataclasses.replace(row, agent=f"{row.agent} {job.label}".strip()) for row in rows])
+    write_rows(text, rows)
     write_whole(file, text.getvalue().encode())
+
+
+def _labelled(row: Score, job: Job) -> Score:
+    """`row` with what sets the job's agents apart from others of the same name."""
+    return replace(row, settings=f"{row.settings} {job.label}".strip())

@@ -10,9 +10,10 @@ import dataclasses
 import sys
 from collections.abc import Mapping
 
-from expgen.envs.vec_env import EnvSpec
+from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from expgen.runs.adopt import plans_in
+from expgen.runs.agent_files import write_agent
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
@@ -33,9 +34,9 @@ def refuse_passed(run: RunFolder, config: TrainConfig, env_steps: Mapping[str, i
 
 
 def open_milestones(
-    run: RunFolder, config: TrainConfig, spec: EnvSpec, env_steps: Mapping[str, int]
+    run: RunFolder, config: TrainConfig, agent: AgentDescription, env_steps: Mapping[str, int]
 ) -> dict[str, list[Milestone]]:
-    """What is still to be kept of each learner, which has so many `env_steps`; config.json of each is written.
+    """What is still to be kept of each learner, which has so many `env_steps`; config and `agent` of each are written.
 
     A milestone that is complete is left alone.
     """
@@ -50,7 +51,8 @@ def open_milestones(
             continue
         for name, end in _wanting(run, config, at).items():
             ahead[name].append(Milestone(end, kept.checkpoints_of(name)))
-        kept.write_config(shorter, spec)
+        kept.write_config(shorter, agent.spec)
+        write_agent(dataclasses.replace(agent, folder=kept.path))
         if run.adopted_file.exists():
             write_whole(kept.adopted_file, run.adopted_file.read_bytes())
     if missed:

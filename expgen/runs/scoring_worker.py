@@ -6,11 +6,12 @@ from pathlib import Path
 
 import torch
 
+from expgen.agents.build import checkpoint_of, policies_from
 from expgen.runs.adopt import plans_in
+from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import policies_from
 from expgen.runs.messages import Scored, ScoreRequest
-from expgen.runs.scoring import Scorer
+from expgen.runs.scoring import RunScorer
 from expgen.runs.sitting import Sitting
 from expgen.training.average import has_average
 from expgen.training.life import Scores
@@ -42,18 +43,18 @@ class _Room:
     """Where the policies of one run are played."""
 
     def __init__(self, folder: RunFolder, mark: str, resources: Resources) -> None:
-        self.folder = folder
-        self.config, self.spec = folder.read_config()
-        self.plans = {plan.name: plan for plan in plans_in(folder, self.config)}
+        config, _ = folder.read_config()
+        self.agent = read_agent(folder.path)
+        self.plans = {plan.name: plan for plan in plans_in(folder, config)}
         self.device = str(resources.device)
-        self.scorer = Scorer(self.config, folder, resources, Sitting(folder, mark).check)
+        self.scorer = RunScorer(self.agent, config, folder, resources, Sitting(folder, mark).check)
 
     def play(self, request: ScoreRequest) -> Generator[None, None, Scores]:
         """Play one policy, giving way as it goes; the whole ensemble at once, for that is a run's last score."""
         if request.learner is None or request.weights is None:
-            averaged = [name for name in self.plans if has_average(self.folder.checkpoint(name))]
-            self.scorer.score_consensus(averaged)
+            averaged = [name for name in self.plans if has_average(checkpoint_of(self.agent, name))]
+            self.scorer.score_ensemble(averaged)
             return {}
         plan = self.plans[request.learner]
-        policies = policies_from(request.weights, plan, self.spec, self.device)
-        return (yield from self.scorer.score_all(plan, request.env_steps, policies))
+        policies = policies_from(request.weights, self.agent.policies[plan.name], self.agent.spec, self.device)
+        return (yield from self.scorer.score(plan, request.env_steps, policies))

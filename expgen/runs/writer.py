@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
+from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
@@ -24,12 +26,14 @@ class RunWriter:
         folder: RunFolder,
         config: TrainConfig,
         plans: Sequence[LearnerPlan],
+        consensus: ConsensusConfig | None,
         seat: Sitting,
         on_row: Report,
         prefix: str = "",
     ) -> None:
-        """`on_row` hears of every row, under the learner's name after `prefix`."""
-        self.folder, self.config, self.seat, self.on_row, self.prefix = folder, config, seat, on_row, prefix
+        """`consensus` says how its agent votes; `on_row` hears of rows, under the learner's name after `prefix`."""
+        self.folder, self.config, self.consensus, self.seat = folder, config, consensus, seat
+        self.on_row, self.prefix = on_row, prefix
         self.plans = {plan.name: plan for plan in plans}
         self.env_steps = {plan.name: stored_steps(folder, plan.name) for plan in plans}
         self.metrics, self.events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
@@ -37,8 +41,10 @@ class RunWriter:
 
     def open(self, spec: EnvSpec) -> None:
         """Write what the run is; `spec` is its environment's."""
-        self.milestones = open_milestones(self.folder, self.config, spec, self.env_steps)
+        agent = agent_of_run(self.folder, self.config, spec, list(self.plans.values()), self.consensus)
+        self.milestones = open_milestones(self.folder, self.config, agent, self.env_steps)
         self.folder.write_config(self.config, spec)
+        write_agent(agent)
 
     def begin(self, learner: str) -> list[Milestone]:
         """`learner` is about to go on from its newest checkpoint: forget what it reported past it.

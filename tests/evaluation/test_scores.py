@@ -7,7 +7,8 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda row: append_scores(path, [row]), rows))
     assert sorted(read_scores(path), key=lambda row: row.seed) == rows
+
+
+def test_processes_that_add_rows_at_the_same_time_lose_none(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        list(pool.map(append_some, [path] * 4, range(4)))
+    assert sorted(row.seed for row in read_scores(path)) == list(range(80))
+    assert [file.name for file in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def append_some(path: Path, process: int) -> None:
+    for index in range(20):
+        append_scores(path, [dataclasses.replace(SCORE, seed=20 * process + index)])
 
 
 def test_a_file_system_without_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -128,8 +142,8 @@ def test_the_columns_and_one_row_as_text(tmp_path: Path):
     append_scores(path, [SCORE])
     assert path.read_text() == (
         "algorithm,game,env,seed,split,levels,env_steps,episodes,mean_return,std_return,solved_rate,ci_low,ci_high,"
-        "agent,commit\n"
-        'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",0123456789ab\n'
+        "agent,commit,settings\n"
+        'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",0123456789ab,\n'
     )
 
 
@@ -146,11 +160,30 @@ def test_an_empty_file_gets_its_header(tmp_path: Path):
     assert len(read_scores(path)) == 1
 
 
-@pytest.mark.parametrize("kept", [*range(0, 340, 7), *range(340, 351)])
-def test_a_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+OLD = (
+    "algorithm,game,env,seed,split,levels,env_steps,episodes,mean_return,std_return,solved_rate,ci_low,ci_high,"
+    "agent,commit\n"
+)
+OLD_ROW = 'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.3,"runs/a, b",0123456789ab\n'
+
+
+def test_settings_in_the_agent_of_an_old_file_are_read_as_settings(tmp_path: Path):
     path = tmp_path / "scores.csv"
-    append_scores(path, [SCORE, SCORE])
-    whole = path.read_bytes()
+    path.write_text(OLD + OLD_ROW + OLD_ROW.replace('"runs/a, b"', "expgen min_agree=6 members=10"))
+    assert [(row.agent, row.settings) for row in read_scores(path)] == [
+        ("runs/a, b", ""),
+        ("expgen", "min_agree=6 members=10"),
+    ]
+    before = read_scores(path)
+    append_scores(path, [SCORE])
+    assert list(read_scores(path)[:-1]) == list(before)
+    assert path.read_text().splitlines()[2].endswith(",expgen,0123456789ab,min_agree=6 members=10")
+
+
+@pytest.mark.parametrize("kept", [*range(0, 303, 7), *range(303, 314)])
+def test_an_old_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+    path = tmp_path / "scores.csv"
+    whole = (OLD + OLD_ROW + OLD_ROW).encode()
     path.write_bytes(whole[:kept])
     lines = (path.read_bytes() + b"\n" * (whole[kept : kept + 1] == b"\n")).count(b"\n")  # one may lack its end alone
     before = rows_so_far(path)
@@ -175,7 +208,7 @@ def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     assert path.read_text() == "hello\n"
 
 
-ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
+ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b,c=1"
 
 
 @pytest.mark.parametrize(
@@ -185,9 +218,9 @@ ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
         ROW.replace("5.25", "nan"),
         ROW.replace("5.25", "inf"),
         ROW.replace(",3,", ",3.5,"),
-        ROW.removesuffix(",b"),  # cut short among the words
-        ROW.removesuffix(",6,a,b"),  # cut short among the numbers
-        ROW + ",c",
+        ROW.removesuffix(",c=1"),  # cut short among the words
+        ROW.removesuffix(",6,a,b,c=1"),  # cut short among the numbers
+        ROW + ",d",
         ROW.replace("test", "both"),
     ],
 )

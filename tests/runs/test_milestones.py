@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs.bundle import bundle
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
@@ -79,8 +79,8 @@ def test_a_population_is_kept_whole_though_members_end_before_the_explorer(
     }  # fmt: skip
     assert command("evaluate", there, "--episodes", "4").status == 0
     (row,) = read_scores(there / "scores.csv")
-    assert (row.agent, row.env_steps) == ("expgen members=2", 2 * small.update_steps + at)
-    shipped = bundle(RunFolder(there), "expgen train", "a laptop", 1, where=tmp_path / "shipped")
+    assert (agent_name(row), row.env_steps) == ("expgen members=2", 2 * small.update_steps + at)
+    shipped = bundle(there, "expgen train", "a laptop", 1, where=tmp_path / "shipped")
     assert small.facts(shipped.path, "explorer")["env_steps"] == at
 
 
