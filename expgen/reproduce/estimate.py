@@ -39,7 +39,7 @@ class Estimator:
         refused: dict[str, None] = {}
         for job in jobs:
             count += 1
-            if job.adopt:
+            if job.made_of:
                 continue  # trained elsewhere
             try:
                 config = make_config(job.env, job.algo, job.preset, **job.settings)

@@ -1,6 +1,7 @@
 """Planner: the runs that exhibits are made of, at one scale."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from expgen.reproduce.job import Job, Scoring
@@ -57,10 +58,10 @@ class Planner:
             **{f"explorer_{name}": value for name, value in explorer.items()},
         }
         agent = self._job(self.scale.env(game), "expgen", words, asked, scorings or self.leaders())
-        return [ppo, explore, _adopting(agent, ppo, explore)]
+        return [ppo, explore, replace(agent, made_of=(ppo.name, explore.name))]
 
     def expgen_idaac(self, game: str) -> Job:
-        """IDAAC members and an explorer as one population: their rollouts differ from ours, so nothing is adopted."""
+        """IDAAC members and an explorer as one population: these members are nobody else's."""
         asked = {
             "members": self.scale.members, "steps": self.scale.steps, "explorer_steps": self.scale.explorer_steps,
         }  # fmt: skip
@@ -91,10 +92,3 @@ class Planner:
         name = "-".join((game, algo, *label.replace("=", "-").split())) + name_end
         asked = {**self.scale.settings, **settings}
         return Job(name, env, algo, self.scale.name, asked, label, (), scorings, self.scale.episodes)
-
-
-def _adopting(job: Job, *others: Job) -> Job:
-    return Job(
-        job.name, job.env, job.algo, job.preset, job.settings, job.label, tuple(other.name for other in others),
-        job.scorings, job.episodes,
-    )  # fmt: skip

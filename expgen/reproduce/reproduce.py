@@ -79,7 +79,7 @@ def _reproduce(
     place = whole(out)
     by_name = {job.name: job for job in jobs}
     tasks = [
-        Task(job.name, partial(run_job, job, place, command, device), job.adopt, below(place, RUNS, job.name))
+        Task(job.name, partial(run_job, job, place, command, device), job.made_of, below(place, RUNS, job.name))
         for job in jobs
     ]
     ledger = JobLedger(here)

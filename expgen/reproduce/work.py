@@ -1,11 +1,12 @@
-"""run_job: train a job's run, score it, keep its rows. What is done already is not done again."""
+"""run_job: train a job's run or compose its agent, score it, keep its rows. What is done is not done again."""
 
+import contextlib
 import dataclasses
 import io
 import json
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,16 @@ from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
 from expgen.reproduce.spent import Spent
-from expgen.runs.agent_files import read_agent
+from expgen.runs.agent_files import read_agent, union, write_agent
+from expgen.runs.config import TrainConfig
 from expgen.runs.curves import curve_rows
+from expgen.runs.make_config import make_config, make_consensus
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.scoring import ScoredAgent
 from expgen.runs.train import RunResult, train
 from expgen.storage.place import Place, below, is_url
 from expgen.storage.scratch import scratch_folder
+from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import sweep_parts, write_whole
 from expgen.training.resources import hardware, resolve_device
@@ -35,51 +39,83 @@ SPENT = "spent.json"
 
 
 def run_job(job: Job, out: Place, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
-    """Train and score; bad input and failures are told in the result, so that other jobs go on."""
+    """Train or compose, then score; bad input and failures are told in the result, so that other jobs go on."""
     watcher = watcher or Watcher()
     if not is_url(out):
-        return _run_job(job, Path(out), out, command, device, watcher)
+        return _run_job(job, Path(out), command, device, watcher)
     began = time.monotonic()
     here = scratch_folder()
     try:
-        with workspace(str(below(out, "scores", job.name)), made_file(job, here).parent) as rows:
+        with contextlib.ExitStack() as stack:
+            rows = stack.enter_context(workspace(str(below(out, "scores", job.name)), made_file(job, here).parent))
             if _is_done(job, here):
                 return JobResult(job, "skipped")
-            with workspace(str(below(out, "runs", job.name)), here / "runs" / job.name) as run:
-                should_stop = run.stop_when_lost(rows.stop_when_lost(watcher.should_stop))
-                result = _run_job(job, here, out, command, device, replace(watcher, should_stop=should_stop))
+            should_stop = rows.stop_when_lost(watcher.should_stop)
+            for name in job.made_of:
+                fetch(below(out, "runs", name), here / "runs" / name)
+            if not job.made_of:
+                run = stack.enter_context(workspace(str(below(out, "runs", job.name)), here / "runs" / job.name))
+                should_stop = run.stop_when_lost(should_stop)
+            result = _run_job(job, here, command, device, replace(watcher, should_stop=should_stop))
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
     shutil.rmtree(here, ignore_errors=True)
     return result
 
 
-def _run_job(job: Job, here: Path, out: Place, command: str, device: str, watcher: Watcher) -> JobResult:
-    """In the folder `here`; what is adopted is found at `out`."""
+def _run_job(job: Job, out: Path, command: str, device: str, watcher: Watcher) -> JobResult:
+    """In the folder `out`, which has the runs that the job is made of."""
     began = time.monotonic()
-    if _is_done(job, here):
+    if _is_done(job, out):
         return JobResult(job, "skipped")
     try:
-        sweep_parts(made_file(job, here).parent)
-        spent = Spent(made_file(job, here).with_name(SPENT))
-        result = _train(job, here, out, device, _noting(spent, watcher))
-        spent.note()
-        if result.failed:
-            return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
-        if result.diverged:
-            return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
-        if not result.is_complete:
-            return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
-        _score(job, here, result, device)
+        sweep_parts(made_file(job, out).parent)
+        spent = Spent(made_file(job, out).with_name(SPENT))
+        config = make_config(job.env, job.algo, job.preset, **job.settings)
+        curve: list[Score] = []
+        if job.made_of:
+            agent = compose(job, config, out / "runs")
+        else:
+            result = _train(job, out, device, _noting(spent, watcher))
+            spent.note()
+            if result.failed:
+                return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
+            if result.diverged:
+                return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
+            if not result.is_complete:
+                return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
+            agent, curve = read_agent(result.folder.path), [row for _, row in curve_rows(result.folder, commit())]
+        _score(job, out, agent, curve, device)
         spent.note()
         made = {
-            "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
+            "command": command, "config": config.digest(), "hardware": hardware(resolve_device(device)),
             "minutes": f"{spent.seconds / 60:.1f}",
         }  # fmt: skip
-        write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
+        write_whole(made_file(job, out), json.dumps(made, indent=2).encode())
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
     return JobResult(job, "done", "", time.monotonic() - began)
+
+
+def compose(job: Job, config: TrainConfig, runs: Path) -> AgentDescription:
+    """The agent whose members and explorer other jobs have trained; it is kept in `runs` as JOB.json."""
+    parts = [read_agent(runs / name) for name in job.made_of]
+    *members, explorer = (
+        replace(policy, path=f"{name}/{policy.path}")
+        for name, part in zip(job.made_of, parts, strict=True)
+        for policy in part.members
+    )
+    agent = replace(
+        parts[0],
+        folder=runs,
+        algo=job.algo,
+        levels=union([part.levels for part in parts]),
+        members=tuple(members),
+        explorer=explorer,
+        consensus=make_consensus(config, job.preset),
+    )
+    write_agent(agent, runs / f"{job.name}.json")
+    return agent
 
 
 def _noting(spent: Spent, watcher: Watcher) -> Watcher:
@@ -107,21 +143,18 @@ def made_file(job: Job, out: Path) -> Path:
     return out / "scores" / job.name / "made.json"
 
 
-def _train(job: Job, here: Path, out: Place, device: str, watcher: Watcher) -> RunResult:
+def _train(job: Job, out: Path, device: str, watcher: Watcher) -> RunResult:
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
-    adopted = [below(out, "runs", name) for name in job.adopt]
-    where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "device": device, "adopt": adopted}
+    where: dict[str, Any] = {"run": out / "runs" / job.name, "resume": True, "device": device}
     return train(job.env, job.algo, job.preset, processes="auto", **where, **watch, **job.settings)
 
 
-def _score(job: Job, out: Path, result: RunResult, device: str) -> None:
-    curve, *others = score_files(job, out)
-    rows = [] if job.adopt else [row for _, row in curve_rows(result.folder, commit())]  # who adopts trains nothing
-    _keep_rows(curve, [_labelled(row, job) for row in rows])
-    agent = read_agent(result.folder.path)
+def _score(job: Job, out: Path, agent: AgentDescription, curve: Sequence[Score], device: str) -> None:
+    curve_file, *others = score_files(job, out)
+    _keep_rows(curve_file, [_labelled(row, job) for row in curve])
     for scoring, file in zip(job.scorings, others, strict=True):
         if not file.exists():
-            splits = SPLITS if result.config.has_unseen_levels else SPLITS[:1]
+            splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
             _keep(file, job, [one for split in splits for one in _play(agent, job, scoring, split, device)])
 
 

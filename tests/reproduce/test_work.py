@@ -9,11 +9,13 @@ import pytest
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import SPENT, made_file, run_job, score_files
+from expgen.reproduce.work import SPENT, explored_file, made_file, run_job, score_files
+from expgen.runs.agent_files import read_agent
 from tests.cluster.tiny import TINY
 
 
@@ -38,17 +40,26 @@ def test_members_explorer_and_agent(trained):
     assert {(row.algorithm, row.seed, row.split, row.agent) for row in finals} == {
         ("ppo", seed, split, f"member{seed}") for seed in (0, 1) for split in ("train", "test")
     }
-    measures = {row.agent for row in rows_of(explorer, out)}
-    plain = "explorer" if any(agent.startswith("explorer") for agent in measures) else "member0"
-    ends = {
-        " measure=intrinsic distance=l0",
-        " measure=oracle distance=l0",
-        " measure=success distance=l0",
-        " distance=l0",
+    assert {(row.agent, row.settings) for row in rows_of(explorer, out)} == {("member0", "distance=l0")}
+    found = [row for file in score_files(explorer, out) for row in EXPLORATION.rows_so_far(explored_file(file))]
+    assert [(row.agent, row.split, row.settings) for row in found] == [
+        ("member0", "train", "distance=l0"), ("member0", "test", "distance=l0")]  # fmt: skip
+    assert all(row.intrinsic_return > 0 and 0 <= row.oracle_share <= 1 for row in found)
+    assert {(row.agent, row.settings) for row in rows_of(agent, out)} == {
+        ("expgen", "leader=1 members=2 distance=l0"),
+        ("expgen", "leader=0 fallback=random members=2 distance=l0"),
     }
-    assert {plain + end for end in ends} == measures
-    assert {row.agent for row in rows_of(agent, out)} == {
-        "expgen leader=1 members=2 distance=l0", "expgen leader=0 fallback=random members=2 distance=l0"}  # fmt: skip
+
+
+def test_an_agent_is_composed_of_the_checkpoints_of_other_jobs(trained):
+    out, (ppo, explorer, job), _ = trained
+    agent = read_agent(out / "runs" / f"{job.name}.json")
+    paths = [f"{ppo.name}/checkpoints/member0", f"{ppo.name}/checkpoints/member1"]
+    assert [member.path for member in agent.members] == paths
+    assert agent.explorer is not None and agent.explorer.path == f"{explorer.name}/checkpoints/member0"
+    assert (agent.algo, agent.explorer.algo) == ("expgen", "maxent")
+    assert agent.trained() == ["member0", "member1", "explorer"]
+    assert not (out / "runs" / job.name).exists()  # nothing was trained
 
 
 def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):
@@ -88,7 +99,7 @@ def test_minutes_are_those_of_all_sittings(tmp_path):
 def test_bad_input_is_told_in_one_line(tmp_path):
     result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
-    orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), adopt=("nobody",))
+    orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), made_of=("nobody",))
     assert "nobody" in run_job(orphan, tmp_path, "", "cpu").message
 
 
