@@ -7,7 +7,7 @@ it, so that an agent moves with its folder and a file from elsewhere reads nothi
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -36,24 +36,18 @@ class PolicyDescription:
     algorithm: Any  # settings of `algo`
     reward: Any  # settings of the reward that it learnt from
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        parts = {name: dataclasses.asdict(getattr(self, name)) for name in ("network", "algorithm", "reward")}
-        return {"path": self.path, "algo": self.algo, "seed": self.seed, "levels": str(self.levels), **parts}
-
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":
-        """The inverse of `to_json`; KeyError or TypeError where something is missing."""
+        """From the plain data that `plain` makes of one; KeyError or TypeError where it is none."""
+        _check_fields(PolicyDescription, data)
         recipe = recipe_of(str(data["algo"]))
-        return PolicyDescription(
-            str(data["path"]),
-            str(data["algo"]),
-            int(data["seed"]),
-            LevelSet.parse(str(data["levels"]), "levels"),
-            filled(recipe.network, data["network"], "network"),
-            filled(recipe.config, data["algorithm"], "algorithm"),
-            filled(recipe.reward, data["reward"], "reward"),
-        )
+        parts = {
+            "levels": LevelSet.parse(str(data["levels"])),
+            "network": filled(recipe.network, data["network"], "network"),
+            "algorithm": filled(recipe.config, data["algorithm"], "algorithm"),
+            "reward": filled(recipe.reward, data["reward"], "reward"),
+        }
+        return PolicyDescription(**{**data, **parts})
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class AgentDescription:
     explorer: PolicyDescription | None = None
     consensus: ConsensusConfig | None = None
     weights: Weights = "live"  # that play: those of the policies, or their averages where they have them
-    tuned: tuple[str, ...] = field(default=())  # settings that `expgen tune` picked
+    tuned: tuple[str, ...] = ()  # settings that `expgen tune` picked
 
     @property
     def game(self) -> str:
@@ -107,50 +101,48 @@ class AgentDescription:
         """Names of the policies that have a checkpoint."""
         return [name for name in self.policies if any(self.checkpoints_of(name).glob("*.safetensors"))]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, without the folder."""
-        return {
-            "algo": self.algo,
-            "seed": self.seed,
-            "env": self.env,
-            "options": dict(self.options),
-            "spec": dataclasses.asdict(self.spec),
-            "levels": str(self.levels),
-            "test_levels": str(self.test_levels),
-            "members": [member.to_json() for member in self.members],
-            "explorer": None if self.explorer is None else self.explorer.to_json(),
-            "consensus": None if self.consensus is None else dataclasses.asdict(self.consensus),
-            "weights": self.weights,
-            "tuned": list(self.tuned),
-        }
-
     @staticmethod
     def from_json(folder: Path, data: Mapping[str, Any]) -> "AgentDescription":
-        """The inverse of `to_json`; KeyError or TypeError where something is missing, InputError where it is wrong."""
+        """From the plain data that `plain` makes of one; KeyError, TypeError or InputError where it is none."""
+        _check_fields(AgentDescription, data)
         explorer, consensus = data["explorer"], data["consensus"]
-        members = tuple(PolicyDescription.from_json(member) for member in data["members"])
-        if not members:
+        parts = {
+            "spec": EnvSpec.from_json(data["spec"]),
+            "levels": LevelSet.parse(str(data["levels"])),
+            "test_levels": LevelSet.parse(str(data["test_levels"]), "test_levels"),
+            "members": tuple(map(PolicyDescription.from_json, data["members"])),
+            "explorer": explorer and PolicyDescription.from_json(explorer),
+            "consensus": None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
+            "weights": check_choice("weights", data["weights"], get_args(Weights)),
+            "tuned": tuple(data["tuned"]),
+        }
+        agent = AgentDescription(folder, **{**data, **parts})
+        if not agent.members:
             raise InputError("members is empty; accepted: 1 policy or more")
-        described = AgentDescription(
-            folder,
-            str(data["algo"]),
-            int(data["seed"]),
-            str(data["env"]),
-            dict(data["options"]),
-            EnvSpec.from_json(data["spec"]),
-            LevelSet.parse(str(data["levels"]), "levels"),
-            LevelSet.parse(str(data["test_levels"]), "test_levels"),
-            members,
-            None if explorer is None else PolicyDescription.from_json(explorer),
-            None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
-            check_choice("weights", str(data.get("weights", "live")), get_args(Weights)),  # type: ignore[arg-type]
-            tuple(map(str, data.get("tuned", ()))),
-        )
-        for name in described.policies:
-            described.checkpoints_of(name)  # refuses paths that lead outside
-        if described.consensus is not None:
-            changed_consensus(described.consensus, {}, len(members))
-        return described
+        for name in agent.policies:
+            agent.checkpoints_of(name)  # refuses paths that lead outside
+        if agent.consensus is not None:
+            changed_consensus(agent.consensus, {}, len(agent.members))
+        return agent
+
+
+def _check_fields(kind: type, data: Mapping[str, Any]) -> None:
+    names = [entry.name for entry in dataclasses.fields(kind) if entry.name != "folder"]
+    for name in data:
+        if name not in names:
+            raise InputError(f"field {name!r} is unknown; accepted: {', '.join(names)}")
+
+
+def plain(agent: AgentDescription | PolicyDescription) -> dict[str, Any]:
+    """Plain data, without the folder."""
+    return json.loads(json.dumps(agent, default=_plain))
+
+
+def _plain(part: Any) -> Any:
+    """A dataclass as its fields; level sets and the like as their text."""
+    if isinstance(part, LevelSet) or not dataclasses.is_dataclass(part):
+        return str(part)
+    return {entry.name: getattr(part, entry.name) for entry in dataclasses.fields(part) if entry.name != "folder"}
 
 
 def with_policy_paths(agent: AgentDescription, folder: Path, paths: Mapping[str, str]) -> AgentDescription:
@@ -162,14 +154,10 @@ def with_policy_paths(agent: AgentDescription, folder: Path, paths: Mapping[str,
 
 def agent_text(agent: AgentDescription) -> str:
     """The text of `agent.json`: a line for each setting and each policy."""
-    data = agent.to_json()
-    lines = []
-    for name, value in data.items():
-        text = json.dumps(value, ensure_ascii=False)
-        if name == "members":
-            text = "[\n    " + ",\n    ".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n  ]"
-        lines.append(f"  {json.dumps(name)}: {text}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    text = {name: json.dumps(value, ensure_ascii=False) for name, value in plain(agent).items()}
+    members = ",\n    ".join(json.dumps(plain(member), ensure_ascii=False) for member in agent.members)
+    text["members"] = f"[\n    {members}\n  ]"
+    return "{\n" + ",\n".join(f"  {json.dumps(name)}: {value}" for name, value in text.items()) + "\n}\n"
 
 
 def join_inside(folder: Path, path: str) -> Path:

@@ -36,6 +36,7 @@ class TableFile(Generic[Row]):
         self.kind, self.name, self.optional, self.check, self.is_whole = kind, name, optional, check, is_whole
         self.columns = tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
         self.old_columns = tuple(column for column in self.columns if column not in optional)
+        self.header, self.old_header = ",".join(self.columns), ",".join(self.old_columns)
         types = get_type_hints(kind)
         self.casts = {column: types[column] if types[column] in (int, float) else str for column in self.columns}
 
@@ -48,7 +49,7 @@ class TableFile(Generic[Row]):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with _locked(path):
-                write_whole(path.resolve(), self.text([*self._to_append_to(path), *rows]).encode())
+                write_whole(path.resolve(), self.text([*self.rows_so_far(path), *rows]).encode())
         except OSError as error:
             raise unwritable(path, error) from None
 
@@ -65,8 +66,10 @@ class TableFile(Generic[Row]):
     def check_can_append(self, path: Path) -> None:
         """An InputError where rows could not be added to `path`."""
         check_writable(path)
+        if path.exists() and not (path.is_file() or path.is_char_device()):  # of a pipe nothing would ever come
+            raise InputError(f"{path} is no file; accepted: a new file, or a csv file with columns {self.header}")
         if not path.is_char_device():
-            self._to_append_to(path)
+            self.rows_so_far(path)
 
     def rows_so_far(self, path: Path) -> Sequence[Row]:
         """The rows of a file that may not be there yet, or be empty, or torn in its last line."""
@@ -77,19 +80,6 @@ class TableFile(Generic[Row]):
         """The rows, each with the line that it ends on; an InputError names the line that is none."""
         return self._parsed(path, _read(path))
 
-    def _to_append_to(self, path: Path) -> Sequence[Row]:
-        if not path.exists():
-            return ()
-        content = _read(path) if path.is_file() else b"no file"  # of a pipe nothing would ever come
-        content = self._whole_part(content)
-        if content and content.splitlines()[0] not in self._headers():
-            accepted = f"a new file, or a csv file with columns {','.join(self.columns)}"
-            raise InputError(f"{path} is no {self.name} file; accepted: {accepted}")
-        return self.rows_so_far(path)
-
-    def _headers(self) -> tuple[bytes, bytes]:
-        return ",".join(self.columns).encode(), ",".join(self.old_columns).encode()
-
     def _whole_part(self, content: bytes) -> bytes:
         """`content` less what a power cut left of its last line: no line end and no row, or no whole header.
 
@@ -98,23 +88,21 @@ class TableFile(Generic[Row]):
         begin = content.rfind(b"\n") + 1
         last = content[begin:]
         if not begin:
-            is_torn = any(header.startswith(last) for header in self._headers()) and last not in self._headers()
-            return b"" if is_torn else content
-        if not last:
-            return content
+            return b"" if self.header.encode().startswith(last) and len(last) < len(self.old_header) else content
         try:
             rows = self._parsed(Path(), content[: content.index(b"\n") + 1] + last)
+            is_whole = all(self.is_whole(row) for _, row in rows)
         except InputError:
-            return content[:begin]
-        return content if rows and all(self.is_whole(row) for _, row in rows) else content[:begin]
+            is_whole = False
+        return content if is_whole else content[:begin]
 
     def _parsed(self, path: Path, content: bytes) -> list[tuple[int, Row]]:
-        accepted = ",".join(self.columns)
         try:
             reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
             columns = tuple(reader.fieldnames or ())
             if columns not in (self.columns, self.old_columns):
-                raise InputError(f"{path} has columns {reader.fieldnames}; accepted: {accepted}")
+                what = f"{path} is no {self.name} file: it has columns {reader.fieldnames}"
+                raise InputError(f"{what}; accepted: {self.header}")
             rows = []
             for cells in reader:
                 try:
@@ -127,7 +115,7 @@ class TableFile(Generic[Row]):
                     raise InputError(f"{path} line {reader.line_num} is not a {self.name} row: {cells}") from None
             return rows
         except (UnicodeDecodeError, csv.Error):
-            raise InputError(f"{path} is not text; accepted: a csv file with columns {accepted}") from None
+            raise InputError(f"{path} is not text; accepted: a csv file with columns {self.header}") from None
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from expgen.agents.description import (
     PolicyDescription,
     agent_text,
     join_inside,
+    plain,
 )
 from expgen.algorithms.algorithm import recipe_of
 from expgen.config_tree import filled
@@ -114,7 +115,7 @@ def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         if (run.env, dict(run.options), run.spec) != (first.env, dict(first.options), first.spec):
             raise InputError(f"{run.folder} plays {run.env}; accepted: policies of {first.env} with these options")
     sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *([explorer] if explorer else []))]
-    base = replace(first, members=(), explorer=None, levels=union(sets), tuned=(), consensus=None).to_json()
+    base = plain(replace(first, members=(), explorer=None, levels=union(sets), tuned=(), consensus=None))
     votes = len(members) > 1 or explorer is not None
     member = str(members[0]["algo"])
     if votes:
@@ -140,7 +141,7 @@ def _completed_policy(folder: Path, data: Mapping[str, Any], runs: dict[Path, Ag
     if not found:
         names = ", ".join(runs[run].policies)
         raise InputError(f"path is {path!r}, which {run} does not have; accepted: {names} of its checkpoints")
-    return {**found[0].to_json(), **data}
+    return {**plain(found[0]), **data}
 
 
 def union(sets: Sequence[LevelSet]) -> LevelSet:

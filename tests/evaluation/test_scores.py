@@ -117,7 +117,7 @@ def test_rows_may_go_nowhere():
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is no score file"):  # who reads it would wait for ever
+    with pytest.raises(InputError, match="pipe is no file; accepted: a new file"):  # who reads it would wait for ever
         check_can_append(tmp_path / "pipe")
     with pytest.raises(InputError, match="Is a directory"):
         check_can_append(tmp_path)
@@ -203,7 +203,7 @@ def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
 def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
-    with pytest.raises(InputError, match=r"notes\.md is no score file; accepted: a new file, or a csv file"):
+    with pytest.raises(InputError, match=r"notes\.md is no score file: it has columns .*; accepted: algorithm,game"):
         append_scores(path, [SCORE])
     assert path.read_text() == "hello\n"
 
@@ -235,7 +235,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
 def test_other_columns_are_refused(tmp_path: Path, text: str):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"scores.csv has columns .*accepted: algorithm,game"):
+    with pytest.raises(InputError, match=r"scores.csv is no score file: it has columns .*accepted: algorithm,game"):
         read_scores(path)
 
 
