@@ -121,6 +121,9 @@ class AgentDescription:
             raise InputError("members is empty; accepted: 1 policy or more")
         for name in agent.policies:
             agent.checkpoints_of(name)  # refuses paths that lead outside
+        if agent.has_unseen_levels and agent.test_set.overlaps(agent.levels):
+            overlap = f"test_levels {agent.test_levels} overlap the training levels {agent.levels}"
+            raise InputError(f"{overlap}; accepted: levels that no policy trained on")
         if agent.consensus is not None:
             changed_consensus(agent.consensus, {}, len(agent.members))
         return agent

@@ -84,6 +84,7 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
         ({"consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 1"),
         ({"consensus": {"alpha": 0}}, "--alpha is 0; accepted: 0.001 to 1"),
         ({"levels": "few"}, "levels is 'few'"),
+        ({"test_levels": "20:9"}, "test_levels 20:9 overlap the training levels 0:21; accepted: levels that no policy"),
     ],
 )
 def test_values_that_an_agent_cannot_have_are_named(changes: dict[str, Any], message: str) -> None:
