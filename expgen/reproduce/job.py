@@ -29,6 +29,7 @@ class Job:
     preset: str
     settings: Mapping[str, Any]
     label: str = ""  # what sets its agents apart in reports, as in `levels=500`
+    adopt: tuple[str, ...] = ()  # jobs done before, whose policies this one trains on
     made_of: tuple[str, ...] = ()  # jobs done before, whose policies are its members and its explorer: it trains none
     scorings: tuple[Scoring, ...] = (Scoring(),)
     episodes: int = 500
