@@ -14,7 +14,7 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.make import make_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
 from expgen.runs.load import load_agent
-from expgen.runs.shipped import find_run
+from expgen.runs.shipped import find_agent
 
 
 class FrameCount:
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--levels", default="700000:64", help="START:COUNT, each played once")
     parser.add_argument("--num-envs", type=int, default=64)
     args = parser.parse_args()
-    config, _ = find_run(args.agent).folder.read_config()
+    described = find_agent(args.agent).agent
     whole: tuple[Evaluation, float] | None = None
     for name, may_skip, may_remember in (
         ("all asked, all encoded", False, False),
@@ -52,7 +52,7 @@ def main() -> None:
         count = FrameCount(agent, may_remember)
         if not may_skip:
             agent.ask_everyone()
-        env = make_env(config.env, args.levels, args.num_envs, threads=1, **config.options)
+        env = make_env(described.env, args.levels, args.num_envs, threads=1, **described.options)
         episodes = int(args.levels.rpartition(":")[2])
         start = time.process_time()
         result = evaluate(agent, env, episodes)

@@ -24,6 +24,7 @@ always plays exactly like `PolicyAgent(explorer, seed)` for an explorer with mem
 (agents.noise).
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from expgen.agents.noise import (
 )
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
+from expgen.agents.quorum import majority
 from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -96,13 +98,24 @@ class ConsensusConfig:
 
     def quorum(self, num_members: int) -> int:
         """How many must agree; more than `num_members` can never be met."""
-        return self.min_agree or num_members // 2 + 1
+        return self.min_agree or majority(num_members)
 
 
-def check_stretch(given: Mapping[str, Any], config: ConsensusConfig) -> None:
-    """Raise InputError where what was asked for, and made `config`, contradicts itself: the table knows one α."""
-    if given.get("stretch") == "table" and config.is_geometric:
-        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {config.alpha}; accepted: geometric")
+def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:
+    """`config` with the settings `values`, for an ensemble of `num_members`; an InputError names what does not fit."""
+    names = [field.name for field in dataclasses.fields(config)]
+    for name in values:
+        if name not in names:
+            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(names)}")
+    changed = dataclasses.replace(config, **values)
+    check_config(changed)
+    if changed.leader >= num_members:
+        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {num_members - 1}")
+    if changed.ensemble_size > num_members:
+        raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
+    if values.get("stretch") == "table" and changed.is_geometric:
+        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
+    return changed
 
 
 def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:

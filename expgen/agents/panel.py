@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy import ndarray
 
+from expgen.agents.quorum import panel_quorum
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import Observation
 
@@ -39,9 +40,7 @@ class WholeEnsemble:
 class OutOfBag:
     """Panels of the members that have not seen the level being played; the members of a panel lead in turn.
 
-    A quorum of k among m members means that a share (k − 1) / (m − 1) of the others agree with the leader. Of a panel
-    of n that is at least so large a share of its n − 1 others: k = 1 is the leader alone and k = m all of them there
-    too.
+    The quorum of the whole ensemble asks the same share of a panel (agents.quorum).
     """
 
     def __init__(self, seen: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
@@ -61,12 +60,6 @@ class OutOfBag:
         turn = 1 + self.episode[env] % size  # [n] the leader is the panel's turn-th
         leader = (sits.cumsum(0) == turn).argmax(0)
         return Panel(sits, leader, panel_quorum(self.quorum, len(sits), size))
-
-
-def panel_quorum(quorum: int, num_members: int, size: ndarray) -> ndarray:
-    """What `quorum` of `num_members` asks of panels of `size` `[n]`."""
-    others = max(1, num_members - 1)
-    return 1 - (-(quorum - 1) * (size - 1) // others)  # 1 + ⌈share · (n − 1)⌉
 
 
 def panel_levels(seen: Sequence[LevelSet], levels: LevelSet) -> LevelSet:

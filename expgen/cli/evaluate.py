@@ -13,16 +13,17 @@ from expgen.cli.watch import SoFar, Watch
 from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Task, Watcher
 from expgen.errors import InputError
-from expgen.evaluation.scores import SPLITS, Score, append_scores, check_can_append
+from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
 from expgen.exploration.explore import Exploration
-from expgen.runs.folder import RunFolder
-from expgen.runs.request import EvaluationRequest, score_run, single_requests
-from expgen.runs.shipped import FoundRun, find_run
-from expgen.storage.location import Location, absolute, is_url, join
+from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row
+from expgen.runs.request import EvaluationRequest, score_all, single_requests
+from expgen.runs.scoring import ScoredAgent, keep_scores
+from expgen.runs.shipped import FoundAgent, find_agent
+from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
-from expgen.storage.view import amend, local_copy
+from expgen.storage.view import amend
 from expgen.text import text_line
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
@@ -33,7 +34,10 @@ def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
     parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
     parser.add_argument(
-        "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
+        "run",
+        type=place,
+        metavar="RUN_OR_AGENT",
+        help="a run folder, its URL, an agent.json, or an agent of expgen agents",
     )
     parser.add_argument("--split", choices=SPLITS, help="which of the run's level sets (default test)")
     parser.add_argument(
@@ -50,13 +54,14 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_weights_flag(parser)
-    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
+    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))
     engine = pop_engine(arguments)
-    found, scores = find_run(arguments.pop("run")), arguments.pop("scores")
+    found, scores = find_agent(arguments.pop("run")), arguments.pop("scores")
     if not found.is_bundled and scores is None:
-        scores = join(found.place, found.folder.scores_file.name)
+        where = found.place if is_url(found.place) else found.agent.folder
+        scores = join(where, found.folder.scores_file.name)
         if is_url(found.place):
             Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
     if scores is not None:
@@ -65,9 +70,9 @@ def main(argv: Sequence[str]) -> int:
     asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    requests = single_requests(found.folder, request)
+    requests = single_requests(found.agent, request)
     width = 0  # of the column of names; 0 until the first is known
-    tasks = [Task(_name_of(one), partial(_play, absolute(found.place), one)) for one in requests]
+    tasks = [Task(_name_of(one), partial(_play, found.place, one)) for one in requests]
     watch = Watch("episode")
     watch.start(len(tasks) * request.episodes, {})
     try:
@@ -75,19 +80,20 @@ def main(argv: Sequence[str]) -> int:
             for played in ended.result():
                 watch.make_room()
                 header = [] if width else [COLUMNS]
-                width = width or max(NAME_WIDTH, len(played.score.agent))
-                for cells in (*header, _cells(played.score)):
+                score = played.scored.score
+                width = width or max(NAME_WIDTH, len(agent_name(score)))
+                for cells in (*header, _cells(score)):
                     print(_line(cells, width))
                 print(*played.remarks, sep="\n", end="\n" * bool(played.remarks), flush=True)
                 if scores is not None:
-                    _append(scores, played.score)
-                watch.row(ended.task.name, _row(played.score))  # who played elsewhere was not heard of until now
+                    _keep(scores, played.scored)
+                watch.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
     finally:
         watch.close()
     return 0
 
 
-def _check_can_keep(found: FoundRun, scores: Location) -> None:
+def _check_can_keep(found: FoundAgent, scores: Location) -> None:
     """Of a URL what was brought here is looked at."""
     try:
         check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))
@@ -95,34 +101,37 @@ def _check_can_keep(found: FoundRun, scores: Location) -> None:
         raise type(error)(f"{error}, or another --scores FILE") from None
 
 
-def _append(scores: Location, row: Score) -> None:
+def _keep(scores: Location, scored: ScoredAgent) -> None:
     if not is_url(scores):
-        append_scores(Path(scores), [row])
+        keep_scores(Path(scores), [scored])
         return
     url, _, name = str(scores).rpartition("/")
     try:
-        amend(url, name, lambda file: append_scores(file, [row]))
+        amend(url, name, lambda file: append_scores(file, [scored.score]))
+        if scored.exploration is not None:
+            row = exploration_row(scored.score, scored.exploration)
+            amend(url, EXPLORATION_FILE, lambda file: append_exploration(file, [row]))
     except InputError as error:
-        raise type(error)(f"{error}; the row of {row.agent} is not stored") from None
+        raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
 
 
 class PrintedScore(NamedTuple):
-    """A row and what more there is to say of it."""
+    """What came of it, and what more there is to say."""
 
-    score: Score
+    scored: ScoredAgent
     remarks: list[str]
 
 
 def _play(run: Location, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played, so_far = [], SoFar(_name_of(request), watcher)
-    for scored in score_run(RunFolder(local_copy(run)), request, so_far):
+    for scored in score_all(find_agent(run).agent, request, so_far):
         remarks = []
         if isinstance(scored.agent, ConsensusAgent):
             remarks.append(_explain(scored.agent))
         if scored.exploration is not None:
             remarks.append(_explored(scored.exploration))
-        played.append(PrintedScore(scored.score, remarks))
+        played.append(PrintedScore(scored._replace(agent=None), remarks))  # policies stay where they are
     return played
 
 
@@ -155,7 +164,7 @@ def _explored(exploration: Exploration) -> str:
 def _cells(row: Score) -> tuple[object, ...]:
     interval = f"{row.ci_low:.2f} to {row.ci_high:.2f}"
     levels = row.levels if row.levels.count(",") < 3 else f"{row.levels.count(',') + 1} listed"
-    cells = (row.agent, row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
+    cells = (agent_name(row), row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
     return (*cells, f"{row.solved_rate:.1%}")
 
 

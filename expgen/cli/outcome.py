@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import Score, rows_so_far, without_asides
+from expgen.evaluation.scores import Score, agent_name, rows_so_far
 from expgen.runs.folder import RunFolder
 from expgen.text import text_line
 from expgen.training.metrics import MetricsFile
@@ -13,8 +13,9 @@ def outcome(folder: RunFolder) -> Iterator[str]:
     last: dict[str, dict[str, Score]] = {}
     name: dict[str, str] = {}  # each agent's in full, of its last row
     for row in rows_so_far(folder.scores_file):
-        last.setdefault(without_asides(row.agent), {})[row.split] = row
-        name[without_asides(row.agent)] = row.agent
+        variant = agent_name(row, with_asides=False)
+        last.setdefault(variant, {})[row.split] = row
+        name[variant] = agent_name(row)
     width = max(map(len, name.values()), default=0)
     if last:
         yield _line("agent", "return on training levels", "solved", "on unseen levels", "solved", width=width)

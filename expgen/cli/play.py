@@ -10,9 +10,9 @@ from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_numb
 from expgen.cli.weights import add_weights_flag
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
-from expgen.runs.shipped import find_run
+from expgen.runs.shipped import find_agent
 from expgen.text import printable
-from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_run
+from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_agent
 from expgen.watch.recording import Recording
 from expgen.watch.write import check_out, write_recording
 
@@ -21,7 +21,10 @@ def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
     parser = Parser("play", description="Watch an agent play one level.")
     parser.add_argument(
-        "run", type=place, metavar="RUN_OR_AGENT", help="a run folder, its URL, or an agent of expgen agents"
+        "run",
+        type=place,
+        metavar="RUN_OR_AGENT",
+        help="a run folder, its URL, an agent.json, or an agent of expgen agents",
     )
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
     parser.add_argument("--split", choices=SPLITS, help="a training level or an unseen one (default test)")
@@ -39,9 +42,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_weights_flag(parser)
-    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the run's own settings)")
+    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
     arguments = vars(parser.parse_args(argv))
-    found = find_run(arguments.pop("run"))
+    found = find_agent(arguments.pop("run"))
     out, fps = arguments.pop("out"), arguments.pop("fps")
     arguments["learner"] = arguments["learner"] or found.learner
     if not 1 <= fps <= 60:
@@ -51,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     asked = {entry.name for entry in dataclasses.fields(PlayRequest)}
     consensus = {name: value for name, value in arguments.items() if name not in asked}
     request = PlayRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    recording = play_run(found.folder, request)
+    recording = play_agent(found.agent, request)
     path = out or Path(_default_name(recording))
     write_recording(recording, path, fps)
     print(f"{printable(_describe(recording))}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")

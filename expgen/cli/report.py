@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, get_args
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
-from expgen.evaluation.scores import Score
+
+if TYPE_CHECKING:
+    from expgen.report.entry import ReadRow
 
 if TYPE_CHECKING:
     from expgen.report.curves import Curve
@@ -63,14 +65,14 @@ def _curves(path: Path) -> "Iterator[Curve]":
             yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 
 
-def _rows(path: Path) -> list[tuple[Score, str, int]]:
+def _rows(path: Path) -> "list[ReadRow]":
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
-    from expgen.report.entry import rows_of
+    from expgen.report.entry import ReadRow, rows_of
     from expgen.runs.curves import curve_rows
     from expgen.runs.folder import RunFolder
 
     if not path.is_dir():
         return rows_of(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]
-    curves = [(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
+    curves = [ReadRow(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
     return curves + [row for file in sorted(path.rglob("scores.csv")) for row in rows_of(file)]

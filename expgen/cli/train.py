@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
@@ -16,8 +17,8 @@ from expgen.cli.several import arguments_of_each
 from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task, Watcher
+from expgen.config_tree import parts_of
 from expgen.runs.config import EXPLORER, default_config
-from expgen.runs.config_tree import parts_of
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import open_run
 from expgen.runs.presets import PRESETS
@@ -71,8 +72,8 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    opened, _ = open_run(**arguments)
-    where = arguments["run"] if is_url(arguments["run"]) else opened.path
+    opened = open_run(**arguments)
+    where = arguments["run"] if is_url(arguments["run"]) else opened.folder.path
     arguments |= {"resume": True, "take_over": True, "run": absolute(where)}  # a task may be begun again
     arguments["adopt"] = [absolute(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
     return _Run(where, arguments)
@@ -157,6 +158,7 @@ def _parser(algo: str) -> Parser:
         if name != EXPLORER:
             add_config_flags(parser, part, name)
     if config.explorer is not None:
+        add_config_flags(parser, ConsensusConfig(), "agent (kept in agent.json)")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
         for name, part in parts_of(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")

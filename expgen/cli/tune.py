@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
+from expgen.agents.build import check_weights
+from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.watch import SoFar, Watch
 from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Watcher
 from expgen.errors import check_writable
+from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import check_weights
-from expgen.runs.presets import QUORUM, paper_quorum
-from expgen.runs.tune import TuneRequest, best, left_out, tune
-from expgen.runs.tuned import Trial, write_tuned
+from expgen.runs.tune import Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
 
@@ -22,9 +22,10 @@ def main(argv: Sequence[str]) -> int:
         "tune",
         description="Pick --min-agree and --alpha without a test level: each training level is played by the members "
         "that did not train on it. Needs a population trained with --member-levels bootstrap.",
-        epilog="Writes RUN/tune.csv; from then on the run's agent plays with what was picked, unless a flag says else.",
+        epilog="Writes what was picked into agent.json, which the agent plays with from then on unless a flag says "
+        "else, and every point of the grid into tune.csv beside it.",
     )
-    parser.add_argument("run", metavar="RUN", type=folder, help="a run folder")
+    parser.add_argument("run", metavar="RUN", type=folder, help="a run folder, or an agent.json")
     request = TuneRequest()
     alphas = ",".join(str(alpha) for alpha in request.alphas)
     parser.add_argument("--quorums", type=_list_of(int), default=(), metavar="A,B", help="to try (default every one)")
@@ -41,36 +42,40 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--device", default=request.device, help="auto, cpu, cuda or cuda:N (default cpu)")
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
-    run = RunFolder(arguments.pop("run"))
+    run = arguments.pop("run")
     request = TuneRequest(**arguments)
-    config, _ = run.read_config()
-    seen, levels = left_out(run, config)
-    check_weights(run, run.learners(), request.weights)
-    check_writable(run.tune_file)  # before hours of play
+    agent = read_agent(run)
+    seen, levels = left_out(agent)
+    check_weights(agent, agent.trained(), request.weights)
+    tune_file = RunFolder(agent.folder).tune_file
+    agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
+    check_writable(tune_file)  # before hours of play
+    check_writable(agent_file)
     resolve_device(request.device)
-    print(f"{len(levels)} of {len(config.train_set)} training levels are unseen by two or more of {len(seen)} members")
+    print(f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {len(seen)} members")
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
     watch = Watch("episode")
     watch.start(total, {})
     try:
-        for trial in tune(run, request, SoFar("ensembles", Watcher(on_row=watch.row))):
+        for trial in tune(agent, request, SoFar("ensembles", Watcher(on_row=watch.row))):
             trials.append(trial)
             watch.make_room()
             print(_describe(trial, len(seen)), flush=True)
     finally:
         watch.close()
     picked = best(trials)
-    write_tuned(run, len(seen), trials, picked, request.weights)
+    write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)
+    write_agent(tuned_agent(agent, picked), agent_file)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
-    print(_paper_s(config.game, config.env, len(seen)))
+    print(_paper_s(agent.game, agent.env, len(seen)))
     return 0
 
 
 def _paper_s(game: str, env: str, members: int) -> str:
-    if env.removeprefix("procgen:") not in QUORUM:
+    if env.removeprefix("procgen:") not in PAPER_QUORUM:
         return f"the paper's: none for {game}; its games have 1 to 8 of 10, chosen per game, and alpha 0.5"
-    return f"the paper's for {game}: {QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
+    return f"the paper's for {game}: {PAPER_QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
 
 
 def _describe(trial: Trial, members: int) -> str:

@@ -7,7 +7,7 @@ an episode, and the reward that came with it belongs to the step that ended the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy import ndarray
@@ -50,6 +50,15 @@ class EnvSpec:
     obs_dtype: str  # "uint8" or "float32"
     num_actions: int
     action_classes: Mapping[str, Sequence[int]] | None = None  # actions of one effect, by name: agents.agreement
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "EnvSpec":
+        """From the plain data that `dataclasses.asdict` makes of one; KeyError or TypeError where it is none."""
+        spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
+        sizes = (*spec.obs_shape, spec.num_actions)
+        if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
+            raise TypeError("a spec of sizes and a type of numbers")
+        return spec
 
 
 class VecEnv(Protocol):

@@ -9,7 +9,6 @@
 The frame after an episode's last step belongs to the next episode: as in training, that step earns nothing.
 """
 
-from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -75,29 +74,9 @@ def explore(
 
     `env` shows what r_I measures: make it with `full_view=True`.
     """
-    return result_of(explore_episodes(agent, env, config, oracle, episodes, seed, device, on_episode))
-
-
-def explore_episodes(
-    agent: Agent,
-    env: VecEnv,
-    config: KnnConfig,
-    oracle: Oracle | None = None,
-    episodes: int = 500,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-    on_episode: OnEpisode = lambda episode: None,
-) -> Generator[None, None, Exploration]:
-    """`explore`, giving way once a step."""
     watcher = ExplorationWatcher(config, env.num_envs, max(episodes, 0), device)
-    played = yield from play_episodes(agent, env, episodes, seed, watcher, on_episode)
-    intrinsic_return, novelty = watcher.finish()
-    most = None if oracle is None else oracle(np.array([episode.level for episode in played])).tolist()
-    rows = [
-        ExploredEpisode(episode, float(intrinsic_return[i]), int(novelty[i]), None if most is None else most[i])
-        for i, episode in enumerate(played)
-    ]
-    return summarize_exploration(rows)
+    played = result_of(play_episodes(agent, env, episodes, seed, watcher, on_episode))
+    return watcher.exploration(played, oracle)
 
 
 def summarize_exploration(rows: list[ExploredEpisode]) -> Exploration:
@@ -148,6 +127,16 @@ class ExplorationWatcher:
         pair = np.unique(np.stack([number[counts].astype(np.uint64), code[counts]], axis=1), axis=0)
         distinct = np.bincount(pair[:, 0].astype(np.int64), minlength=len(self.intrinsic_return) - 1)
         return self.intrinsic_return[:-1], distinct - 1
+
+    def exploration(self, played: list[Episode], oracle: Oracle | None) -> Exploration:
+        """Of the episodes that it has watched, which are over by now."""
+        intrinsic_return, novelty = self.finish()
+        most = None if oracle is None else oracle(np.array([episode.level for episode in played])).tolist()
+        rows = [
+            ExploredEpisode(episode, float(intrinsic_return[i]), int(novelty[i]), None if most is None else most[i])
+            for i, episode in enumerate(played)
+        ]
+        return summarize_exploration(rows)
 
     def _measure(self) -> None:
         full = torch.from_numpy(np.stack(self.frame)).to(self.device)  # [T+1, N, …]

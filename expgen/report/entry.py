@@ -1,36 +1,46 @@
-"""Entry: a score row, where it was read, and what its agent says of method, measure and run."""
+"""Entry: a row that was read, where, what it measures, and what it says of method and run."""
 
+import dataclasses
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, numbered_scores
+from expgen.exploration.rows import EXPLORATION_FILE, MEASURES, ExplorationRow, mean_of, read_exploration
 from expgen.paper import numbers
-from expgen.report.methods import Method, read_agent
+from expgen.report.methods import RETURN, Method, read_settings
+
+
+class ReadRow(NamedTuple):
+    """A row as it was read. What was measured stands in `mean_return`, the return or what `measure` says."""
+
+    row: Score
+    file: str
+    line: int
+    measure: str = RETURN
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A score row and where it was read."""
+    """A row and where it was read."""
 
     row: Score
     file: str
     line: int
     number: int  # in the report's list of rows, from 1
+    measure: str = RETURN
 
     @property
     def method(self) -> Method:
-        return Method(self.row.algorithm, read_agent(self.row.agent).settings)
-
-    @property
-    def measure(self) -> str:
-        return read_agent(self.row.agent).measure
+        return Method(self.row.algorithm, read_settings(self.row.settings).settings)
 
     @property
     def run(self) -> tuple[int, int]:
         """Seed and leader."""
-        return self.row.seed, read_agent(self.row.agent).leader
+        return self.row.seed, read_settings(self.row.settings).leader
 
     @property
     def is_of_paper(self) -> bool:
@@ -40,17 +50,37 @@ class Entry:
     @property
     def members(self) -> int:
         """Of a whole ensemble; 0 where its row does not say."""
-        return read_agent(self.row.agent).members
+        return read_settings(self.row.settings).members
 
 
-def rows_of(file: Path) -> list[tuple[Score, str, int]]:
-    """The rows of a score file, each with its file and line."""
-    return [(row, str(file), line) for line, row in numbered_scores(file)]
+def rows_of(file: Path) -> list[ReadRow]:
+    """The rows of a score file, and those of exploration.csv beside a file called scores.csv."""
+    rows = [ReadRow(row, str(file), line) for line, row in numbered_scores(file)]
+    beside = file.with_name(EXPLORATION_FILE)
+    if file.name != "scores.csv" or not beside.exists():
+        return rows
+    return rows + [one for line, row in read_exploration(beside) for one in _measures(row, str(beside), line)]
 
 
-def as_entries(rows: Iterable[tuple[Score, str, int]], asked: Iterable[Path]) -> list[Entry]:
+def _measures(row: ExplorationRow, file: str, line: int) -> list[ReadRow]:
+    """One row for each measure that was taken."""
+    names = [field.name for field in dataclasses.fields(Score)]
+    shared = {name: value for name, value in dataclasses.asdict(row).items() if name in names}
+    found = {measure: mean for measure in MEASURES if (mean := mean_of(row, measure)) is not None}
+    return [
+        ReadRow(
+            Score(mean_return=mean.value, std_return=math.nan, solved_rate=math.nan, ci_low=mean.ci_low,
+                  ci_high=mean.ci_high, **shared),
+            file, line, measure,
+        )
+        for measure, mean in found.items()
+    ]  # fmt: skip
+
+
+def as_entries(rows: Iterable[tuple[Score, str, int] | ReadRow], asked: Iterable[Path]) -> list[Entry]:
     """Rows numbered through; an InputError that names what was `asked` where there is none."""
-    entries = [Entry(row, file, line, number) for number, (row, file, line) in enumerate(rows, start=1)]
+    read = (ReadRow(*row) for row in rows)
+    entries = [Entry(row, file, line, number, what) for number, (row, file, line, what) in enumerate(read, start=1)]
     if not entries:
         raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
     return entries

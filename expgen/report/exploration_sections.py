@@ -14,7 +14,7 @@ from expgen.report.section import Section
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, number_cell, percent_cell
 
-INTRINSIC, ORACLE, SUCCESS = "intrinsic", "oracle", "success"  # measures of an explorer's rows
+INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
 PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
 GAP_NOTE = "Gap: (R_train − R_test) / R_train; bands and bars are one standard deviation over runs."
 

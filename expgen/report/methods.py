@@ -1,4 +1,4 @@
-"""Who a score belongs to: the method and its settings, as `algorithm` and `agent` of a score row say them."""
+"""Who a score belongs to: the method and its settings, as `algorithm` and `settings` of a score row say them."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ LABELS = METHODS | {
 }
 ORDER = ("random", "ppo", "ppo-gru", "mixed", "plr", "ucb-drac", "ppg", "daac", "idaac", "leep", "maxent", "expgen",
          "expgen-idaac")  # fmt: skip
-RETURN = "return"  # what a row measures unless its agent says measure=…
+RETURN = "return"  # what rows of score files measure
 
 
 @dataclass(frozen=True)
@@ -56,25 +56,23 @@ class Method:
 
 @dataclass(frozen=True)
 class Player:
-    """What `agent` spells out: `expgen leader=3 min_agree=2` or `explorer measure=intrinsic`."""
+    """What the settings of a row spell out: `leader=3 min_agree=2`."""
 
     settings: tuple[tuple[str, str], ...]
     leader: int  # each leader of an ensemble is a run of its own
-    measure: str
     members: int  # of a whole ensemble; 0 where the row does not say
 
 
-def read_agent(agent: str) -> Player:
-    """Words with `=` are settings; the others name the learner. Asides make no other method."""
-    settings = _settings(without_asides(agent))
+def read_settings(text: str) -> Player:
+    """Asides make no other method."""
+    settings = _pairs(without_asides(text))
     leader = settings.pop("leader", "0")
-    measure = settings.pop("measure", RETURN)
-    members = _settings(agent).get("members", "0")
-    return Player(tuple(sorted(settings.items())), _count(leader), measure, _count(members))
+    members = _pairs(text).get("members", "0")
+    return Player(tuple(sorted(settings.items())), _count(leader), _count(members))
 
 
-def _settings(agent: str) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in agent.split() if "=" in word)
+def _pairs(text: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in text.split() if "=" in word)
 
 
 def _count(text: str) -> int:

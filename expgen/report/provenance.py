@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.errors import InputError
+from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.report.entry import Entry
 from expgen.report.lines import short_steps
+from expgen.report.methods import RETURN
 from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
 
 KEPT = ("command", "config", "hardware", "minutes")
 COLUMNS = (
-    "row", "algorithm", "agent", "game", "seed", "split", "levels", "steps", "episodes", "mean", "95 % interval",
-    "solved", "made by",
+    "row", "algorithm", "agent", "settings", "game", "seed", "split", "levels", "steps", "episodes", "mean",
+    "95 % interval", "solved", "made by",
 )  # fmt: skip
 SHOWN = 24  # characters of a list of levels
 
@@ -25,24 +27,31 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
     for entry in entries:
         row = entry.row
         interval = TableCell("–" if row.ci_low != row.ci_low else f"{row.ci_low:.2f} to {row.ci_high:.2f}")
+        solved = TableCell("–") if row.solved_rate != row.solved_rate else number_cell(row.solved_rate, 3)
+        settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
         levels = row.levels if len(row.levels) <= SHOWN else f"{row.levels.count(',') + 1} listed"
         facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **kept[entry.file].get(entry.line - 1, {})}
         made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
         table.add(
-            number_cell(entry.number, 0), row.algorithm, row.agent, row.game, number_cell(row.seed, 0), row.split,
-            TableCell(levels, more="" if levels == row.levels else row.levels),
+            number_cell(entry.number, 0), row.algorithm, row.agent, settings, row.game, number_cell(row.seed, 0),
+            row.split, TableCell(levels, more="" if levels == row.levels else row.levels),
             TableCell(short_steps(row.env_steps), row.env_steps), number_cell(row.episodes, 0),
-            number_cell(row.mean_return, 3), interval, number_cell(row.solved_rate, 3),
+            number_cell(row.mean_return, 3), interval, solved,
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
     note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
     return Section("rows", note, (table,), heading="Where the numbers come from")
 
 
+def provenance_file(scores: Path) -> Path:
+    """`provenance.csv` beside scores.csv, `exploration-provenance.csv` beside exploration.csv."""
+    return scores.with_name("provenance.csv" if scores.name == "scores.csv" else f"{scores.stem}-provenance.csv")
+
+
 def read_provenance(scores: Path) -> dict[int, dict[str, str]]:
-    """`provenance.csv` beside a file called scores.csv, by row number; nothing where there is none."""
-    file = scores.with_name("provenance.csv")
-    if scores.name != "scores.csv" or not file.exists():
+    """What made the rows of a file, by row number; nothing where that is not told beside it."""
+    file = provenance_file(scores)
+    if scores.name not in ("scores.csv", EXPLORATION_FILE) or not file.exists():
         return {}
     try:
         with open(file, newline="", encoding="utf-8") as text:

@@ -40,6 +40,8 @@ class Estimator:
         trained: dict[tuple[str, str], int] = {}  # steps of the policies that a job leaves, by its name and their kind
         for job in jobs:
             count += 1
+            if job.made_of:
+                continue  # trained elsewhere
             try:
                 config = make_config(job.env, job.algo, job.preset, **job.settings)
             except InputError as error:

@@ -1,4 +1,4 @@
-"""Job: one run to train and how to score it. Plain data, so that any machine can be handed one."""
+"""Job: one run to train, or agent to compose, and how to score it. Plain data: any machine can be handed one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,15 +21,16 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Job:
-    """Train `algo` on `env` with `settings`, then score it."""
+    """Train `algo` on `env` with `settings`, or compose such an agent, then score it."""
 
-    name: str  # of its run folder; jobs of one name are the same run
+    name: str  # of its run folder or agent; jobs of one name are the same
     env: str
     algo: str
     preset: str
     settings: Mapping[str, Any]
     label: str = ""  # what sets its agents apart in reports, as in `levels=500`
-    adopt: tuple[str, ...] = ()  # jobs whose policies join, done before this one
+    adopt: tuple[str, ...] = ()  # jobs done before, whose policies this one trains on
+    made_of: tuple[str, ...] = ()  # jobs done before, whose policies are its members and its explorer: it trains none
     scorings: tuple[Scoring, ...] = (Scoring(),)
     episodes: int = 500
 

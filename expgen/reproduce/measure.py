@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
+from expgen.agents.build import checkpoint_of, consensus_of, players_of
+from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, append_scores, rows_so_far, without_asides
-from expgen.reproduce.work import played_rows
-from expgen.runs.config import EXPLORER, TrainConfig
-from expgen.runs.folder import RunFolder
-from expgen.runs.request import EvaluationRequest
+from expgen.evaluation.scores import Score, rows_so_far, settings_text, without_asides
+from expgen.runs.request import EvaluationRequest, score_all
+from expgen.runs.scoring import ScoredAgent, keep_scores
 
 TRAINED_LEVELS, NEXT_LEVELS = "0:200", "201:200"  # what the original code trains and tests on
 SIZES, ALPHAS = (4, 6, 8), (0.2, 0.8)
@@ -29,36 +29,36 @@ SIZE_LEADERS = 3  # leaders that each size of ensemble is scored with
 
 @dataclass(frozen=True)
 class Figure:
-    """One agent of the run on one set of levels; its row is found again by what is here."""
+    """One player on one set of levels; its row is found again by what is here."""
 
     env: str
     agent: str
+    settings: str
     env_steps: int
     request: EvaluationRequest
 
     def is_in(self, row: Score) -> bool:
         """Whether `row` is this figure."""
         asked, levels = self.request, self.request.levels
-        who, found = (self.env, self.agent, self.env_steps), (row.env, without_asides(row.agent), row.env_steps)
-        same = who == found and (asked.split, asked.episodes) == (row.split, row.episodes)
-        return same and (levels == row.levels if levels else row.levels != NEXT_LEVELS)
+        who = (self.env, self.agent, self.settings, self.env_steps, asked.split, asked.episodes)
+        found = (row.env, row.agent, without_asides(row.settings), row.env_steps, row.split, row.episodes)
+        return who == found and (levels == row.levels if levels else row.levels != NEXT_LEVELS)
 
 
-def measured_steps(folder: RunFolder) -> dict[str, int]:
-    """The steps that each learner of a run was trained for so far."""
-    return {name: int(folder.checkpoint(name).facts["env_steps"]) for name in folder.learners()}
+def measured_steps(agent: AgentDescription) -> dict[str, int]:
+    """The steps that each policy was trained for so far."""
+    return {name: int(checkpoint_of(agent, name).facts["env_steps"]) for name in agent.trained()}
 
 
-def figures_of(config: TrainConfig, steps: Mapping[str, int], **played: Any) -> list[Figure]:
-    """What there is to measure of a population whose learners were trained for `steps`.
+def figures_of(agent: AgentDescription, steps: Mapping[str, int], **played: Any) -> list[Figure]:
+    """What there is to measure of a population whose policies were trained for `steps`.
 
     `played` goes into every EvaluationRequest.
     """
-    if config.consensus is None:
-        raise InputError(f"the run trained {config.algo}; accepted: a population with an explorer, such as expgen")
-    members = config.members
-    policies = [*(f"member{index}" for index in range(members)), EXPLORER]
-    alone: list[dict[str, Any]] = [{"learner": name, "seed": index} for index, name in enumerate(policies)]
+    if agent.consensus is None:
+        raise InputError(f"the run trained {agent.algo}; accepted: a population with an explorer, such as expgen")
+    members = len(agent.members)
+    alone: list[dict[str, Any]] = [{"learner": name, "seed": index} for index, name in enumerate(agent.policies)]
     leaders = [_ensemble(leader=leader) for leader in range(members)]
     randomly = [_ensemble(leader=leader, fallback="random") for leader in range(members)]
     sizes = [
@@ -70,30 +70,28 @@ def figures_of(config: TrainConfig, steps: Mapping[str, int], **played: Any) -> 
     quorums = [_ensemble(min_agree=quorum) for quorum in range(2, members + 1)]
     stretches = [_ensemble(alpha=alpha) for alpha in ALPHAS] + [_ensemble(stretch="geometric")]
     everywhere: list[dict[str, Any]] = [{"split": "train"}, {"split": "test"}]
-    if config.train_set == LevelSet.parse(TRAINED_LEVELS):
+    if agent.levels == LevelSet.parse(TRAINED_LEVELS):
         everywhere.append({"split": "test", "levels": NEXT_LEVELS})
     asked = [{**who, **where} for who in (*alone, *leaders) for where in everywhere]
     asked += [{**who, "split": "test"} for who in (*randomly, *sizes, *quorums, *stretches)]
-    return [_figure(config, steps, {**played, **words}) for words in asked]
+    return [_figure(agent, steps, {**played, **words}) for words in asked]
 
 
 def _ensemble(**consensus: Any) -> dict[str, Any]:
     return {"consensus": consensus, "seed": consensus.get("leader", 0)}
 
 
-def _figure(config: TrainConfig, steps: Mapping[str, int], words: dict[str, Any]) -> Figure:
+def _figure(agent: AgentDescription, steps: Mapping[str, int], words: dict[str, Any]) -> Figure:
     request = EvaluationRequest(**words)
     if request.learner is not None:
-        return Figure(config.env, request.learner, steps[request.learner], request)
-    asked = request.consensus
-    settings = " ".join(f"{name}={value}" for name, value in asked.items())
-    players = [f"member{index}" for index in range(asked.get("ensemble_size", config.members))]
-    players += [EXPLORER] if asked.get("fallback", "explorer") == "explorer" else []
-    return Figure(config.env, f"{config.algo} {settings}", sum(steps[name] for name in players), request)
+        return Figure(agent.env, request.learner, "", steps[request.learner], request)
+    players = players_of(agent, consensus_of(agent, request.consensus))
+    settings = settings_text(request.consensus)
+    return Figure(agent.env, agent.algo, settings, sum(steps[name] for name in players), request)
 
 
-def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int) -> Iterator[list[Score]]:
-    """The rows of each figure that `scores` does not have yet, as they come; they are appended there."""
+def measure(agent: AgentDescription, figures: list[Figure], scores: Path, workers: int) -> Iterator[list[Score]]:
+    """The rows of each figure that `scores` does not have yet, as they come; they are added there."""
     known = rows_so_far(scores)
     missing = [figure for figure in figures if not any(figure.is_in(row) for row in known)]
     cores = sorted(os.sched_getaffinity(0))
@@ -103,9 +101,13 @@ def measure(folder: RunFolder, figures: list[Figure], scores: Path, workers: int
     for share in shares:
         queue.put(share)
     with ProcessPoolExecutor(workers, context, _keep_to_cores, (queue,)) as pool:
-        for done in as_completed([pool.submit(played_rows, folder, figure.request) for figure in missing]):
-            append_scores(scores, done.result())
-            yield done.result()
+        for done in as_completed([pool.submit(_play, agent, figure.request) for figure in missing]):
+            keep_scores(scores, done.result())
+            yield [one.score for one in done.result()]
+
+
+def _play(agent: AgentDescription, request: EvaluationRequest) -> list[ScoredAgent]:
+    return [scored._replace(agent=None) for scored in score_all(agent, request)]
 
 
 def _keep_to_cores(shares: Any) -> None:

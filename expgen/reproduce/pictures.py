@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from numpy import ndarray
 
 from expgen.agents.agent import Agent
+from expgen.agents.build import build_agent
 from expgen.envs.make import make_env
 from expgen.envs.procgen import HIDDEN_OPTIONS
 from expgen.errors import InputError
 from expgen.report.score_sections import FIVE_GAMES
 from expgen.report.section import Section
 from expgen.report.style import WIDTH, figure_style
-from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_agent
+from expgen.runs.agent_files import read_agent
 from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 
@@ -56,9 +56,8 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
 
 def explorer_section(run: Location | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
-    folder = RunFolder(local_copy(run or ""))
-    config, _ = folder.read_config()
-    frames = play_frames(load_agent(folder.path), config.env)
+    agent = read_agent(local_copy(run or ""))
+    frames = play_frames(build_agent(agent).agent, agent.env)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 6.4))
         top, bottom = figure.subplots(2, 1)
@@ -70,8 +69,8 @@ def explorer_section(run: Location | None) -> Section:
         for axes, title in ((top, "the level"), (bottom, "where the explorer went, and when")):
             axes.set_title(title)
             axes.set_axis_off()
-    words = f"An explorer's way through level {LEVEL} of {config.game}, coloured by time"
-    note = f"Level {LEVEL} of {config.game}, unseen in training; one episode of {len(frames)} frames."
+    words = f"An explorer's way through level {LEVEL} of {agent.game}, coloured by time"
+    note = f"Level {LEVEL} of {agent.game}, unseen in training; one episode of {len(frames)} frames."
     return Section("figure-3", note, figures=((words, figure),))
 
 

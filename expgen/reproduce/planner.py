@@ -1,6 +1,7 @@
 """Planner: the runs that exhibits are made of, at one scale."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from expgen.reproduce.job import Job, Scoring
@@ -30,7 +31,7 @@ class Planner:
         """The usual runs of `algo`, and those of `budget`, which adopts their policies and trains them on."""
         runs: dict[str, Any] = {"members": self.scale.members} if algo == "ppo" else {}
         usual, more = (self.train(game, algo, budget=steps, **runs) for steps in ("25M", budget))
-        return [usual, _adopting(more, usual)]
+        return [usual, replace(more, adopt=(usual.name,))]
 
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
         """The explorer that an ensemble takes in: seed 0."""
@@ -64,10 +65,10 @@ class Planner:
             **{f"explorer_{name}": value for name, value in explorer.items()},
         }
         agent = self._job(self.scale.env(game), "expgen", words, asked, scorings or self.leaders())
-        return [*members, explore, _adopting(agent, members[-1], explore)]
+        return [*members, explore, replace(agent, made_of=(members[-1].name, explore.name))]
 
     def expgen_idaac(self, game: str) -> Job:
-        """IDAAC members and an explorer as one population: their rollouts differ from ours, so nothing is adopted."""
+        """IDAAC members and an explorer as one population: these members are nobody else's."""
         asked = {
             "members": self.scale.members, "steps": self.scale.steps, "explorer_steps": self.scale.explorer_steps,
         }  # fmt: skip
@@ -96,12 +97,5 @@ class Planner:
     ) -> Job:
         game = env.partition(":")[2] or env
         name = "-".join((game, algo, *label.replace("=", "-").split())) + name_end
-        asked = {**self.scale.settings, **settings}
-        return Job(name, env, algo, self.scale.name, asked, label, (), scorings, self.scale.episodes)
-
-
-def _adopting(job: Job, *others: Job) -> Job:
-    return Job(
-        job.name, job.env, job.algo, job.preset, job.settings, job.label, tuple(other.name for other in others),
-        job.scorings, job.episodes,
-    )  # fmt: skip
+        asked, episodes = {**self.scale.settings, **settings}, self.scale.episodes
+        return Job(name, env, algo, self.scale.name, asked, label, scorings=scorings, episodes=episodes)

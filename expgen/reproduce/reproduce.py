@@ -11,11 +11,14 @@ from pathlib import Path
 from expgen.cluster.engine import Engine, LocalEngine
 from expgen.cluster.task import Ended, Task, Watcher
 from expgen.errors import InputError
-from expgen.evaluation.scores import read_scores, write_rows
+from expgen.evaluation.scores import FILE as SCORE_ROWS
+from expgen.evaluation.table_file import TableFile
+from expgen.exploration.rows import EXPLORATION_FILE
+from expgen.exploration.rows import FILE as EXPLORATION_ROWS
 from expgen.files import write_whole
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
-from expgen.report.provenance import KEPT
+from expgen.report.provenance import KEPT, provenance_file
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -25,7 +28,7 @@ from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale
 from expgen.reproduce.settings_tables import settings_sections
-from expgen.reproduce.work import made_file, run_job, score_files
+from expgen.reproduce.work import explored_file, made_file, run_job, score_files
 from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
@@ -75,7 +78,12 @@ def _reproduce(
     place = absolute(out)
     by_name = {job.name: job for job in jobs}
     tasks = [
-        Task(job.name, partial(run_job, job, place, command, device), job.adopt, join(place, RUNS, job.name))
+        Task(
+            job.name,
+            partial(run_job, job, place, command, device),
+            (*job.made_of, *job.adopt),
+            join(place, RUNS, job.name),
+        )
         for job in jobs
     ]
     write_job_list(here, jobs)
@@ -117,20 +125,24 @@ def claim_folder(out: Path, scale: Scale) -> None:
 
 
 def gather(jobs: Sequence[Job], out: Path) -> int:
-    """scores.csv and provenance.csv of all that is done; how many rows that is."""
-    scores, provenance = io.StringIO(), io.StringIO()
-    rows = []
+    """scores.csv and exploration.csv of all that is done, with provenance; how many scores that is."""
+    files = [(job, file) for job in jobs for file in score_files(job, out)]
+    _gather(EXPLORATION_ROWS, [(job, explored_file(file)) for job, file in files], out, out / EXPLORATION_FILE)
+    return _gather(SCORE_ROWS, files, out, out / "scores.csv")
+
+
+def _gather(kind: TableFile, files: Sequence[tuple[Job, Path]], out: Path, target: Path) -> int:
+    """The rows of `files` in `target`, and what made each of them beside it."""
+    rows, provenance = [], io.StringIO()
     writer = csv.writer(provenance, lineterminator="\n")
     writer.writerow(("row", *KEPT))
-    for job in jobs:
+    for job, file in files:
         made = json.loads(made_file(job, out).read_text()) if made_file(job, out).exists() else {}
-        for file in score_files(job, out):
-            for row in read_scores(file) if file.exists() else ():
-                rows.append(row)
-                writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))
-    write_rows(scores, rows)
-    write_whole(out / "scores.csv", scores.getvalue().encode())
-    write_whole(out / "provenance.csv", provenance.getvalue().encode())
+        for row in kind.rows_so_far(file):
+            rows.append(row)
+            writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))
+    write_whole(target, kind.text(rows).encode())
+    write_whole(provenance_file(target), provenance.getvalue().encode())
     return len(rows)
 
 

@@ -1,4 +1,4 @@
-"""run_job: train a job's run, score it, write its rows. What is done already is not done again."""
+"""run_job: train a job's run or compose its agent, score it, write its rows. What is done is not done again."""
 
 import contextlib
 import dataclasses
@@ -6,25 +6,33 @@ import io
 import json
 import shutil
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from expgen.agents.description import AgentDescription
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError, TakenOver
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
-from expgen.exploration.explore import Exploration, Mean
+from expgen.exploration.rows import EXPLORATION_FILE, exploration_row
+from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.files import sweep_parts, write_whole
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring
+from expgen.runs.agent_files import read_agent, union, write_agent
+from expgen.runs.config import TrainConfig
 from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
-from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.make_config import make_config, make_consensus
+from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.run_lock import RunLock, own_run
+from expgen.runs.scoring import ScoredAgent
 from expgen.runs.train import RunResult, train
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
+from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
 from expgen.training.resources import hardware, resolve_device
 from expgen.training.sessions import total_seconds
@@ -34,7 +42,7 @@ OLD_TIME = "spent.json"  # seconds of work on a job, of earlier versions
 
 
 def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
-    """Train and score; bad input and failures are told in the result, so that other jobs go on."""
+    """Train or compose, then score; bad input and failures are told in the result, so that other jobs go on."""
     watcher = watcher or Watcher()
     if not is_url(out):
         return _run_job(job, Path(out), out, command, device, watcher)
@@ -45,6 +53,8 @@ def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher
             if _is_done(job, here):
                 return JobResult(job, "skipped")
             with workspace(str(join(out, "runs", job.name)), here / "runs" / job.name) as run:
+                for name in job.made_of:
+                    fetch(str(join(out, "runs", name)), here / "runs" / name)
                 should_stop = run.stop_when_taken_over(rows.stop_when_taken_over(watcher.should_stop))
                 result = _run_job(job, here, out, command, device, replace(watcher, should_stop=should_stop))
     except InputError as error:
@@ -54,24 +64,30 @@ def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher
 
 
 def _run_job(job: Job, here: Path, out: Location, command: str, device: str, watcher: Watcher) -> JobResult:
-    """In the folder `here`; what is adopted is found at `out`."""
+    """In the folder `here`, which has the runs that the job is made of; what is adopted is found at `out`."""
     began = time.monotonic()
     if _is_done(job, here):
         return JobResult(job, "skipped")
     try:
         sweep_parts(made_file(job, here).parent)
-        result = _train(job, here, out, device, watcher)
-        if result.failed:
-            return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
-        if result.diverged:
-            return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
-        if not result.is_complete:
-            return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
-        with own_run(result.folder, "score") as lock:
-            _score(job, here, result, device, lock)
+        config = make_config(job.env, job.algo, job.preset, **job.settings)
+        curve: list[Score] = []
+        if job.made_of:
+            agent = compose(job, config, here / "runs")
+        else:
+            result = _train(job, here, out, device, watcher)
+            if result.failed:
+                return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
+            if result.diverged:
+                return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
+            if not result.is_complete:
+                return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
+            agent, curve = read_agent(result.folder.path), [row for _, row in curve_rows(result.folder, commit())]
+        with own_run(RunFolder(here / "runs" / job.name), "score") as lock:  # a composed agent's has a journal alone
+            _score(job, here, agent, curve, device, lock)
             lock.save("done")
         made = {
-            "command": command, "config": result.config.digest(), "hardware": hardware(resolve_device(device)),
+            "command": command, "config": config.digest(), "hardware": hardware(resolve_device(device)),
             "minutes": f"{_seconds(job, here) / 60:.1f}",
         }  # fmt: skip
         write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
@@ -89,6 +105,27 @@ def _write_refusal(folder: RunFolder, message: str) -> None:
         lock = RunLock(folder)
         lock.take()
         lock.save("failed", message)
+
+
+def compose(job: Job, config: TrainConfig, runs: Path) -> AgentDescription:
+    """The agent whose members and explorer other jobs have trained; it is kept in `runs` as JOB.json."""
+    parts = [read_agent(runs / name) for name in job.made_of]
+    *members, explorer = (
+        replace(policy, path=f"{name}/{policy.path}")
+        for name, part in zip(job.made_of, parts, strict=True)
+        for policy in part.members
+    )
+    agent = replace(
+        parts[0],
+        folder=runs,
+        algo=job.algo,
+        levels=union([part.levels for part in parts]),
+        members=tuple(members),
+        explorer=explorer,
+        consensus=make_consensus(config, job.preset),
+    )
+    write_agent(agent, runs / f"{job.name}.json")
+    return agent
 
 
 def _seconds(job: Job, out: Path) -> float:
@@ -121,54 +158,44 @@ def _train(job: Job, here: Path, out: Location, device: str, watcher: Watcher) -
     return train(job.env, job.algo, job.preset, device=device, processes="auto", **where, **watch, **job.settings)
 
 
-def _score(job: Job, out: Path, result: RunResult, device: str, lock: RunLock) -> None:
-    curve, *others = score_files(job, out)
-    folder = result.folder
-    _keep(curve, job, [row for _, row in curve_rows(folder, commit())])
+def _score(job: Job, out: Path, agent: AgentDescription, curve: Sequence[Score], device: str, lock: RunLock) -> None:
+    curve_file, *others = score_files(job, out)
+    _keep_rows(curve_file, [_labelled(row, job) for row in curve])
     for scoring, file in zip(job.scorings, others, strict=True):
         if not file.exists():
-            splits = SPLITS if result.config.has_unseen_levels else SPLITS[:1]
-            rows = [row for split in splits for row in _play(folder, job, scoring, split, device)]
+            splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
+            scored = [one for split in splits for one in _play(agent, job, scoring, split, device)]
             lock.check()
-            _keep(file, job, rows)
+            _keep(file, job, scored)
 
 
-def _play(folder: RunFolder, job: Job, scoring: Scoring, split: Split, device: str) -> list[Score]:
+def _play(agent: AgentDescription, job: Job, scoring: Scoring, split: Split, device: str) -> list[ScoredAgent]:
     seed = int(scoring.consensus.get("leader", 0))
     request = EvaluationRequest(
         split, None, job.episodes, seed, scoring.learner, device=device, consensus=scoring.consensus
     )
-    return played_rows(folder, request)
+    return list(score_all(agent, request))
 
 
-def played_rows(folder: RunFolder, request: EvaluationRequest) -> list[Score]:
-    """Each agent asked for, and what it explored where that is its trade."""
-    rows = []
-    for scored in score_run(folder, request):
-        rows.append(scored.score)
-        if scored.exploration is not None:
-            rows += explored_rows(scored.score, scored.exploration)
-    return rows
+def explored_file(file: Path) -> Path:
+    """Where what was explored is kept of a scoring whose rows are in `file`."""
+    return file.with_name(f"{file.stem}-{EXPLORATION_FILE}")
 
 
-def explored_rows(score: Score, exploration: Exploration) -> list[Score]:
-    """What an explorer found, as score rows whose agent says what is measured instead of the return."""
-    found: dict[str, Mean | None] = {
-        "intrinsic": exploration.intrinsic_return,
-        "oracle": exploration.oracle_share,
-        "success": exploration.oracle_success,
-    }
-    return [
-        dataclasses.replace(
-            score, mean_return=mean.value, ci_low=mean.ci_low, ci_high=mean.ci_high, std_return=float("nan"),
-            agent=f"{score.agent} measure={measure}",
-        )
-        for measure, mean in found.items()
-        if mean is not None
-    ]  # fmt: skip
+def _keep(file: Path, job: Job, scored: list[ScoredAgent]) -> None:
+    """The score file last: where it is there, so is all else."""
+    scored = [one._replace(score=_labelled(one.score, job)) for one in scored]
+    if explored := [exploration_row(one.score, one.exploration) for one in scored if one.exploration is not None]:
+        write_whole(explored_file(file), EXPLORATION.text(explored).encode())
+    _keep_rows(file, [one.score for one in scored])
 
 
-def _keep(file: Path, job: Job, rows: list[Score]) -> None:
+def _keep_rows(file: Path, rows: Iterable[Score]) -> None:
     text = io.StringIO()
-    write_rows(text, [dataclasses.replace(row, agent=f"{row.agent} {job.label}".strip()) for row in rows])
+    write_rows(text, rows)
     write_whole(file, text.getvalue().encode())
+
+
+def _labelled(row: Score, job: Job) -> Score:
+    """`row` with what sets the job's agents apart from others of the same name."""
+    return replace(row, settings=f"{row.settings} {job.label}".strip())

@@ -1,4 +1,4 @@
-"""TrainConfig: everything that decides a run, frozen, as flags, as JSON and as Python alike."""
+"""TrainConfig: everything that decides what a run trains, frozen, as flags, as JSON and as Python alike."""
 
 import dataclasses
 import hashlib
@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.description import EXPLORER as EXPLORER  # its settings carry this before their name
 from expgen.algorithms.ppo import PPOConfig
 from expgen.algorithms.recipes import recipe_of
+from expgen.config_tree import decisive_values, filled, with_changes
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.runs.config_tree import decisive_values, filled, with_changes
 from expgen.settings import LAST_SEED, flag_of, later_setting, setting
 
-REMOVED = ("keep_at",)  # fields that earlier versions wrote and that decide nothing of the training
-EXPLORER = "explorer"  # settings of the explorer beside an ensemble carry this before their name
+REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that train nothing
 
 
 def average_setting() -> Any:
@@ -66,7 +65,6 @@ class TrainConfig:
     algorithm: Any = PPOConfig()  # of the algorithm's own kind
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
     explorer: ExplorerConfig | None = dataclasses.field(default=None, metadata={"is_prefix": True})
-    consensus: ConsensusConfig | None = None
 
     def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
         """The most steps, up to those of `part`, that are whole rollouts of it."""
@@ -107,12 +105,16 @@ class TrainConfig:
         """The inverse of `to_json`; an InputError names what does not fit."""
         if not isinstance(data, Mapping):
             raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
-        known = {name: value for name, value in data.items() if name not in REMOVED}
-        return filled(default_config(str(data.get("algo"))), known, "config")
+        trains = {name: value for name, value in data.items() if name not in REMOVED}
+        return filled(default_config(str(data.get("algo"))), trains, "config")
 
     def digest(self) -> str:
-        """Twelve hex digits that name this config in results/."""
-        return hashlib.sha256(json.dumps(decisive_values(self), sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits that name this config in results/.
+
+        `consensus` was a field of configs once, without a value in those of one policy: they keep their digests.
+        """
+        decisive = {**decisive_values(self), "consensus": None}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def default_config(algo: str) -> TrainConfig:
@@ -125,7 +127,7 @@ def default_config(algo: str) -> TrainConfig:
     other = recipe_of(recipe.explorer)
     envs = TrainConfig.envs if recipe.run else 0  # an explorer is the same whoever it is trained beside
     explorer = ExplorerConfig(envs=envs, network=other.network, algorithm=other.config, reward=other.reward)
-    return dataclasses.replace(config, members=10, explorer=explorer, consensus=ConsensusConfig())
+    return dataclasses.replace(config, members=10, explorer=explorer)
 
 
 def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:

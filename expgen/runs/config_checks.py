@@ -1,6 +1,5 @@
 """What cannot be trained, said in one line before anything is."""
 
-from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, ExplorerConfig, TrainConfig
@@ -24,11 +23,12 @@ def checked(config: TrainConfig) -> TrainConfig:
     _check_lengths(config, config, "")
     if config.explorer is not None:
         _check_lengths(config, config.explorer, f"{EXPLORER}_")
+        if config.network.memory != "none":
+            memory = f"--memory is {config.network.memory} but members of an ensemble have none"
+            raise InputError(f"{memory}; accepted: none")
     if config.seed + config.members > 2**31:
         accepted = f"accepted for {config.members} members: 0 to {2**31 - config.members}"
         raise InputError(f"--seed is {config.seed}; {accepted}")
-    if config.consensus is not None:
-        _check_ensemble(config, config.consensus)
     return config
 
 
@@ -43,13 +43,3 @@ def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, pref
     if ppo.minibatches > most:
         flag = flag_of(prefix + "minibatches")
         raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most {what} ({most})")
-
-
-def _check_ensemble(config: TrainConfig, consensus: ConsensusConfig) -> None:
-    """What else would show only when all members are trained."""
-    if consensus.leader >= config.members:
-        raise InputError(f"--leader is {consensus.leader}; accepted: 0 to {config.members - 1}")
-    if consensus.ensemble_size > config.members:
-        raise InputError(f"--ensemble-size is {consensus.ensemble_size}; accepted: 0 to {config.members}")
-    if config.network.memory != "none":
-        raise InputError(f"--memory is {config.network.memory} but members of an ensemble have none; accepted: none")

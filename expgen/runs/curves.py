@@ -6,7 +6,6 @@ import math
 from expgen.evaluation.scores import SPLITS, Score
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import variant
 from expgen.runs.scoring import METRIC_PREFIXES
 from expgen.training.metrics import MetricsFile
 
@@ -39,8 +38,9 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
                 solved_rate=float(metrics.get(f"{prefix}{split}_solved") or math.nan),
                 ci_low=math.nan,
                 ci_high=math.nan,
-                agent=variant(plan.name, weights),
+                agent=plan.name,
                 commit=commit,
+                settings="" if weights == "live" else f"weights={weights}",
             )
             rows.append((line, row))
     return rows

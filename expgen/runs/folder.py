@@ -1,17 +1,18 @@
-"""A run folder: config.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, and more where it applies."""
+"""A run folder: config.json, agent.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, and more."""
 
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+from expgen.agents.build import CARD, check_shipped
+from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.files import JSON_BYTES, UnreadableFile, join_inside, read_bytes, write_whole
 from expgen.runs.config import TrainConfig
-from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint
+from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
-CARD = "card.json"
 OWN_NAMES = ("*.json", "*.csv", "checkpoints", "scoring", "tensorboard")  # what a run writes
 
 
@@ -21,6 +22,7 @@ class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.config_file = self.path / "config.json"
+        self.agent_file = self.path / AGENT_FILE
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.adopted_file = self.path / "adopted.json"
@@ -64,7 +66,7 @@ class RunFolder:
         """The frozen config and the environment's spec."""
         data = self._json()
         try:
-            spec = _spec_of(data["spec"])
+            spec = EnvSpec.from_json(data["spec"])
             return TrainConfig.from_json(data["train"]), spec
         except (KeyError, TypeError) as error:
             raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
@@ -75,25 +77,8 @@ class RunFolder:
         if found is None:
             trained = ", ".join(self.learners()) or "none yet"
             raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
-        if found.is_weights_alone and self.card_file.exists():
-            self._check_shipped(learner, found)
+        check_shipped(self.card_file, self.checkpoints_of(learner), found)
         return found
-
-    def read_card(self) -> dict[str, Any]:
-        """What a bundle says of itself."""
-        try:
-            card = json.loads(read_bytes(self.card_file, JSON_BYTES))
-        except (OSError, ValueError):
-            card = None
-        if not isinstance(card, dict):
-            raise InputError(f"{self.card_file} is damaged; accepted: a card that scripts/bundle wrote")
-        return card
-
-    def _check_shipped(self, learner: str, checkpoint: Checkpoint) -> None:
-        digest = digest_of(checkpoint.tensors)
-        if self.read_card().get("weights", {}).get(learner, digest) != digest:
-            where = self.checkpoints_of(learner)
-            raise InputError(f"{where} holds other weights than {self.card_file} says; accepted: those that shipped")
 
     def _json(self) -> Any:
         try:
@@ -104,12 +89,3 @@ class RunFolder:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
         except (ValueError, RecursionError):
             raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None
-
-
-def _spec_of(data: dict[str, Any]) -> EnvSpec:
-    """A spec as `write_config` keeps it; KeyError or TypeError where it is none."""
-    spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
-    sizes = (*spec.obs_shape, spec.num_actions)
-    if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
-        raise TypeError("a spec of sizes and a type of numbers")
-    return spec

@@ -1,14 +1,15 @@
-"""make_config: a run asked for by environment, algorithm, preset and settings, as the whole config that is meant."""
+"""A run asked for by environment, algorithm, preset and settings: the whole config, and how its agent votes."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from expgen.agents.consensus import check_stretch
-from expgen.agents.quorum import scaled_quorum
+from expgen.agents.consensus import ConsensusConfig, changed_consensus
+from expgen.agents.quorum import resized_quorum
+from expgen.algorithms.recipes import recipe_of
 from expgen.runs.config import TrainConfig, default_config, with_values
 from expgen.runs.config_checks import checked
-from expgen.runs.presets import default_preset, game_values, paper_quorum, preset_values
+from expgen.runs.presets import agent_values, default_preset, game_values, preset_values
 
 
 def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = None, **settings: Any) -> TrainConfig:
@@ -18,20 +19,37 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    config = checked(with_quorum(config, with_values(config, settings), settings))
-    if config.consensus is not None:
-        check_stretch(settings, config.consensus)
-    return config
+    return checked(with_values(config, settings))
 
 
-def with_quorum(before: TrainConfig, after: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
-    """`after`, which `settings` made of `before`, with the quorum that its number of members asks for.
+def make_consensus(
+    config: TrainConfig, preset: str | None = None, settings: Mapping[str, Any] | None = None
+) -> ConsensusConfig | None:
+    """How the agent of a new run votes: as `preset` says, changed by `settings`; None where it has no ensemble."""
+    if config.explorer is None:
+        return None
+    preset = preset or default_preset(config.env)
+    of = make_config(config.env, config.algo, preset).members
+    usual = changed_consensus(ConsensusConfig(), agent_values(config.env, preset), of)
+    return resized_consensus(usual, of, config, settings or {})
 
-    That is the paper's, unless `before` had one of its own or `settings` name one.
+
+def resized_consensus(
+    consensus: ConsensusConfig, of: int, config: TrainConfig, settings: Mapping[str, Any]
+) -> ConsensusConfig:
+    """`consensus` of `of` members for as many as `config` has, changed by `settings`.
+
+    Unless `settings` name a quorum, it is what `agents.quorum` makes of the old one.
     """
-    if before.consensus is None or after.consensus is None or settings.get("min_agree"):
-        return after
-    known = before.consensus.min_agree
-    if "min_agree" in settings or known in (0, paper_quorum(before.env, before.members)):
-        return with_values(after, {"min_agree": paper_quorum(after.env, after.members)})
-    return with_values(after, {"min_agree": scaled_quorum(known, before.members, after.members)})
+    changed = changed_consensus(consensus, settings, config.members)
+    if settings.get("min_agree"):
+        return changed
+    known = 0 if "min_agree" in settings else consensus.min_agree
+    return dataclasses.replace(changed, min_agree=resized_quorum(known, of, config.members, config.env))
+
+
+def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings that train, and those of how an ensemble votes; without an ensemble all are taken for the former."""
+    names = {field.name for field in dataclasses.fields(ConsensusConfig)} if recipe_of(algo).explorer else set()
+    votes = {name: value for name, value in settings.items() if name in names}
+    return {name: value for name, value in settings.items() if name not in votes}, votes

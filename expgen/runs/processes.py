@@ -13,6 +13,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
@@ -42,6 +43,7 @@ class PlannedRun(NamedTuple):
     folder: RunFolder
     config: TrainConfig
     plans: list[LearnerPlan]
+    consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
     num_unfinished: int  # learners with steps left
 
 
@@ -66,8 +68,10 @@ def run_in_processes(
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
             prefix = f"{run.name}/" if len(runs) > 1 else ""
-            crew.writers[run.folder.path] = RunWriter(run.folder, run.config, run.plans, lock, on_row, prefix)
-        cleanup.callback(crew.close)  # an error ends the workers before the journal says that the run has failed
+            crew.writers[run.folder.path] = RunWriter(
+                run.folder, run.config, run.plans, run.consensus, lock, on_row, prefix
+            )
+        cleanup.callback(crew.close)  # an error ends the workers before the journal says that it has failed
         crew.start(on_start)
         crew.train()
         crew.close()
@@ -155,7 +159,7 @@ class _Crew:
         while self.to_score and not self.is_stopping:
             self._turn()
         for run, writer in self.writers.items():
-            if writer.is_complete and writer.config.consensus is not None and not self.is_stopping:
+            if writer.is_complete and writer.consensus is not None and not self.is_stopping:
                 self._request(ScoreRequest(run, None, 0, None))
         while self.to_score and not self.is_stopping:
             self._turn()

@@ -1,104 +1,82 @@
-"""expgen evaluate: a run's agents on levels of the caller's choice."""
+"""What `expgen evaluate` asks for: an agent on levels of the caller's choice."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from expgen.agents.agent import Agent
+from expgen.agents.build import build_agent, check_weights
+from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import OnEpisode, check_played, evaluate
-from expgen.evaluation.scores import Score, Split
-from expgen.exploration.explore import Exploration, explore
-from expgen.exploration.oracle import make_oracle
-from expgen.reward.knn import KnnConfig
-from expgen.runs.adopt import plans_in
-from expgen.runs.config import TrainConfig
-from expgen.runs.folder import RunFolder
-from expgen.runs.load import agents_of, check_weights, load_run
-from expgen.runs.plan import LearnerPlan
-from expgen.runs.scoring import Scored, score_row
+from expgen.evaluation.evaluate import OnEpisode, check_played, result_of
+from expgen.evaluation.score import Arena
+from expgen.evaluation.scores import Split
+from expgen.runs.scoring import ScoredAgent, score_agent
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Which of a run's agents to play, on what."""
+    """Which policies of an agent to play, on what."""
 
     split: Split | None = None  # None: whatever `levels` are, else test
     levels: str | None = None  # others than the split's
     episodes: int = 500
     seed: int = 0
-    learner: str | None = None  # one policy alone; None: the run's agent, or every member where there is no ensemble
+    learner: str | None = None  # one policy alone; None: all that vote, or every member where nobody does
     envs: int = 64
     device: str = "cpu"
-    weights: Weights = "live"  # those of the policies, or their averages where a run keeps them
-    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the run's ConsensusConfig to change
+    weights: Weights | None = None  # live or averaged ones; None: what the agent plays with
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the agent's ConsensusConfig to change
 
     def __post_init__(self) -> None:
         check_played(self.episodes, self.envs, self.seed)
 
 
-class ScoredAgent(NamedTuple):
-    """A row, the agent as it was when it had played, and what it explored where it was trained to."""
-
-    score: Score
-    agent: Agent
-    exploration: Exploration | None
-
-
-def single_requests(folder: RunFolder, request: EvaluationRequest) -> list[EvaluationRequest]:
-    """The same request, one for each agent that it means."""
-    config, _ = folder.read_config()
-    check_levels(config, request)
-    trained = folder.learners()
-    names = agents_of(folder, config, request.learner)
+def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
+    """The same request, one for each player that it means."""
+    check_levels(agent, request)
+    names = players_meant(agent, request.learner)
     for name in names:
-        check_weights(folder, [name] if name in trained else trained, request.weights)
-    return [replace(request, learner=name if name in trained else None) for name in names]
+        check_weights(agent, [name] if name in agent.policies else agent.trained(), request.weights)
+    return [replace(request, learner=name if name in agent.policies else None) for name in names]
 
 
-def score_run(
-    folder: RunFolder, request: EvaluationRequest, on_episode: OnEpisode = lambda episode: None
+def score_all(
+    agent: AgentDescription, request: EvaluationRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[ScoredAgent]:
-    """Each agent asked for."""
-    config, _ = folder.read_config()
-    check_levels(config, request)
-    resources = plan_resources(request.device, 1)
-    plans = {plan.name: plan for plan in plans_in(folder, config)}
-    for name in agents_of(folder, config, request.learner):
-        loaded = load_run(folder, name, request.seed, request.device, request.consensus, request.weights)
-        plan = plans.get(name)
-        split, level_set = _levels_for(config, request, plan)
-        knn = plan.reward if plan and isinstance(plan.reward, KnnConfig) else None
-        num_envs, threads = min(request.envs, request.episodes), resources.env_threads
-        env = make_env(config.env, level_set, num_envs, request.seed, threads, knn is not None, **config.options)
-        exploration = None
-        try:
-            if knn is not None:
-                oracle = make_oracle(config.env, **config.options)
-                exploration = explore(
-                    loaded.agent, env, knn, oracle, request.episodes, request.seed, on_episode=on_episode
-                )
-                evaluation = exploration.evaluation
-            else:
-                evaluation = evaluate(loaded.agent, env, request.episodes, request.seed, on_episode)
-        finally:
-            env.close()
-        algo, seed = (plan.algo, plan.seed) if plan else (config.algo, config.seed)
-        who = Scored(algo, seed, loaded.name, loaded.env_steps)
-        yield ScoredAgent(score_row(config, who, split, evaluation, level_set), loaded.agent, exploration)
+    """Each player asked for."""
+    check_levels(agent, request)
+    threads = plan_resources(request.device, 1).env_threads
+    arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
+    for name in players_meant(agent, request.learner):
+        loaded = build_agent(agent, name, request.seed, request.device, request.consensus, request.weights)
+        split, levels = _levels_for(agent, request, loaded.policy)
+        yield result_of(score_agent(loaded, arena, split, levels, on_episode))
 
 
-def check_levels(config: TrainConfig, request: EvaluationRequest) -> None:
+def players_meant(agent: AgentDescription, learner: str | None) -> list[str]:
+    """Which players `--learner` means: that one; for none all that vote together, or every policy that has trained."""
+    trained = agent.trained()
+    if not trained:
+        raise InputError(f"{agent.folder} has no checkpoint yet; accepted: a run that has trained")
+    if learner is None:
+        return [agent.algo] if agent.consensus is not None else trained
+    if learner == "each":
+        return trained
+    if learner not in trained:
+        raise InputError(f"--learner is {learner!r}; accepted: each, {', '.join(trained)}")
+    return [learner]
+
+
+def check_levels(agent: AgentDescription, request: EvaluationRequest) -> None:
     """Refuse levels that are not what `split` says, and any choice of them where there is none."""
     split, levels = request.split, request.levels
-    if not config.has_unseen_levels and (split != "train" or levels is not None):
-        raise InputError(f"--split is test but {config.env} has no levels to leave unseen; accepted: --split train")
+    if not agent.has_unseen_levels and (split != "train" or levels is not None):
+        raise InputError(f"--split is test but {agent.env} has no levels to leave unseen; accepted: --split train")
     if levels is not None:
-        belongs, _ = split_of(config, levels)
+        belongs, _ = split_of(agent, levels)
         if split not in (None, belongs):
             kind = {"train": "training levels", "test": "unseen levels"}[belongs]
             raise InputError(
@@ -106,22 +84,24 @@ def check_levels(config: TrainConfig, request: EvaluationRequest) -> None:
             )
 
 
-def _levels_for(config: TrainConfig, request: EvaluationRequest, plan: LearnerPlan | None) -> tuple[Split, LevelSet]:
-    """What was asked for; one learner's training levels are its own, which a bootstrap makes fewer than the run's."""
+def _levels_for(
+    agent: AgentDescription, request: EvaluationRequest, policy: PolicyDescription | None
+) -> tuple[Split, LevelSet]:
+    """What was asked for; one policy's training levels are its own, which a bootstrap makes fewer than the run's."""
     if request.levels is not None:
-        return split_of(config, request.levels)
+        return split_of(agent, request.levels)
     if request.split == "train":
-        return "train", plan.levels if plan else config.train_set
-    return "test", config.test_set
+        return "train", policy.levels if policy else agent.levels
+    return "test", agent.test_set
 
 
-def split_of(config: TrainConfig, levels: str) -> tuple[Split, LevelSet]:
+def split_of(agent: AgentDescription, levels: str) -> tuple[Split, LevelSet]:
     """Levels named by hand are train or test levels; a mixture would be neither."""
     chosen = LevelSet.parse(levels, "--levels")
     if chosen.seeds is None:
-        return "test", chosen.without(config.train_set)
-    if not chosen.overlaps(config.train_set):
+        return "test", chosen.without(agent.levels)
+    if not chosen.overlaps(agent.levels):
         return "test", chosen
-    if len(chosen) <= len(config.train_set) and all(level in config.train_set for level in chosen.seeds):
+    if len(chosen) <= len(agent.levels) and all(level in agent.levels for level in chosen.seeds):
         return "train", chosen
-    raise InputError(f"--levels {levels} overlap the training levels {config.levels}; accepted: all or none of them")
+    raise InputError(f"--levels {levels} overlap the training levels {agent.levels}; accepted: all or none of them")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import torch
 
+from expgen.agents.build import checkpoint_of, policies_from
 from expgen.runs.adopt import plans_in
+from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import policies_from
 from expgen.runs.messages import Scored, ScoreRequest
 from expgen.runs.run_lock import check_owner
-from expgen.runs.scoring import Scorer
+from expgen.runs.scoring import RunScorer
 from expgen.training.average import has_average
 from expgen.training.life import Scores
 from expgen.training.resources import Resources, allotted, plan_resources
@@ -47,18 +48,18 @@ class _Player:
     """Plays the policies of one run."""
 
     def __init__(self, folder: RunFolder, owner: str, resources: Resources) -> None:
-        self.folder = folder
-        self.config, self.spec = folder.read_config()
-        self.plans = {plan.name: plan for plan in plans_in(folder, self.config)}
+        config, _ = folder.read_config()
+        self.agent = read_agent(folder.path)
+        self.plans = {plan.name: plan for plan in plans_in(folder, config)}
         self.device = str(resources.device)
-        self.scorer = Scorer(self.config, folder, resources, partial(check_owner, folder, owner))
+        self.scorer = RunScorer(self.agent, config, folder, resources, partial(check_owner, folder, owner))
 
     def play(self, request: ScoreRequest) -> Generator[None, None, Scores]:
         """Play one policy, a step at a time; the ensemble in one go, since it is a run's last score."""
         if request.learner is None or request.weights is None:
-            averaged = [name for name in self.plans if has_average(self.folder.checkpoint(name))]
-            self.scorer.score_consensus(averaged)
+            averaged = [name for name in self.plans if has_average(checkpoint_of(self.agent, name))]
+            self.scorer.score_ensemble(averaged)
             return {}
         plan = self.plans[request.learner]
-        policies = policies_from(request.weights, plan, self.spec, self.device)
-        return (yield from self.scorer.score_all(plan, request.env_steps, policies))
+        policies = policies_from(request.weights, self.agent.policies[plan.name], self.agent.spec, self.device)
+        return (yield from self.scorer.score(plan, request.env_steps, policies))

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from expgen.agents.build import CARD, read_card
+from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
-from expgen.runs.folder import CARD, RunFolder
+from expgen.runs.agent_files import read_agent
+from expgen.runs.folder import RunFolder
 from expgen.storage.location import Location, absolute
 from expgen.storage.view import local_copy
 
@@ -32,16 +35,21 @@ class BundledAgent:
     def scores(self) -> dict[str, Score]:
         """By split, played with the weights as they ship."""
         rows = read_scores(self.folder.scores_file)
-        return {row.split: row for row in rows if row.agent.split()[0] == (self.learner or row.algorithm)}
+        return {row.split: row for row in rows if row.agent == (self.learner or row.algorithm)}
 
 
-class FoundRun(NamedTuple):
+class FoundAgent(NamedTuple):
     """What the name of a run or an agent means."""
 
-    place: Location
-    folder: RunFolder  # there, or what was fetched from there
-    learner: str | None
+    agent: AgentDescription
+    place: Location  # of the run folder, the file or the bundle, as others can find it
+    learner: str | None  # one policy that is meant of it
     is_bundled: bool
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where it lies, or what was fetched from there."""
+        return RunFolder(self.agent.folder)
 
 
 def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
@@ -49,7 +57,7 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
         folder = RunFolder(card.parent)
-        data = folder.read_card()
+        data = read_card(card)
         try:
             for name, facts in data["agents"].items():
                 agents[name] = BundledAgent(name, folder, trained=data["trained"], **facts)
@@ -58,13 +66,14 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     return agents
 
 
-def find_run(name: Location, where: Path = PRETRAINED) -> FoundRun:
-    """A run folder, a run at a URL, or else the bundled agent of that name."""
-    folder = RunFolder(local_copy(name))
-    if folder.exists():
-        return FoundRun(absolute(name), folder, None, is_bundled=False)
+def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
+    """The agent of a run folder, of a run at a URL or in an agent.json, or else the bundled agent of that name."""
+    path = local_copy(name)
+    if path.is_file() or (path / AGENT_FILE).exists() or RunFolder(path).exists():
+        return FoundAgent(read_agent(path), absolute(name), None, is_bundled=False)
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
-        return FoundRun(agent.folder.path, agent.folder, agent.learner, is_bundled=True)
-    missing = f"{name} is no run folder: {folder.config_file.name}: No such file or directory"
-    raise InputError(f"{missing}; accepted: a run folder, or {', '.join(agents) or 'an agent of expgen agents'}")
+        return FoundAgent(read_agent(agent.folder.path), agent.folder.path, agent.learner, is_bundled=True)
+    missing = f"{name} is no run folder: {RunFolder(path).config_file.name}: No such file or directory"
+    accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'an agent of expgen agents'}"
+    raise InputError(f"{missing}; accepted: {accepted}")

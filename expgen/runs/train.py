@@ -6,19 +6,22 @@ from typing import Any
 
 import torch
 
+from expgen.agents.build import policies_from
+from expgen.agents.description import AgentDescription
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
-from expgen.runs.adopt import adopt as adopt_from
-from expgen.runs.adopt import check_can_go_on, plans_in
+from expgen.runs.adopt import plans_in
+from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.folder import RunFolder
+from expgen.runs.join import adopt as adopt_from
+from expgen.runs.join import check_can_go_on
 from expgen.runs.journal import State
-from expgen.runs.load import policies_from
 from expgen.runs.open_run import open_run
 from expgen.runs.plan import LearnerPlan, build_learner
 from expgen.runs.processes import PlannedRun, run_in_processes
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
-from expgen.runs.scoring import Scorer, is_wanting
+from expgen.runs.scoring import RunScorer, is_wanting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
@@ -116,11 +119,12 @@ def _planned(
         open_run(env, algo, preset, run, resume, take_over, adopt, **settings)  # before the URL is taken over
         space = cleanup.enter_context(workspace(str(run)))
         run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
-    folder, config = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
+    folder, config, consensus = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
     adopt_from(folder, config, adopt)
     plans = plans_in(folder, config)
     left = _check_can_go_on(folder, plans)
-    return PlannedRun(name, folder, config, plans, sum(steps > 0 for steps in left.values())), should_stop
+    unfinished = sum(steps > 0 for steps in left.values())
+    return PlannedRun(name, folder, config, plans, consensus, unfinished), should_stop
 
 
 def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> dict[str, int]:
@@ -167,25 +171,28 @@ def _run(
             learners.append(learner)
         lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
         repair_metrics(folder.metrics_file)
-        scorer, metrics = Scorer(config, folder, resources, lock.check), MetricsFile(folder.metrics_file)
+        agent = agent_of_run(folder, config, learners[0].env.spec, plans, run.consensus)
+        scorer = RunScorer(agent, config, folder, resources, lock.check)
+        metrics = MetricsFile(folder.metrics_file)
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        folder.write_config(config, learners[0].env.spec)
+        folder.write_config(config, agent.spec)
+        write_agent(agent)
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
             events.start(learner.name, learner.env_steps)
             drop_after(folder, learner.name, learner.env_steps)
         total = sum(learner.schedule.env_steps for learner in learners)
         on_start(total, {learner.name: learner.env_steps for learner in learners})
-        _score_left(folder, plans, scorer, metrics, str(resources.device))
+        _score_left(agent, folder, plans, scorer, metrics)
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 
             def score(
                 policies: Policies, plan: LearnerPlan = plan, learner: Learner = learner
             ) -> Generator[None, None, Scores]:
-                return scorer.score_all(plan, learner.env_steps, policies)
+                return scorer.score(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, should_stop)
@@ -193,23 +200,26 @@ def _run(
         diverged = run_side_by_side(turns, resources.updates_at_once)
         for plan, learner in zip(plans, learners, strict=True):
             if is_wanting(folder, config, plan, learner.env_steps):  # it was adopted complete
-                result_of(scorer.score_all(plan, learner.env_steps, learner.policies()))
+                result_of(scorer.score(plan, learner.env_steps, learner.policies()))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
-        if is_complete and config.consensus is not None:
-            scorer.score_consensus([learner.name for learner in learners if "average" in learner.policies()])
+        if is_complete and agent.consensus is not None:
+            scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])
         state: State = "diverged" if diverged else "done" if is_complete else "stopped"
         lock.save(state, ", ".join(diverged))
     return RunResult(folder, config, tuple(diverged), is_complete)
 
 
 def _score_left(
-    folder: RunFolder, plans: Sequence[LearnerPlan], scorer: Scorer, metrics: MetricsFile, device: str
+    agent: AgentDescription,
+    folder: RunFolder,
+    plans: Sequence[LearnerPlan],
+    scorer: RunScorer,
+    metrics: MetricsFile,
 ) -> None:
     """Play what worker processes of an earlier session left to score."""
-    _, spec = folder.read_config()
     for plan in plans:
         for env_steps, weights in files_to_score(folder, plan.name):
-            policies = policies_from(weights, plan, spec, device)
-            metrics.complete(plan.name, env_steps, result_of(scorer.score_all(plan, env_steps, policies)))
+            policies = policies_from(weights, agent.policies[plan.name], agent.spec, scorer.device)
+            metrics.complete(plan.name, env_steps, result_of(scorer.score(plan, env_steps, policies)))
             weights.unlink()
     remove_empty(folder)

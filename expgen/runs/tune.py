@@ -6,22 +6,31 @@ fall back on has left out levels too (an adopted one may have), only these are p
 on every level, what it has learnt of them is in these scores.
 """
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
+from expgen.agents.build import load_policies
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
+from expgen.agents.decision import Counts
+from expgen.agents.description import EXPLORER, AgentDescription
 from expgen.agents.panel import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import OnEpisode, check_played, play_episodes, result_of, summarize
-from expgen.runs.adopt import plans_in
-from expgen.runs.config import EXPLORER, TrainConfig
-from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_policies
-from expgen.runs.tuned import Trial
+from expgen.evaluation.evaluate import Evaluation, OnEpisode, check_played, result_of
+from expgen.evaluation.score import Arena, play_levels
+from expgen.files import write_whole
+from expgen.provenance import commit
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
+
+COLUMNS = (
+    *("min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high"),
+    *("explored_share", "weights", "picked", "commit"),
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class TuneRequest:
     seed: int = 0
     envs: int = 64
     device: str = "cpu"
-    weights: Weights = "live"  # or those averaged, of every policy that has them
+    weights: Weights | None = None  # live or averaged ones; None: what the agent plays with
 
     def __post_init__(self) -> None:
         check_played(self.episodes, self.envs, self.seed)
@@ -43,48 +52,53 @@ class TuneRequest:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")
 
 
-def tune(folder: RunFolder, request: TuneRequest, on_episode: OnEpisode = lambda episode: None) -> Iterator[Trial]:
+class Trial(NamedTuple):
+    """One point of the grid and what came of it."""
+
+    min_agree: int  # of the whole ensemble
+    alpha: float
+    evaluation: Evaluation
+    counts: Counts
+
+
+def tune(
+    agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode = lambda episode: None
+) -> Iterator[Trial]:
     """Every point of the grid in turn; `on_episode` hears of each episode as it ends."""
-    config, spec = folder.read_config()
-    seen, levels = left_out(folder, config)
+    seen, levels = left_out(agent)
     quorums = request.quorums or range(1, len(seen) + 1)
     for quorum in quorums:
         if not 1 <= quorum <= len(seen):
             raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
-    assert config.consensus is not None
-    names = [f"member{index}" for index in range(len(seen))]
-    names += [EXPLORER] if config.consensus.fallback == "explorer" else []
-    policies = [policy for policy, _ in load_policies(folder, names, request.device, request.weights)]
+    assert agent.consensus is not None
+    names = [name for name in agent.policies if name != EXPLORER or agent.consensus.fallback == "explorer"]
+    policies = [policy for policy, _ in load_policies(agent, names, request.device, request.weights or agent.weights)]
     members, explorer = policies[: len(seen)], policies[len(seen)] if policies[len(seen) :] else None
-    threads, num_envs = plan_resources(request.device, 1).env_threads, min(request.envs, request.episodes)
+    threads = plan_resources(request.device, 1).env_threads
+    arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
     for quorum in quorums:
         for alpha in request.alphas:
             panels = OutOfBag(seen, levels, quorum)
-            settings = replace(config.consensus, min_agree=quorum, alpha=alpha)
-            agent = ConsensusAgent(members, explorer, spec, settings, request.seed, panels)
-            env = make_env(config.env, levels, num_envs, request.seed, threads, **config.options)
-            try:
-                episodes = result_of(play_episodes(agent, env, request.episodes, request.seed, panels, on_episode))
-            finally:
-                env.close()
-            yield Trial(quorum, alpha, summarize(episodes), agent.tally.total())
+            settings = replace(agent.consensus, min_agree=quorum, alpha=alpha)
+            voters = ConsensusAgent(members, explorer, agent.spec, settings, request.seed, panels)
+            evaluation = result_of(play_levels(voters, arena, levels, panels, on_episode=on_episode))
+            yield Trial(quorum, alpha, evaluation, voters.tally.total())
 
 
-def left_out(folder: RunFolder, config: TrainConfig) -> tuple[list[LevelSet], LevelSet]:
+def left_out(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
     """What each member has seen, and the training levels that two or more of them have not, nor the explorer if it can.
 
     An explorer that has seen every level leaves none out; then its having seen them is put up with.
     """
-    if config.consensus is None:
-        raise InputError(f"{folder.path} is a run of --algo {config.algo}; accepted: one with an ensemble, as expgen")
-    plans = {plan.name: plan.levels for plan in plans_in(folder, config)}
-    explored = plans.pop(EXPLORER, LevelSet(()))
-    seen = list(plans.values())
-    unexplored = tuple(level for level in config.train_set.seeds or () if level not in explored)
-    levels = panel_levels(seen, LevelSet(unexplored) if unexplored else config.train_set)
+    if agent.consensus is None:
+        raise InputError(f"{agent.folder} is a run of --algo {agent.algo}; accepted: one with an ensemble, as expgen")
+    explored = agent.explorer.levels if agent.explorer else LevelSet(())
+    seen = [member.levels for member in agent.members]
+    unexplored = tuple(level for level in agent.levels.seeds or () if level not in explored)
+    levels = panel_levels(seen, LevelSet(unexplored) if unexplored else agent.levels)
     if not levels.seeds:
         accepted = "a population trained with --member-levels bootstrap"
-        raise InputError(f"{folder.path} has no training level that two members never saw; accepted: {accepted}")
+        raise InputError(f"{agent.folder} has no training level that two members never saw; accepted: {accepted}")
     return seen, levels
 
 
@@ -94,3 +108,24 @@ def best(trials: Sequence[Trial]) -> Trial:
     The lowest, since all of a small panel agree more easily than all of the ensemble it stands for.
     """
     return min(trials, key=lambda t: (-t.evaluation.mean_return, t.min_agree, abs(t.alpha - TABLE_ALPHA)))
+
+
+def tuned_agent(agent: AgentDescription, picked: Trial) -> AgentDescription:
+    """`agent` as it votes from now on."""
+    assert agent.consensus is not None
+    consensus = replace(agent.consensus, min_agree=picked.min_agree, alpha=picked.alpha)
+    return replace(agent, consensus=consensus, tuned=("min_agree", "alpha"))
+
+
+def write_trials(file: Path, members: int, trials: Sequence[Trial], picked: Trial, weights: Weights) -> None:
+    """Keep the grid, one row a point, as it was played with `weights`; `picked` is 1 in one of them."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for trial in trials:
+        score = trial.evaluation
+        numbers = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high, trial.counts.explored_share)
+        shown = (f"{number:.6g}" for number in numbers)
+        where = (trial.min_agree, members, trial.alpha, len(score.episodes))
+        writer.writerow([*where, *shown, weights, int(trial is picked), commit()])
+    write_whole(file, text.getvalue().encode())

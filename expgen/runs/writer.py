@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
+from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
@@ -24,20 +26,24 @@ class RunWriter:
         folder: RunFolder,
         config: TrainConfig,
         plans: Sequence[LearnerPlan],
+        consensus: ConsensusConfig | None,
         lock: RunLock,
         on_row: Report,
         prefix: str = "",
     ) -> None:
-        """`on_row` is called with every row, under the learner's name after `prefix`."""
-        self.folder, self.config, self.lock, self.on_row, self.prefix = folder, config, lock, on_row, prefix
+        """`consensus` says how the agent votes; `on_row` gets every row, under the learner's name after `prefix`."""
+        self.folder, self.config, self.consensus, self.lock = folder, config, consensus, lock
+        self.on_row, self.prefix = on_row, prefix
         self.plans = {plan.name: plan for plan in plans}
         self.env_steps = {plan.name: stored_steps(folder, plan.name) for plan in plans}
         repair_metrics(folder.metrics_file)
         self.metrics, self.events = MetricsFile(folder.metrics_file), TensorBoardEvents(folder.events_folder)
 
     def open(self, spec: EnvSpec) -> None:
-        """Write the run's config and `spec`, its environment's."""
+        """Write config.json and agent.json; `spec` is the environment's."""
+        agent = agent_of_run(self.folder, self.config, spec, list(self.plans.values()), self.consensus)
         self.folder.write_config(self.config, spec)
+        write_agent(agent)
 
     def begin(self, learner: str) -> None:
         """`learner` is about to continue from its newest checkpoint: drop what it reported after it."""

@@ -6,15 +6,15 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from expgen.agents.agent import Agent, UniformAgent
+from expgen.agents.build import build_agent
+from expgen.agents.description import EXPLORER
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
 from expgen.html import render
 from expgen.paper.numbers import ablation, scores
-from expgen.runs.config import EXPLORER
-from expgen.runs.load import load_run
-from expgen.runs.shipped import bundled_agents, find_run
+from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.training.resources import plan_resources
 from expgen.watch.page import player, player_group
 from expgen.watch.record import record_episode
@@ -39,19 +39,18 @@ def story_game() -> str:
 
 def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
     """Everyone plays the same levels, none of which anyone has trained on."""
-    folder = find_run(f"{game}/expgen").folder
-    config, spec = folder.read_config()
-    leader = f"member{config.consensus.leader if config.consensus else 0}"
+    found = find_agent(f"{game}/expgen").agent
+    leader = f"member{found.consensus.leader if found.consensus else 0}"
     cast: dict[str, Agent] = {
-        RANDOM: UniformAgent(spec.num_actions),
-        PPO: load_run(folder, leader).agent,
-        "ensemble + random actions": load_run(folder, consensus={"fallback": "random"}).agent,
-        EXPLORING: load_run(folder, EXPLORER).agent,
-        EXPGEN: load_run(folder).agent,
+        RANDOM: UniformAgent(found.spec.num_actions),
+        PPO: build_agent(found, leader).agent,
+        "ensemble + random actions": build_agent(found, changes={"fallback": "random"}).agent,
+        EXPLORING: build_agent(found, EXPLORER).agent,
+        EXPGEN: build_agent(found).agent,
     }
     threads = plan_resources("cpu", 1).env_threads
     for title, agent in cast.items():
-        env = make_env(config.env, config.test_set, min(num_envs, episodes), threads=threads, **config.options)
+        env = make_env(found.env, found.test_set, min(num_envs, episodes), threads=threads, **found.options)
         try:
             yield Chapter(title, agent, evaluate(agent, env, episodes), _in_paper(game, title))
         finally:
@@ -87,9 +86,9 @@ def story_page(game: str, chapters: Sequence[Chapter]) -> str:
 
 def _replayed(game: str, chapter: Chapter, number: int) -> Markup:
     """The very episode that was counted, once more in front of a camera."""
-    config, _ = find_run(f"{game}/expgen").folder.read_config()
+    found = find_agent(f"{game}/expgen").agent
     level = chapter.evaluation.episodes[number].level
-    stage = open_stage(config.env, LevelSet((level,)), **config.options)
+    stage = open_stage(found.env, LevelSet((level,)), **found.options)
     try:
         return player(record_episode(chapter.agent, stage, chapter.title, 0, "test", level, number))
     finally:

@@ -6,7 +6,8 @@ import torch
 
 from expgen.agents.agreement import Agreement
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
-from expgen.agents.panel import OutOfBag, WholeEnsemble, panel_levels, panel_quorum
+from expgen.agents.panel import OutOfBag, WholeEnsemble, panel_levels
+from expgen.agents.quorum import panel_quorum
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, Observation

@@ -10,7 +10,7 @@ from expgen.cli import evaluate, progress
 from expgen.cli.engine import pop_engine
 from expgen.cluster.engine import LocalEngine
 from expgen.cluster.task import Ended, Task, Watcher
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import agent_name, read_scores
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
     ("words", "message"),
     [
         (["--split", "both"], "--split is 'both'; accepted: train, test"),
-        (["--levels", "0:40"], "--levels 0:40 overlap the training levels 20; accepted: all or none of them"),
+        (["--levels", "0:40"], "--levels 0:40 overlap the training levels 0:20; accepted: all or none of them"),
         (
             ["--levels", "5", "--split", "test"],
             "--split is test but --levels 5 are training levels; accepted: --split train",
@@ -148,7 +148,7 @@ def test_settings_of_the_vote_are_named_in_the_row_and_consensus_set_aside_is_co
     words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
     plain, other = (command(*words, *more).out for more in ((), ("--vote", "majority", "--once")))
     assert "set aside" not in plain and "% of these set aside (frames the ensemble had acted on); " in other
-    assert [row.agent for row in read_scores(tmp_path / "scores.csv")] == [
+    assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == [
         "expgen members=5",
         "expgen vote=majority once=True members=5",
     ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from expgen.cli.outcome import outcome
-from expgen.evaluation.scores import append_scores, read_scores
+from expgen.evaluation.scores import agent_name, append_scores, read_scores
 from expgen.runs.folder import RunFolder
 
 
@@ -17,14 +17,14 @@ def test_every_agent_has_a_line_and_the_explorer_its_coverage(small: Any, tmp_pa
     assert sorted(line.split("  ")[0] for line in lines) == sorted(agents)
     assert len({line.index(" (") for line in lines}) == 1  # columns, however long a name is
     for row in read_scores(tmp_path / "scores.csv"):
-        line = next(line for line in lines if line.startswith(f"{row.agent}  "))
+        line = next(line for line in lines if line.startswith(f"{agent_name(row)}  "))
         assert f"{row.mean_return:.2f} ({row.ci_low:.2f} to {row.ci_high:.2f})" in line
 
 
 def test_an_ensemble_that_has_grown_has_one_line(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, eval_every=10**9, **small.explorer)
-    rows = [row for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen members=2"]
-    append_scores(tmp_path / "scores.csv", [replace(row, agent="expgen members=3") for row in rows])
+    rows = [row for row in read_scores(tmp_path / "scores.csv") if row.settings == "members=2"]
+    append_scores(tmp_path / "scores.csv", [replace(row, agent="expgen", settings="members=3") for row in rows])
     lines = [line for line in outcome(RunFolder(tmp_path)) if line.startswith("expgen members")]
     assert len(lines) == 1 and lines[0].startswith("expgen members=3 ")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from expgen.envs.library import is_installed
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs.folder import RunFolder
 
 TINY = (
@@ -36,7 +36,7 @@ def test_a_population_is_trained_and_scored(
     config, _ = folder.read_config()
     assert folder.learners() == ["member0", "member1", "explorer"] and config.members == 2
     rows = read_scores(folder.scores_file)
-    assert [(row.agent, row.game, row.split, row.env_steps) for row in rows] == [
+    assert [(agent_name(row), row.game, row.split, row.env_steps) for row in rows] == [
         (agent, game, split, steps)
         for agent, steps in (("expgen members=2", 3 * 64), ("expgen fallback=random members=2", 2 * 64))
         for split in ("train", "test")

@@ -14,9 +14,9 @@ import torch
 
 from expgen.algorithms.recipes import RECIPES
 from expgen.cluster.stop import StopSignals
+from expgen.config_tree import parts_of
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config
-from expgen.runs.config_tree import parts_of
 from expgen.runs.folder import RunFolder
 from expgen.settings import flag_of
 

@@ -72,8 +72,8 @@ def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reprod
     try:
         killed.append(until(lambda: at_work(cluster, join(out, "runs", "minimaze-ppo")), "a worker"))
         os.kill(killed[0], signal.SIGKILL)
-        adopting = join(out, "runs", "minimaze-expgen")
-        killed.append(until(lambda: at_work(cluster, adopting), "a worker on what adopts"))
+        again = join(out, "runs", "minimaze-ppo")
+        killed.append(until(lambda: (pid := at_work(cluster, again)) != killed[0] and pid, "a worker that goes on"))
         for index in range(2):
             cluster.kill_node(index)
         said, err = driver.communicate(timeout=PATIENCE)

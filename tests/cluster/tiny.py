@@ -15,7 +15,7 @@ from expgen.storage.location import is_url
 TINY = dataclasses.replace(
     SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2
 )
-NAMES = ["table-5"]  # members and explorer, then who adopts them
+NAMES = ["table-5"]  # members and explorer, then the agent of both
 
 
 def main(out: str, address: str | None = None) -> int:

@@ -7,7 +7,8 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda row: append_scores(path, [row]), rows))
     assert sorted(read_scores(path), key=lambda row: row.seed) == rows
+
+
+def test_processes_that_add_rows_at_the_same_time_lose_none(tmp_path: Path):
+    path = tmp_path / "scores.csv"
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        list(pool.map(append_some, [path] * 4, range(4)))
+    assert sorted(row.seed for row in read_scores(path)) == list(range(80))
+    assert [file.name for file in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def append_some(path: Path, process: int) -> None:
+    for index in range(20):
+        append_scores(path, [dataclasses.replace(SCORE, seed=20 * process + index)])
 
 
 def test_a_file_system_without_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -103,7 +117,7 @@ def test_rows_may_go_nowhere():
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is no score file"):  # who reads it would wait for ever
+    with pytest.raises(InputError, match="pipe is no file; accepted: a new file"):  # who reads it would wait for ever
         check_can_append(tmp_path / "pipe")
     with pytest.raises(InputError, match="Is a directory"):
         check_can_append(tmp_path)
@@ -128,8 +142,8 @@ def test_the_columns_and_one_row_as_text(tmp_path: Path):
     append_scores(path, [SCORE])
     assert path.read_text() == (
         "algorithm,game,env,seed,split,levels,env_steps,episodes,mean_return,std_return,solved_rate,ci_low,ci_high,"
-        "agent,commit\n"
-        'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",0123456789ab\n'
+        "agent,commit,settings\n"
+        'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.333333,"runs/a, b",0123456789ab,\n'
     )
 
 
@@ -146,11 +160,30 @@ def test_an_empty_file_gets_its_header(tmp_path: Path):
     assert len(read_scores(path)) == 1
 
 
-@pytest.mark.parametrize("kept", [*range(0, 340, 7), *range(340, 351)])
-def test_a_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+OLD = (
+    "algorithm,game,env,seed,split,levels,env_steps,episodes,mean_return,std_return,solved_rate,ci_low,ci_high,"
+    "agent,commit\n"
+)
+OLD_ROW = 'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.3,"runs/a, b",0123456789ab\n'
+
+
+def test_settings_in_the_agent_of_an_old_file_are_read_as_settings(tmp_path: Path):
     path = tmp_path / "scores.csv"
-    append_scores(path, [SCORE, SCORE])
-    whole = path.read_bytes()
+    path.write_text(OLD + OLD_ROW + OLD_ROW.replace('"runs/a, b"', "expgen min_agree=6 members=10"))
+    assert [(row.agent, row.settings) for row in read_scores(path)] == [
+        ("runs/a, b", ""),
+        ("expgen", "min_agree=6 members=10"),
+    ]
+    before = read_scores(path)
+    append_scores(path, [SCORE])
+    assert list(read_scores(path)[:-1]) == list(before)
+    assert path.read_text().splitlines()[2].endswith(",expgen,0123456789ab,min_agree=6 members=10")
+
+
+@pytest.mark.parametrize("kept", [*range(0, 303, 7), *range(303, 314)])
+def test_an_old_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
+    path = tmp_path / "scores.csv"
+    whole = (OLD + OLD_ROW + OLD_ROW).encode()
     path.write_bytes(whole[:kept])
     lines = (path.read_bytes() + b"\n" * (whole[kept : kept + 1] == b"\n")).count(b"\n")  # one may lack its end alone
     before = rows_so_far(path)
@@ -170,12 +203,12 @@ def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
 def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
-    with pytest.raises(InputError, match=r"notes\.md is no score file; accepted: a new file, or a csv file"):
+    with pytest.raises(InputError, match=r"notes\.md is no score file: it has columns .*; accepted: algorithm,game"):
         append_scores(path, [SCORE])
     assert path.read_text() == "hello\n"
 
 
-ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
+ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b,c=1"
 
 
 @pytest.mark.parametrize(
@@ -185,9 +218,9 @@ ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b"
         ROW.replace("5.25", "nan"),
         ROW.replace("5.25", "inf"),
         ROW.replace(",3,", ",3.5,"),
-        ROW.removesuffix(",b"),  # cut short among the words
-        ROW.removesuffix(",6,a,b"),  # cut short among the numbers
-        ROW + ",c",
+        ROW.removesuffix(",c=1"),  # cut short among the words
+        ROW.removesuffix(",6,a,b,c=1"),  # cut short among the numbers
+        ROW + ",d",
         ROW.replace("test", "both"),
     ],
 )
@@ -202,7 +235,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
 def test_other_columns_are_refused(tmp_path: Path, text: str):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"scores.csv has columns .*accepted: algorithm,game"):
+    with pytest.raises(InputError, match=r"scores.csv is no score file: it has columns .*accepted: algorithm,game"):
         read_scores(path)
 
 

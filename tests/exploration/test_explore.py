@@ -17,7 +17,6 @@ from expgen.exploration import explore as exploration
 from expgen.exploration.explore import (
     ExploredEpisode,
     explore,
-    explore_episodes,
     frame_code,
     summarize_exploration,
 )
@@ -146,8 +145,7 @@ def test_intervals_resample_levels():
     assert result.oracle_share == result.oracle_success == (0.5, 0.0, 1.0)
 
 
-def test_it_gives_way_once_a_step_and_refuses_no_episodes():
-    assert len(list(explore_episodes(UniformAgent(2), Corridor([-1, 2, 3, -1]), KnnConfig(1), None, 1))) == 3
+def test_exploring_no_episodes_is_refused():
     with pytest.raises(InputError, match="--episodes is -1; accepted: 1 or more"):
         explore(UniformAgent(2), Corridor([-1]), KnnConfig(), None, -1)
 

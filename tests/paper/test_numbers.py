@@ -2,10 +2,10 @@
 
 import pytest
 
+from expgen.agents.quorum import PAPER_QUORUM
 from expgen.envs.procgen import GAMES
 from expgen.evaluation.normalize import CONSTANTS, generalization_gap
 from expgen.paper import numbers
-from expgen.runs.presets import QUORUM
 
 
 def test_sixteen_games_in_the_order_of_the_tables():
@@ -44,4 +44,4 @@ def test_constants_and_quorums_in_use_are_the_paper_s():
     for row in numbers.rows("normalization"):
         bounds = CONSTANTS[row["difficulty"]][row["game"]]
         assert (bounds.low, bounds.high) == (float(row["rmin"]), float(row["rmax"]))
-    assert {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")} == QUORUM
+    assert {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")} == PAPER_QUORUM

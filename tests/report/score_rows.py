@@ -1,11 +1,15 @@
 """Scores as if the paper's had been measured by us: ten runs around each printed mean."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from expgen.evaluation.scores import Score
 from expgen.paper import numbers
-from expgen.report.entry import as_entries
+from expgen.report.entry import ReadRow, as_entries
 from expgen.report.score_table import ScoreTable
+
+MEASURES = {"intrinsic": "intrinsic_return", "oracle": "oracle_share", "success": "oracle_success"}
 
 
 def make_row(algorithm="ppo", game="maze", seed=0, split="test", mean=5.0, steps=25_000_000, agent="member0", **fields):
@@ -13,14 +17,23 @@ def make_row(algorithm="ppo", game="maze", seed=0, split="test", mean=5.0, steps
     plain = {"env": f"procgen:{game}", "levels": "all" if split == "test" else "0:200", "episodes": 1000,
              "std_return": 4.0, "solved_rate": mean / 10, "ci_low": mean - 0.3, "ci_high": mean + 0.3,
              "commit": "0123456789ab"}  # fmt: skip
+    name, _, settings = agent.partition(" ")
     return Score(
-        algorithm=algorithm, game=game, seed=seed, split=split, mean_return=mean, env_steps=steps, agent=agent,
-        **{**plain, **fields},
+        algorithm=algorithm, game=game, seed=seed, split=split, mean_return=mean, env_steps=steps, agent=name,
+        settings=settings, **{**plain, **fields},
     )  # fmt: skip
 
 
 def make_table(rows, **settings):
-    return ScoreTable(as_entries([(row, "scores.csv", i + 2) for i, row in enumerate(rows)], []), **settings)
+    return ScoreTable(as_entries([_read(row, i + 2) for i, row in enumerate(rows)], []), **settings)
+
+
+def _read(row, line):
+    """A row as it is read; `measure=…` among its settings stands for a row of exploration.csv."""
+    words = row.settings.split()
+    measures = [MEASURES[word.removeprefix("measure=")] for word in words if word.startswith("measure=")]
+    settings = " ".join(word for word in words if not word.startswith("measure="))
+    return ReadRow(replace(row, settings=settings), "scores.csv", line, *measures)
 
 
 def paper_like_rows(runs=3):

@@ -5,12 +5,24 @@ from pathlib import Path
 import pytest
 
 from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode, summarize
 from expgen.evaluation.scores import append_scores
+from expgen.exploration.explore import Exploration, Mean
+from expgen.exploration.rows import append_exploration, exploration_row
 from expgen.report.entry import as_entries, rows_of
 from expgen.report.methods import Method
 from expgen.report.score_table import ScoreTable
 from expgen.report.sections import build_sections
 from tests.report.score_rows import make_row
+
+EXPLORED = Exploration(
+    intrinsic_return=Mean(30.0, 28.0, 32.0),
+    novelty=Mean(40.0, 39.0, 41.0),
+    oracle_share=Mean(0.75, 0.7, 0.8),
+    oracle_success=None,
+    evaluation=summarize([Episode(0, 5.0, 10, False)]),
+    episodes=[],
+)
 
 
 def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_path: Path) -> None:
@@ -25,11 +37,28 @@ def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_pat
     ]
 
 
-def test_the_agent_tells_method_measure_and_run() -> None:
-    row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2 measure=intrinsic")
+def test_settings_tell_method_and_run() -> None:
+    row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2")
     (entry,) = as_entries([(row, "scores.csv", 2)], [])
     assert entry.method == Method("expgen", (("min_agree", "2"),))
-    assert (entry.measure, entry.run) == ("intrinsic", (4, 3))
+    assert (entry.measure, entry.run) == ("return", (4, 3))
+
+
+def test_exploration_beside_a_score_file_is_read_as_one_entry_for_each_measure(tmp_path: Path) -> None:
+    score = make_row("maxent", mean=5.0, agent="explorer levels=500")
+    append_scores(tmp_path / "scores.csv", [score])
+    append_exploration(tmp_path / "exploration.csv", [exploration_row(score, EXPLORED)])
+    entries = as_entries(rows_of(tmp_path / "scores.csv"), [])
+    read = [(entry.measure, entry.row.mean_return, Path(entry.file).name, entry.line) for entry in entries]
+    assert read == [
+        ("return", 5.0, "scores.csv", 2),
+        ("intrinsic_return", 30.0, "exploration.csv", 2),
+        ("novelty", 40.0, "exploration.csv", 2),
+        ("oracle_share", 0.75, "exploration.csv", 2),
+    ]
+    assert {entry.method for entry in entries} == {Method("maxent", (("levels", "500"),))}
+    append_scores(tmp_path / "other.csv", [score])
+    assert len(rows_of(tmp_path / "other.csv")) == 1
 
 
 def test_no_rows_is_said() -> None:
@@ -41,7 +70,7 @@ def test_an_empty_line_is_counted_and_no_row(tmp_path: Path) -> None:
     append_scores(tmp_path / "a.csv", [make_row()])
     header, row, _ = (tmp_path / "a.csv").read_text().split("\n")
     (tmp_path / "a.csv").write_text(f"{header}\n\n{row}\n")
-    assert [line for _, _, line in rows_of(tmp_path / "a.csv")] == [3]
+    assert [read.line for read in rows_of(tmp_path / "a.csv")] == [3]
 
 
 @pytest.mark.parametrize("word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0"])

@@ -7,18 +7,36 @@ from expgen.report.entry import as_entries, rows_of
 from expgen.report.methods import Method
 from expgen.report.provenance import read_provenance
 from expgen.report.score_table import ScoreTable
-from expgen.runs.shipped import find_run
+from expgen.runs.agent_files import read_agent
+from expgen.runs.shipped import bundled_agents
 
 SCORES = Path(__file__).parents[2] / "results" / "scores.csv"
 TABLE = ScoreTable(as_entries(rows_of(SCORES), [SCORES]), resamples=50)
 
 
 def test_ensembles_of_the_shipped_run_have_as_many_members_as_its_config_says():
-    config, _ = find_run("maze/expgen").folder.read_config()
-    made = read_provenance(SCORES)
-    own = [e for e in TABLE.entries if e.row.algorithm == config.algo and made[e.line - 1]["config"] == config.digest()]
+    shipped, made = bundled_agents()["maze/expgen"], read_provenance(SCORES)
+    members = len(read_agent(shipped.folder.path).members)
+    rows = [entry for entry in TABLE.entries if entry.file == str(SCORES)]
+    of_it = [entry for entry in rows if made[entry.line - 1]["config"] == shipped.trained["config"]]
+    own = [entry for entry in of_it if entry.row.algorithm == "expgen"]
     whole = [entry for entry in own if not entry.method.setting("ensemble_size")]
-    assert len(whole) > 30 and {entry.members for entry in whole} == {config.members}
+    assert len(whole) > 30 and {entry.members for entry in whole} == {members}
+
+
+def test_score_rows_hold_returns_and_what_explorers_found_is_apart():
+    explored = [entry for entry in TABLE.entries if entry.measure != "return"]
+    assert {Path(entry.file).name for entry in explored} == {"exploration.csv"} and len(explored) == 11
+    made = read_provenance(SCORES.with_name("exploration.csv"))
+    assert all(made[entry.line - 1]["command"] for entry in explored)
+    cell = TABLE.cell(Method("maxent"), "maze", "test", "oracle_share")
+    assert cell is not None and cell.estimate == (0.93786, 0.930548, 0.945009)
+
+
+def test_every_row_has_a_line_of_provenance_and_no_agent_says_settings():
+    rows = [entry for entry in TABLE.entries if entry.file == str(SCORES)]
+    assert [entry.line - 1 for entry in rows] == list(read_provenance(SCORES))
+    assert not any("=" in entry.row.agent for entry in rows)
 
 
 def test_table_5_has_every_size_that_the_paper_has():

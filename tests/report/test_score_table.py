@@ -3,19 +3,18 @@
 import numpy as np
 import pytest
 
-from expgen.report.methods import Method, read_agent
+from expgen.report.methods import Method, read_settings
 from tests.report.score_rows import make_row, make_table
 
 
-def test_agents_say_settings_leader_and_measure():
-    player = read_agent("expgen leader=3 min_agree=2 fallback=random")
+def test_each_leader_is_a_run_and_no_setting():
+    player = read_settings("leader=3 min_agree=2 fallback=random")
     assert player.settings == (("fallback", "random"), ("min_agree", "2"))
-    assert (player.leader, player.measure) == (3, "return")
-    assert read_agent("explorer measure=intrinsic").measure == "intrinsic"
+    assert player.leader == 3
 
 
 def test_the_size_of_a_whole_ensemble_and_what_was_tuned_make_no_other_method():
-    plain, whole = read_agent("expgen leader=3"), read_agent("expgen leader=3 members=10 tuned=alpha:0.2")
+    plain, whole = read_settings("leader=3"), read_settings("leader=3 members=10 tuned=alpha:0.2")
     assert (plain.settings, plain.leader, plain.members) == ((), 3, 0)
     assert (whole.settings, whole.leader, whole.members) == ((), 3, 10)
 

@@ -47,7 +47,13 @@ def test_each_learner_is_charged_at_its_own_rate(algo: str, seconds: float, esti
     assert effort.hours == pytest.approx(seconds / 3600) and effort.refused == ()
 
 
-def test_efforts_add_up_and_what_is_adopted_costs_nothing(estimator: Estimator) -> None:
+def test_efforts_add_up_and_what_is_composed_costs_nothing(estimator: Estimator) -> None:
+    effort = estimator.effort([job("ppo"), job("leep"), job("expgen", made_of=("ppo",))])
+    assert (effort.jobs, effort.steps) == (3, 2 * 4096)
+    assert effort.hours == pytest.approx(4096 / PPO / 3600 * (1 + 41039 / 22811))
+
+
+def test_what_is_adopted_costs_nothing(estimator: Estimator) -> None:
     effort = estimator.effort([job("ppo"), job("leep"), job("expgen", adopt=("ppo",))])
     assert (effort.jobs, effort.steps) == (3, 2 * 4096 + 1024)  # the explorer is not adopted
     assert effort.hours == pytest.approx((4096 / PPO * (1 + 41039 / 22811) + 1024 / EXPLORER) / 3600)

@@ -24,14 +24,14 @@ def test_every_exhibit_has_jobs_with_names_of_their_own(scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_configs_are_valid_and_adopted_runs_come_first_and_fit(scale):
+def test_configs_are_valid_and_the_runs_an_agent_is_made_of_come_first_and_fit(scale):
     seen = {}
     for job in jobs_of(EXHIBITS, SCALES[scale]):
         if job.algo not in RECIPES:
             continue
         config = make_config(job.env, job.algo, job.preset, **job.settings)
         seen[job.name] = config
-        for name in job.adopt:
+        for name in job.made_of:
             assert (seen[name].env, seen[name].envs) == (config.env, config.envs)
             part = config.explorer if seen[name].algo == "maxent" else config
             assert (part.network, part.reward) == (seen[name].network, seen[name].reward)

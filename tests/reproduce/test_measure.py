@@ -7,18 +7,28 @@ from typing import Any
 
 import pytest
 
+from expgen.agents.description import AgentDescription
+from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
+from expgen.exploration.rows import read_exploration
 from expgen.reproduce.measure import NEXT_LEVELS, figures_of, measure, measured_steps
-from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import make_config
+from expgen.runs.agent_files import describe_run, read_agent
+from expgen.runs.make_config import make_config, make_consensus
+from expgen.runs.plan import plans_of
 
 STEPS = defaultdict(lambda: 25)
 
 
+def agent_of(env: str, algo: str, **settings: Any) -> AgentDescription:
+    config = make_config(env, algo, **settings)
+    spec = EnvSpec(env, (64, 64, 3), "uint8", 15)
+    return describe_run(Path(), config, spec, plans_of(config), make_consensus(config))
+
+
 def test_ten_members_are_measured_as_the_paper_measured_them():
-    figures = figures_of(make_config("procgen:maze", "expgen", members=10), STEPS, episodes=2000)
-    assert len({figure.agent for figure in figures}) == 10 + 1 + 10 + 10 + 9 + 9 + 3
+    figures = figures_of(agent_of("procgen:maze", "expgen", members=10), STEPS, episodes=2000)
+    assert len({(figure.agent, figure.settings) for figure in figures}) == 10 + 1 + 10 + 10 + 9 + 9 + 3
     assert all(figure.request.episodes == 2000 for figure in figures)
     where = Counter((figure.request.split, figure.request.levels) for figure in figures)
     assert where == {("train", None): 21, ("test", None): 21 + 31, ("test", NEXT_LEVELS): 21}
@@ -27,42 +37,45 @@ def test_ten_members_are_measured_as_the_paper_measured_them():
 
 
 def test_a_row_of_other_training_is_another_figure():
-    config = make_config("procgen:maze", "expgen", members=4)
-    figure = next(f for f in figures_of(config, STEPS) if f.agent == "expgen leader=1" and f.request.split == "test")
-    row = Score("expgen", "maze", config.env, 0, "test", "all", 125, 500, 8.0, 4.0, 0.8, 7.5, 8.5, figure.agent, "c")
+    agent = agent_of("procgen:maze", "expgen", members=4)
+    figure = next(f for f in figures_of(agent, STEPS) if f.settings == "leader=1" and f.request.split == "test")
+    row = Score(
+        "expgen", "maze", agent.env, 0, "test", "all", 125, 500, 8.0, 4.0, 0.8, 7.5, 8.5, "expgen", "c", "leader=1"
+    )
     for aside in ("", " members=4", " tuned=min_agree:3+alpha:0.5", " members=4 tuned=min_agree:3+alpha:0.5"):
-        assert figure.is_in(replace(row, agent=f"expgen leader=1{aside}")), aside
+        assert figure.is_in(replace(row, settings=f"leader=1{aside}")), aside
     for change in ({"env": "procgen:heist"}, {"env_steps": 124}, {"split": "train"}, {"levels": NEXT_LEVELS},
-                   {"episodes": 499}, {"agent": "expgen leader=2"}):  # fmt: skip
+                   {"episodes": 499}, {"settings": "leader=2"}):  # fmt: skip
         assert not figure.is_in(replace(row, **change)), change
 
 
 def test_leaders_draw_levels_of_their_own():
-    figures = figures_of(make_config("procgen:maze", "expgen", members=4), STEPS)
-    seeds = {f.request.seed for f in figures if f.agent.startswith("expgen leader=") and f.request.split == "train"}
+    figures = figures_of(agent_of("procgen:maze", "expgen", members=4), STEPS)
+    seeds = {f.request.seed for f in figures if f.settings.startswith("leader=") and f.request.split == "train"}
     assert seeds == {0, 1, 2, 3}
 
 
 def test_a_run_without_an_ensemble_is_refused():
     with pytest.raises(InputError, match="a population with an explorer"):
-        figures_of(make_config("minimaze", "ppo"), STEPS)
+        figures_of(agent_of("minimaze", "ppo"), STEPS)
 
 
 def test_rows_are_appended_once(small: Any, tmp_path: Path):
     small.train(tmp_path / "run", 2, algo="expgen", members=2)
-    folder, scores = RunFolder(tmp_path / "run"), tmp_path / "scores.csv"
-    figures = figures_of(folder.read_config()[0], measured_steps(folder), episodes=4, envs=4)
-    wanted = [f for f in figures if f.agent in ("member1", "explorer", "expgen leader=1", "expgen min_agree=2")]
-    first = list(measure(folder, wanted[:4], scores, 1))
-    again = list(measure(folder, wanted, scores, 2))
+    agent, scores = read_agent(tmp_path / "run"), tmp_path / "scores.csv"
+    figures = figures_of(agent, measured_steps(agent), episodes=4, envs=4)
+    wanted = [f for f in figures if f.agent in ("member1", "explorer") or f.settings in ("leader=1", "min_agree=2")]
+    first = list(measure(agent, wanted[:4], scores, 1))
+    again = list(measure(agent, wanted, scores, 2))
     assert len(first) == 4 and len(again) == len(wanted) - 4
     rows = read_scores(scores)
     assert all(any(figure.is_in(row) for row in rows) for figure in wanted)
-    found = Counter((row.agent, row.split, row.levels) for row in rows)
+    found = Counter((row.agent, row.settings, row.split, row.levels) for row in rows)
     assert set(found.values()) == {1}
-    assert {row.agent for row in rows if "measure" in row.agent} >= {"explorer measure=intrinsic"}
+    explored = [row for _, row in read_exploration(tmp_path / "exploration.csv")]
+    assert {(row.agent, row.split) for row in explored} == {("explorer", "train"), ("explorer", "test")}
     assert {figure.env_steps for figure in wanted} == {row.env_steps for row in rows}
-    ensembles = [row.agent for row in rows if row.algorithm == "expgen"]
-    assert ensembles and all(agent.endswith(" members=2") for agent in ensembles)
+    ensembles = [row.settings for row in rows if row.algorithm == "expgen"]
+    assert ensembles and all(settings.endswith(" members=2") for settings in ensembles)
     text = scores.read_text()
-    assert not list(measure(folder, wanted, scores, 2)) and scores.read_text() == text
+    assert not list(measure(agent, wanted, scores, 2)) and scores.read_text() == text

@@ -9,11 +9,13 @@ import pytest
 from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
+from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import OLD_TIME, made_file, run_job, score_files
+from expgen.reproduce.work import OLD_TIME, explored_file, made_file, run_job, score_files
+from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal, write_journal
 from tests.cluster.tiny import TINY
@@ -40,17 +42,28 @@ def test_members_explorer_and_agent(trained):
     assert {(row.algorithm, row.seed, row.split, row.agent) for row in finals} == {
         ("ppo", seed, split, f"member{seed}") for seed in (0, 1) for split in ("train", "test")
     }
-    measures = {row.agent for row in rows_of(explorer, out)}
-    plain = "explorer" if any(agent.startswith("explorer") for agent in measures) else "member0"
-    ends = {
-        " measure=intrinsic distance=l0",
-        " measure=oracle distance=l0",
-        " measure=success distance=l0",
-        " distance=l0",
+    assert {(row.agent, row.settings) for row in rows_of(explorer, out)} == {("member0", "distance=l0")}
+    found = [row for file in score_files(explorer, out) for row in EXPLORATION.rows_so_far(explored_file(file))]
+    assert [(row.agent, row.split, row.settings) for row in found] == [
+        ("member0", "train", "distance=l0"), ("member0", "test", "distance=l0")]  # fmt: skip
+    assert all(row.intrinsic_return > 0 and 0 <= row.oracle_share <= 1 for row in found)
+    assert {(row.agent, row.settings) for row in rows_of(agent, out)} == {
+        ("expgen", "leader=1 members=2 distance=l0"),
+        ("expgen", "leader=0 fallback=random members=2 distance=l0"),
     }
-    assert {plain + end for end in ends} == measures
-    assert {row.agent for row in rows_of(agent, out)} == {
-        "expgen leader=1 members=2 distance=l0", "expgen leader=0 fallback=random members=2 distance=l0"}  # fmt: skip
+
+
+def test_an_agent_is_composed_of_the_checkpoints_of_other_jobs(trained):
+    out, (ppo, explorer, job), _ = trained
+    agent = read_agent(out / "runs" / f"{job.name}.json")
+    paths = [f"{ppo.name}/checkpoints/member0", f"{ppo.name}/checkpoints/member1"]
+    assert [member.path for member in agent.members] == paths
+    assert agent.explorer is not None and agent.explorer.path == f"{explorer.name}/checkpoints/member0"
+    assert (agent.algo, agent.explorer.algo) == ("expgen", "maxent")
+    assert agent.trained() == ["member0", "member1", "explorer"]
+    folder = RunFolder(out / "runs" / job.name)
+    assert [path.name for path in folder.path.iterdir()] == ["journal.json"]  # nothing was trained
+    assert [(entry.work, entry.state) for entry in read_journal(folder)] == [("score", "done")]
 
 
 def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):
@@ -117,10 +130,11 @@ def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, e
 def test_bad_input_is_told_in_one_line(tmp_path):
     result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
-    orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), adopt=("nobody",))
-    assert "nobody" in (message := run_job(orphan, tmp_path, "", "cpu").message)
-    (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # where expgen status finds it
-    assert (entry.state, entry.message) == ("failed", message)
+    for changes in ({"adopt": ("nobody",)}, {"name": "composed", "made_of": ("nobody",)}):
+        orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), **changes)
+        assert "nobody" in (message := run_job(orphan, tmp_path, "", "cpu").message)
+        (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # where expgen status finds it
+        assert (entry.state, entry.message) == ("failed", message)
 
 
 def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs.adopt import read_adopted
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import member_levels
@@ -59,7 +59,7 @@ def test_what_joins_complete_is_scored_as_itself(small: Any, parts: Path) -> Non
     for _ in range(2):  # the second time there is nothing left to score
         population(small, parts, adopt=runs, seed=7, members=2, eval_every=10**9)
         rows = read_scores(parts / "whole" / "scores.csv")
-        assert sorted((row.agent, row.seed, row.split) for row in rows) == [
+        assert sorted((agent_name(row), row.seed, row.split) for row in rows) == [
             *(("expgen fallback=random members=2", 7, split) for split in ("test", "train")),
             *(("expgen members=2", 7, split) for split in ("test", "train")),
             *(("explorer", 0, "test"), ("explorer", 0, "train")),

@@ -8,22 +8,24 @@ import pytest
 import torch
 
 import expgen
+from expgen.agents.build import read_card
 from expgen.agents.consensus import ConsensusAgent
 from expgen.cli.main import main
 from expgen.errors import InputError
-from expgen.evaluation.scores import read_scores
+from expgen.evaluation.scores import agent_name, read_scores
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import under_prefix
+from expgen.runs.agent_files import read_agent
 from expgen.runs.bundle import bundle
 from expgen.runs.config import TrainConfig
 from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_policy, load_run
 from expgen.runs.make_config import make_config
-from expgen.runs.shipped import bundled_agents, find_run
+from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.runs.tune import TuneRequest, tune
 from expgen.training.metrics import MetricsFile
-from expgen.watch.play import PlayRequest, play_run
+from expgen.watch.play import PlayRequest, play_agent
+from tests.policies import load_policy, load_run
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_a_rate_that_averages_nothing_is_refused(rate: float) -> None:
 
 
 def test_both_weights_are_scored_and_their_rows_told_apart(run: RunFolder, small: Any) -> None:
-    agents = [row.agent for row in read_scores(run.scores_file) if row.split == "test"]
+    agents = [agent_name(row) for row in read_scores(run.scores_file) if row.split == "test"]
     assert sorted(agents) == sorted(
         [
             *("member0", "member0 weights=average", "member1", "member1 weights=average", "explorer"),
@@ -78,11 +80,10 @@ def test_both_weights_are_scored_and_their_rows_told_apart(run: RunFolder, small
     rows = {row["learner"]: row for row in MetricsFile(run.metrics_file).rows() if row["test_return"]}
     assert not rows["explorer"]["average_test_return"]
     for score in read_scores(run.scores_file):
-        name, _, variant = score.agent.partition(" ")
-        if name in rows:
-            column = f"{'average_' if variant else ''}{score.split}_return"
-            assert float(rows[name][column]) == pytest.approx(score.mean_return, rel=1e-5)
-    drawn = {(row.agent, row.split) for _, row in curve_rows(run)}
+        if score.agent in rows:
+            column = f"{'average_' if score.settings else ''}{score.split}_return"
+            assert float(rows[score.agent][column]) == pytest.approx(score.mean_return, rel=1e-5)
+    drawn = {(agent_name(row), row.split) for _, row in curve_rows(run)}
     assert ("member1 weights=average", "test") in drawn and len(drawn) == 2 * 5
 
 
@@ -99,8 +100,8 @@ def test_weights_play_as_asked_and_live_unless_asked(run: RunFolder) -> None:
         assert has_weights(explorer, run, "explorer", "policy")
     live, averaged = (load_policy(run, "member1", weights=weights)[0].state_dict() for weights in ("live", "average"))  # type: ignore[arg-type]
     assert any(not torch.equal(live[name], averaged[name]) for name in live)
-    assert load_run(run, weights="average").name == "expgen weights=average members=2"
-    assert load_run(run, "member1", weights="average").name == "member1 weights=average"
+    assert load_run(run, weights="average").settings == {"weights": "average", "members": 2}
+    assert load_run(run, "member1", weights="average").settings == {"weights": "average"}
 
 
 def test_evaluate_and_play_name_the_weights(run: RunFolder, tmp_path: Path) -> None:
@@ -109,10 +110,10 @@ def test_evaluate_and_play_name_the_weights(run: RunFolder, tmp_path: Path) -> N
         for learner in ([], ["--learner", "member0"]):
             words = ["--episodes", "4", "--scores", str(scores), "--weights", weights, *learner]
             assert main(["evaluate", str(run.path), *words]) == 0
-    assert [row.agent for row in read_scores(scores)] == [
+    assert [agent_name(row) for row in read_scores(scores)] == [
         *("expgen members=2", "member0", "expgen weights=average members=2", "member0 weights=average")
     ]
-    recording = play_run(run, PlayRequest(level=1000, learner="member0", weights="average"))
+    recording = play_agent(read_agent(run.path), PlayRequest(level=1000, learner="member0", weights="average"))
     assert recording.agent == "ppo member0 weights=average"
 
 
@@ -130,7 +131,7 @@ def test_averages_that_are_not_there_are_refused_in_one_line(
     line = refused("play", run.path, "--learner", "random", "--weights", "average")
     assert line == "expgen: --weights is average but --learner random has none; accepted: live"
     with pytest.raises(InputError, match=r"--weights is average but .* has member0 without an average"):
-        bundle(plain, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
+        bundle(plain.path, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
 
 
 def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +143,7 @@ def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkey
         original(self, members, *more)
 
     monkeypatch.setattr(ConsensusAgent, "__init__", kept)
-    list(tune(run, TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2, weights="average")))
+    list(tune(read_agent(run.path), TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2, weights="average")))
     assert [has_weights(played[index], run, f"member{index}", "average") for index in (0, 1)] == [True, True]
 
 
@@ -153,16 +154,16 @@ def test_an_adopted_policy_keeps_its_average(small: Any, equal: Callable[..., bo
     small.train(tmp_path / "whole", 1, **asked)
     theirs = under_prefix("average", small.state(tmp_path / "explorer"))
     assert theirs and equal(theirs, under_prefix("average", small.state(tmp_path / "whole", "explorer")))
-    agents = {row.agent for row in read_scores(tmp_path / "whole" / "scores.csv")}
+    agents = {agent_name(row) for row in read_scores(tmp_path / "whole" / "scores.csv")}
     assert {"explorer weights=average", "expgen weights=average members=2"} <= agents
     assert "member0 weights=average" not in agents
 
 
 def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Path) -> None:
-    bundle(run, "expgen train", "a laptop", 2, where=tmp_path, weights="average")
+    bundle(run.path, "expgen train", "a laptop", 2, where=tmp_path, weights="average")
     agents = bundled_agents(tmp_path)
     assert agents["minimaze/expgen"].trained["averaged"] == ["member0", "member1"]
-    shipped = find_run("minimaze/expgen", tmp_path).folder
+    shipped = find_agent("minimaze/expgen", tmp_path).folder
     for learner, prefix in (("member0", "average"), ("member1", "average"), ("explorer", "policy")):
         kept = under_prefix(prefix, run.checkpoint(learner).tensors)
         checkpoint = shipped.checkpoint(learner)
@@ -176,9 +177,9 @@ def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: 
 
 
 def test_a_bundle_of_live_weights_says_nothing_of_averages(run: RunFolder, tmp_path: Path) -> None:
-    bundle(run, "expgen train", "a laptop", 1, where=tmp_path)
-    shipped = find_run("minimaze/expgen", tmp_path).folder
-    assert "averaged" not in shipped.read_card()["trained"]
+    bundle(run.path, "expgen train", "a laptop", 1, where=tmp_path)
+    shipped = find_agent("minimaze/expgen", tmp_path).folder
+    assert "averaged" not in read_card(shipped.card_file)["trained"]
     kept = under_prefix("policy", run.checkpoint("member0").tensors)
     ours = load_policy(shipped, "member0")[0].state_dict()
     assert all(torch.equal(ours[name], kept[name].half().float()) for name in kept)

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from expgen.agents.build import read_card
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit
 from expgen.runs.bundle import bundle
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_policy, load_run
-from expgen.runs.shipped import bundled_agents, find_run
+from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.training.checkpoint import digest_of, keep_checkpoint
+from tests.policies import load_policy, load_run
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("runs")
     settings = {"algo": "expgen", "members": 2, "leader": 1, **small.explorer}
     small.train(where / "population", 1, **settings)
-    bundle(RunFolder(where / "population"), "expgen train …", "a laptop", episodes=6, where=where / "shipped")
+    bundle(where / "population", "expgen train …", "a laptop", episodes=6, where=where / "shipped")
     return where
 
 
@@ -40,7 +41,7 @@ def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(run
 
 
 def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: Path) -> None:
-    run, found = RunFolder(runs / "population"), find_run("minimaze/expgen", runs / "shipped")
+    run, found = RunFolder(runs / "population"), find_agent("minimaze/expgen", runs / "shipped")
     assert found.is_bundled and found.learner is None and found.folder.learners() == run.learners()
     for learner in run.learners():
         theirs, env_steps = load_policy(run, learner)
@@ -51,12 +52,12 @@ def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: 
         assert all(name.startswith("policy.") for name in found.folder.checkpoint(learner).tensors)
     text = "".join(path.read_text() for path in found.folder.path.glob("*.*"))
     assert str(runs) not in text  # no path of the machine that made it
-    assert load_run(found.folder).name == "expgen members=2"
+    assert load_run(found.folder).settings == {"members": 2}
 
 
 def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path, tmp_path: Path) -> None:
     for where in (tmp_path / "one", tmp_path / "other"):
-        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", episodes=1, where=where)
+        bundle(runs / "population", "expgen train", "a laptop", episodes=1, where=where)
     one, other = (bundled_agents(tmp_path / where) for where in ("one", "other"))
     assert {name: agent.sha256 for name, agent in one.items()} == {name: agent.sha256 for name, agent in other.items()}
     agent = one["minimaze/ppo"]
@@ -97,11 +98,11 @@ def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("expgen.runs.bundle.score_run", killed)
-        bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+        patch.setattr("expgen.runs.bundle.score_all", killed)
+        bundle(runs / "population", "expgen train", "a laptop", 2, where=where)
     assert {path: path.read_bytes() for path in before} == before
     assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 6
-    bundle(RunFolder(runs / "population"), "expgen train", "a laptop", 2, where=where)
+    bundle(runs / "population", "expgen train", "a laptop", 2, where=where)
     assert bundled_agents(where)["minimaze/ppo"].scores["test"].episodes == 2
     assert [path.name for path in where.iterdir()] == ["minimaze-expgen"]
 
@@ -110,7 +111,7 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
     run, where = RunFolder(tmp_path / "run"), tmp_path / "shipped"
 
     def trained(**given: Any) -> dict[str, Any]:
-        return bundle(run, "expgen train", "a laptop", 1, where=where, **given).read_card()["trained"]
+        return read_card(bundle(run.path, "expgen train", "a laptop", 1, where=where, **given).card_file)["trained"]
 
     small.train(run.path, 1)
     assert not run.scores_file.exists() and trained()["commit"] == commit()  # the checkpoints know
@@ -133,19 +134,19 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
 
 
 def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
-    found = find_run(runs / "population", runs / "shipped")
-    assert found == (runs / "population", found.folder, None, False) and found.folder.path == runs / "population"
+    found = find_agent(runs / "population", runs / "shipped")
+    assert (found.place, found.learner, found.is_bundled) == (runs / "population", None, False)
     with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
-        find_run("minimaze/a3c", runs / "shipped")
+        find_agent("minimaze/a3c", runs / "shipped")
 
 
 def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
     small.train(tmp_path / "ppo", 1)
     with pytest.raises(InputError, match=r"minimaze/ppo is bundled already, in .*minimaze-expgen; accepted: that one"):
-        bundle(RunFolder(tmp_path / "ppo"), "expgen train", "a laptop", 2, where=runs / "shipped")
+        bundle(tmp_path / "ppo", "expgen train", "a laptop", 2, where=runs / "shipped")
     small.train(tmp_path / "gru", 1, algo="ppo-gru", members=2)
-    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 2, where=tmp_path / "shipped")
-    bundle(RunFolder(tmp_path / "gru"), "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # anew
+    bundle(tmp_path / "gru", "expgen train", "a laptop", 2, where=tmp_path / "shipped")
+    bundle(tmp_path / "gru", "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # anew
     (agent,) = bundled_agents(tmp_path / "shipped").values()
     assert agent.name == "minimaze/ppo-gru" and agent.scores["test"].episodes == 3
     assert agent.folder.learners() == ["member0"] and len(read_scores(agent.folder.scores_file)) == 2
@@ -153,7 +154,7 @@ def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
 
 def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
     """From where they stand, with a fresh optimiser."""
-    shipped = find_run("minimaze/expgen", runs / "shipped").folder
+    shipped = find_agent("minimaze/expgen", runs / "shipped").folder
     settings = {"algo": "expgen", "members": 2, **small.explorer, "explorer_steps": 2 * small.update_steps}
     small.train(tmp_path / "on", 2, adopt=[shipped.path], **settings)
     for learner in shipped.learners():
@@ -172,7 +173,7 @@ def alone(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
 
     def make(algo: str, **changes: Any) -> Path:
         small.train(where / algo, 1, algo=algo, **changes)
-        return bundle(RunFolder(where / algo), "expgen train", "a laptop", 1, where=where / "shipped").path
+        return bundle(where / algo, "expgen train", "a laptop", 1, where=where / "shipped").path
 
     return make
 

@@ -35,10 +35,10 @@ def test_fields_that_json_lacks_have_the_defaults_of_the_algorithm() -> None:
 def test_settings_younger_than_published_configs_change_the_digest_only_where_they_are_used() -> None:
     config = default_config("expgen")
     old = config.to_json()
-    for name in ("vote", "once"):
-        del old["consensus"][name]
-    assert TrainConfig.from_json(old) == config  # what wrote it knew neither
-    variants = [with_values(config, changes) for changes in ({}, {"vote": "majority"}, {"once": True})]
+    for part in (old, old["explorer"]):
+        del part["average"]
+    assert TrainConfig.from_json(old) == config  # what wrote it did not know it
+    variants = [with_values(config, changes) for changes in ({}, {"average": 0.9}, {"explorer_average": 0.9})]
     assert len({variant.digest() for variant in variants}) == 3
     assert [TrainConfig.from_json(json.loads(json.dumps(one.to_json()))) for one in variants] == variants
 

@@ -101,9 +101,10 @@ def test_checkpoint_of_another_network_is_refused_by_the_command(
     small: Any, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     small.train(tmp_path / "run", 1)
-    data = json.loads((tmp_path / "run" / "config.json").read_text())
-    data["train"]["network"]["features"] = 24
-    (tmp_path / "run" / "config.json").write_text(json.dumps(data))
+    config, agent = (json.loads((tmp_path / "run" / name).read_text()) for name in ("config.json", "agent.json"))
+    config["train"]["network"]["features"] = agent["members"][0]["network"]["features"] = 24
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "run" / "agent.json").write_text(json.dumps(agent))
     for words in (("train", "--resume", "--run", tmp_path / "run", "--device", "cpu"), ("evaluate", tmp_path / "run")):
         assert "another network: encoder.linear1.bias is (16,); accepted: (24,)" in refused(*words)
 

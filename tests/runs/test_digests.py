@@ -21,8 +21,8 @@ DIGESTS = {
     "leep": ("39584b974902", "9036543739c3", "8a42bfe19304"),
     "plr": ("714fe88aae9c", "de85cd19aecb", "5bef8cc13000"),
     "ucb-drac": ("daa94ba7bb91", "1b2ccea217aa", "f33184cf4e85"),
-    "expgen": ("f502b693c807", "5d50647bd5e4", "363f34ee45b8"),
-    "expgen-idaac": ("762f4b1fa6f7", "31dddf437fe2", "4e9fd65cb1c2"),
+    "expgen": ("202776b4cf87", "6245be68af16", "45055d027a9a"),
+    "expgen-idaac": ("cf4db86200da", "9db1917a8bd7", "ffbe80f7958b"),
 }
 
 

@@ -64,6 +64,7 @@ def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> Non
 def test_what_a_run_leaves_is_where_it_should_be(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, eval_every=10**9)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"config.json", "metrics.csv", "scores.csv", "journal.json", "tensorboard", "checkpoints"}
+    files = {"config.json", "agent.json", "metrics.csv", "scores.csv", "journal.json"}
+    assert names == {*files, "tensorboard", "checkpoints"}
     assert not list(tmp_path.rglob("*.part"))
     assert len(list((tmp_path / "tensorboard" / "member0").glob("events.out.tfevents.*"))) == 1

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import torch
 
 import expgen
 from expgen.errors import InputError
-from expgen.runs.folder import RunFolder
-from expgen.runs.load import agents_of, load_run
+from expgen.runs.agent_files import read_agent
+from expgen.runs.request import players_meant
+from tests.policies import load_run
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +57,20 @@ def test_it_plays_and_the_same_seed_plays_the_same(run: Path) -> None:
 
 
 def test_its_provenance_comes_along(run: Path, small: Any) -> None:
-    loaded = load_run(RunFolder(run), "member1")
+    loaded = load_run(run, "member1")
     assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
 
 def test_which_members_are_meant(run: Path, tmp_path: Path) -> None:
-    config, _ = RunFolder(run).read_config()
+    agent = read_agent(run)
     for asked in (None, "each"):
-        assert agents_of(RunFolder(run), config, asked) == ["member0", "member1"]
-    assert agents_of(RunFolder(run), config, "member1") == ["member1"]
+        assert players_meant(agent, asked) == ["member0", "member1"]
+    assert players_meant(agent, "member1") == ["member1"]
     for learner in ("member2", "explorer"):
         with pytest.raises(InputError, match=f"--learner is '{learner}'; accepted: each, member0, member1"):
-            agents_of(RunFolder(run), config, learner)
+            players_meant(agent, learner)
     with pytest.raises(InputError, match="has no checkpoint yet"):
-        agents_of(RunFolder(tmp_path), config, None)
+        players_meant(replace(agent, folder=tmp_path), None)
 
 
 @pytest.mark.parametrize(

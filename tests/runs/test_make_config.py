@@ -2,12 +2,28 @@
 
 import pytest
 
-from expgen.runs.make_config import make_config
+from expgen.errors import InputError
+from expgen.runs.make_config import make_config, make_consensus, split_settings
+from expgen.runs.open_run import open_run
 
 
 @pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
 def test_the_laptops_quorum_of_all_stays_one_of_all(members: int, quorum: int) -> None:
     config = make_config("minimaze", "expgen", "laptop", members=members)
-    assert config.consensus is not None and config.consensus.min_agree == quorum
-    asked = make_config("minimaze", "expgen", "laptop", members=members, min_agree=1)
-    assert asked.consensus is not None and asked.consensus.min_agree == 1
+    usual, asked = (make_consensus(config, "laptop", settings) for settings in ({}, {"min_agree": 1}))
+    assert usual is not None and usual.min_agree == quorum
+    assert asked is not None and asked.min_agree == 1
+
+
+def test_settings_of_the_vote_are_told_apart_from_those_that_train() -> None:
+    settings = {"steps": 10, "min_agree": 3, "explorer_gamma": 0.5}
+    trains, votes = split_settings("expgen", settings)
+    assert (trains, votes) == ({"steps": 10, "explorer_gamma": 0.5}, {"min_agree": 3})
+    with pytest.raises(InputError, match="setting 'min_agree' is unknown to --algo ppo"):
+        open_run(algo="ppo", min_agree=3)
+
+
+def test_preset_best_votes_by_majority_and_trains_the_same_without() -> None:
+    consensus = make_consensus(make_config("procgen:maze", "expgen", "best"), "best")
+    assert consensus is not None and (consensus.vote, consensus.once, consensus.min_agree) == ("majority", True, 6)
+    assert make_consensus(make_config("procgen:maze", "ppo", "best"), "best") is None

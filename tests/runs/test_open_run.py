@@ -7,9 +7,11 @@ import pytest
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import make_config
+from expgen.runs.make_config import make_config, make_consensus
 from expgen.runs.open_run import default_folder, open_run
+from expgen.runs.plan import plans_of
 
 
 def test_the_default_folder_names_game_algorithm_and_seed() -> None:
@@ -28,7 +30,18 @@ def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tm
 def test_a_population_that_grows_gets_the_quorum_of_its_size(
     before: int, asked: dict, after: int, quorum: int, tmp_path: Path
 ) -> None:
-    frozen = make_config("procgen:maze", "expgen", members=before, **asked)
-    RunFolder(tmp_path).write_config(frozen, EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15))
-    _, grown = open_run(run=tmp_path, resume=True, members=after)
-    assert grown.consensus is not None and (grown.members, grown.consensus.min_agree) == (after, quorum)
+    frozen = make_config("procgen:maze", "expgen", members=before)
+    spec = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
+    RunFolder(tmp_path).write_config(frozen, spec)
+    write_agent(describe_run(tmp_path, frozen, spec, plans_of(frozen), make_consensus(frozen, settings=asked)))
+    _, grown, consensus = open_run(run=tmp_path, resume=True, members=after)
+    assert consensus is not None and (grown.members, consensus.min_agree) == (after, quorum)
+
+
+def test_a_resumed_run_may_vote_otherwise_and_trains_as_before(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1, algo="expgen", members=2, **small.explorer)
+    before = (tmp_path / "config.json").read_text()
+    small.train(tmp_path, 1, resume=True, min_agree=1, vote="majority")
+    consensus = read_agent(tmp_path).consensus
+    assert consensus is not None and (consensus.min_agree, consensus.vote) == (1, "majority")
+    assert (tmp_path / "config.json").read_text() == before

@@ -7,7 +7,7 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig
-from expgen.runs.make_config import make_config
+from expgen.runs.make_config import make_config, make_consensus
 from expgen.runs.plan import first_plans, plans_of
 
 EXPLORER_OF_THE_PAPER = {"maze": 0.9, "heist": 0.5, "jumper": 0.99}
@@ -67,14 +67,14 @@ def test_settings_of_the_explorer_have_names_of_their_own() -> None:
 
 def test_the_quorum_is_the_paper_s_where_it_has_one() -> None:
     for game, quorum in (("maze", 6), ("heist", 8), ("jumper", 4), ("miner", 2)):
-        config = make_config(f"procgen:{game}", "expgen")
-        assert config.consensus is not None and config.consensus.min_agree == quorum
-    for members, quorum in ((4, 3), (5, 3), (10, 6)):  # the same share of the others
-        consensus = make_config("procgen:maze", "expgen", members=members).consensus
+        consensus = make_consensus(make_config(f"procgen:{game}", "expgen"))
         assert consensus is not None and consensus.min_agree == quorum
-    given = make_config("procgen:maze", "expgen", members=4, min_agree=6).consensus
+    for members, quorum in ((4, 3), (5, 3), (10, 6)):  # the same share of the others
+        consensus = make_consensus(make_config("procgen:maze", "expgen", members=members))
+        assert consensus is not None and consensus.min_agree == quorum
+    given = make_consensus(make_config("procgen:maze", "expgen", members=4), settings={"min_agree": 6})
     assert given is not None and given.min_agree == 6  # an impossible one plays as the explorer, if that is asked for
-    elsewhere = make_config(algo="expgen", preset="paper").consensus
+    elsewhere = make_consensus(make_config(algo="expgen", preset="paper"), "paper")
     assert elsewhere is not None and elsewhere.quorum(10) == 6
 
 
@@ -90,7 +90,7 @@ def test_a_bootstrap_leaves_out_a_third_of_the_levels_for_each_member() -> None:
 
 
 def test_the_config_of_a_population_survives_json() -> None:
-    config = make_config("procgen:heist", "expgen", explorer_gamma=0.6, leader=3, options={"use_backgrounds": False})
+    config = make_config("procgen:heist", "expgen", explorer_gamma=0.6, options={"use_backgrounds": False})
     assert TrainConfig.from_json(config.to_json()) == config
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from expgen.algorithms.recipes import RECIPES
+from expgen.config_tree import flat
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
-from expgen.runs.config_tree import flat
 from expgen.runs.make_config import make_config
-from expgen.runs.presets import PRESETS, default_preset, game_values, preset_values
+from expgen.runs.presets import PRESETS, agent_values, default_preset, game_values, preset_values
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -81,7 +81,9 @@ def test_best_changes_the_explorer_and_the_vote_and_nothing_else() -> None:
         steps = {"explorer_steps": 16_000_000} if scale == "paper" else {}
         end_value = 1.0 if env == "procgen:heist" else 0.9
         explorer = {"explorer_average": 0.98, "explorer_end_value": end_value, **steps}
-        assert changed == {**explorer, "vote": "majority", "once": True}
+        assert changed == explorer
+        votes = {**agent_values(env, scale), "vote": "majority", "once": True}
+        assert agent_values(env, "best") == votes
         alone = flat(make_config(env, "maxent", "best"))
         assert all(alone[name.removeprefix("explorer_")] == value for name, value in explorer.items())
     assert make_config("procgen:maze", "ppo", "best") == make_config("procgen:maze", "ppo", "paper")

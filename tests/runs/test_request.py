@@ -1,65 +1,64 @@
 """Requests of expgen evaluate: which agents and levels they mean, and what is refused."""
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
-from expgen.runs.folder import RunFolder
-from expgen.runs.request import EvaluationRequest, score_run, single_requests, split_of
+from expgen.evaluation.scores import agent_name
+from expgen.runs.agent_files import read_agent
+from expgen.runs.request import EvaluationRequest, score_all, single_requests, split_of
 
 
 @pytest.fixture(scope="module")
-def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> AgentDescription:
     run = tmp_path_factory.mktemp("runs") / "two"
     small.train(run, updates=1, members=2)
-    return run
+    return read_agent(run)
 
 
 @pytest.fixture(scope="module")
-def population(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def population(small: Any, tmp_path_factory: pytest.TempPathFactory) -> AgentDescription:
     run = tmp_path_factory.mktemp("runs") / "population"
     small.train(run, updates=1, algo="expgen", members=2, **small.explorer)
-    return RunFolder(run)
+    return read_agent(run)
 
 
-def test_each_learner_is_scored_on_the_levels_asked_for(run: Path) -> None:
-    folder = RunFolder(run)
+def test_each_learner_is_scored_on_the_levels_asked_for(run: AgentDescription) -> None:
     for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), (None, "3,4", "3,4")):
         request = EvaluationRequest(split, levels, episodes=6, envs=4)
-        rows = [scored.score for scored in score_run(folder, request)]
+        rows = [scored.score for scored in score_all(run, request)]
         assert [row.agent for row in rows] == ["member0", "member1"]
         assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
     assert rows[0].split == "train"  # levels named by hand say themselves what they are
 
 
-def test_levels_that_are_not_what_the_split_says_are_refused(run: Path) -> None:
+def test_levels_that_are_not_what_the_split_says_are_refused(run: AgentDescription) -> None:
     for split, levels, kind in (("train", "20:5", "unseen"), ("test", "3,4", "training")):
         request = EvaluationRequest(split, levels)  # type: ignore[arg-type]
-        for ask in (lambda asked: next(score_run(RunFolder(run), asked)), partial(single_requests, RunFolder(run))):
+        for ask in (lambda asked: next(score_all(run, asked)), partial(single_requests, run)):
             with pytest.raises(InputError, match=f"--split is {split} but --levels {levels} are {kind} levels"):
                 ask(request)
 
 
-def test_the_same_seed_scores_the_same(run: Path) -> None:
+def test_the_same_seed_scores_the_same(run: AgentDescription) -> None:
     asked = [EvaluationRequest(episodes=12, learner="member0", envs=envs) for envs in (4, 12)]
-    rows = [next(score_run(RunFolder(run), request)).score for request in asked]
+    rows = [next(score_all(run, request)).score for request in asked]
     assert rows[0] == rows[1]
 
 
-def test_levels_are_all_trained_on_or_none(run: Path) -> None:
-    config, _ = RunFolder(run).read_config()
-    assert split_of(config, "20")[0] == "train" and split_of(config, "19,3")[0] == "train"
-    assert split_of(config, "20:5")[0] == "test"
-    split, levels = split_of(config, "all")
+def test_levels_are_all_trained_on_or_none(run: AgentDescription) -> None:
+    assert split_of(run, "20")[0] == "train" and split_of(run, "19,3")[0] == "train"
+    assert split_of(run, "20:5")[0] == "test"
+    split, levels = split_of(run, "all")
     assert split == "test" and 19 not in levels and 20 in levels
     for mixed in ("21", "19,20", "19:2"):
-        with pytest.raises(InputError, match=f"--levels {mixed} overlap the training levels 20; accepted: all or none"):
-            split_of(config, mixed)
+        with pytest.raises(InputError, match=f"--levels {mixed} overlap the training levels 0:20; accepted: all or"):
+            split_of(run, mixed)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_numbers_out_of_range_are_named(changes: dict[str, int], message: str) -
     [(None, [None]), ("each", ["member0", "member1", "explorer"]), ("explorer", ["explorer"])],
 )
 def test_a_request_to_a_population_is_one_for_each_agent_meant(
-    learner: str | None, meant: list[str | None], population: RunFolder
+    learner: str | None, meant: list[str | None], population: AgentDescription
 ) -> None:
     request = EvaluationRequest("train", episodes=3, seed=4, learner=learner)
     singles = single_requests(population, request)
@@ -91,18 +90,18 @@ def test_a_request_to_a_population_is_one_for_each_agent_meant(
         assert [again.learner for again in single_requests(population, one)] == [one.learner]
 
 
-def test_without_an_ensemble_every_member_is_meant(run: Path) -> None:
-    singles = single_requests(RunFolder(run), EvaluationRequest())
+def test_without_an_ensemble_every_member_is_meant(run: AgentDescription) -> None:
+    singles = single_requests(run, EvaluationRequest())
     assert [one.learner for one in singles] == ["member0", "member1"]
 
 
-def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: RunFolder) -> None:
-    (whole,) = score_run(population, EvaluationRequest(episodes=2, consensus={"min_agree": 1}))
+def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: AgentDescription) -> None:
+    (whole,) = score_all(population, EvaluationRequest(episodes=2, consensus={"min_agree": 1}))
     assert isinstance(whole.agent, ConsensusAgent) and whole.exploration is None
-    assert (whole.score.algorithm, whole.score.agent) == ("expgen", "expgen min_agree=1 members=2")
-    (all_of_them,) = score_run(population, EvaluationRequest(episodes=2, consensus={"ensemble_size": 0}))
-    assert all_of_them.score.agent == "expgen members=2"
-    (explorer,) = score_run(population, EvaluationRequest(episodes=2, learner="explorer"))
+    assert (whole.score.algorithm, agent_name(whole.score)) == ("expgen", "expgen min_agree=1 members=2")
+    (all_of_them,) = score_all(population, EvaluationRequest(episodes=2, consensus={"ensemble_size": 0}))
+    assert agent_name(all_of_them.score) == "expgen members=2"
+    (explorer,) = score_all(population, EvaluationRequest(episodes=2, learner="explorer"))
     assert isinstance(explorer.agent, PolicyAgent) and explorer.score.algorithm == "maxent"
     assert explorer.exploration is not None and explorer.score.episodes == 2
 
@@ -117,6 +116,8 @@ def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: RunFold
         (EvaluationRequest(levels="5,30"), "--levels 5,30 overlap the training levels"),
     ],
 )
-def test_what_a_run_does_not_have_is_refused(request_: EvaluationRequest, message: str, population: RunFolder) -> None:
+def test_what_a_run_does_not_have_is_refused(
+    request_: EvaluationRequest, message: str, population: AgentDescription
+) -> None:
     with pytest.raises(InputError, match=message):
-        list(score_run(population, request_))
+        list(score_all(population, request_))

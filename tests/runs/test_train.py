@@ -8,8 +8,8 @@ import pytest
 import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
-from expgen.runs.folder import RunFolder
-from expgen.runs.request import EvaluationRequest, score_run
+from expgen.runs.agent_files import read_agent
+from expgen.runs.request import EvaluationRequest, score_all
 
 
 def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:
@@ -24,4 +24,4 @@ def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any,
     assert small.train(tmp_path / "run", 1, **changes).is_complete
     assert [row.split for row in read_scores(tmp_path / "run" / "scores.csv")] == ["train"]
     with pytest.raises(InputError, match="has no levels to leave unseen; accepted: --split train"):
-        next(score_run(RunFolder(tmp_path / "run"), EvaluationRequest()))
+        next(score_all(read_agent(tmp_path / "run"), EvaluationRequest()))

@@ -10,13 +10,11 @@ import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.cli import progress
-from expgen.errors import InputError
+from expgen.evaluation import score
 from expgen.evaluation.evaluate import Episode, Evaluation
-from expgen.runs import tune as module
-from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_run
-from expgen.runs.tune import TuneRequest, best, left_out, tune
-from expgen.runs.tuned import COLUMNS, Trial, read_tuned, write_tuned
+from expgen.runs.agent_files import read_agent, write_agent
+from expgen.runs.tune import COLUMNS, Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
+from tests.policies import load_run
 
 
 def population(small: Any, run: Path, **changes: Any) -> Path:
@@ -38,13 +36,13 @@ NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 
 def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = RunFolder(run)
-    seen, levels = left_out(folder, folder.read_config()[0])
+    agent = read_agent(run)
+    seen, levels = left_out(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
     made: list[Any] = []
-    original = module.make_env
-    monkeypatch.setattr(module, "make_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
-    trials = list(tune(folder, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
+    original = score.make_env
+    monkeypatch.setattr(score, "make_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
+    trials = list(tune(agent, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
     assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
     for one, env in zip(trials, made, strict=True):
         assert env.levels == levels  # whatever it played beyond the list it drew from here
@@ -56,9 +54,8 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
 def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path / "explorer", 1, algo="maxent", levels="12")
     run = population(small, tmp_path / "population", adopt=[tmp_path / "explorer"])
-    config, _ = RunFolder(run).read_config()
-    seen, levels = left_out(RunFolder(run), config)
-    assert levels.seeds and len(seen) == config.members
+    seen, levels = left_out(read_agent(run))
+    assert levels.seeds and len(seen) == 4
     expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
     assert list(levels.seeds) == expected
 
@@ -68,30 +65,31 @@ def test_the_pick_is_the_best_and_of_equals_the_least_strict() -> None:
     assert best(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
 
 
-def test_the_run_s_agent_plays_what_was_picked_and_a_flag_wins(
-    small: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = RunFolder(population(small, tmp_path / "run"))
-    before = load_run(folder)
+def test_the_agent_plays_what_was_picked_and_a_flag_wins(small: Any, tmp_path: Path) -> None:
+    run = population(small, tmp_path / "run")
+    before = load_run(run)
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
-    write_tuned(folder, 4, trials, trials[1])
-    tuned = load_run(folder)
-    assert (before.name, tuned.name) == ("expgen members=4", "expgen members=4 tuned=min_agree:3+alpha:0.25")
+    write_agent(tuned_agent(read_agent(run), trials[1]))
+    tuned = load_run(run)
+    assert (before.settings, tuned.settings) == ({"members": 4}, {"members": 4, "tuned": "min_agree:3+alpha:0.25"})
     assert isinstance(tuned.agent, ConsensusAgent) and (tuned.agent.quorum, tuned.agent.config.alpha) == (3, 0.25)
-    asked = expgen.load_agent(folder.path, min_agree=4)
+    asked = expgen.load_agent(run, min_agree=4)
     assert isinstance(asked, ConsensusAgent) and (asked.quorum, asked.config.alpha) == (4, 0.25)
-    fewer = expgen.load_agent(folder.path, ensemble_size=2)
+    fewer = expgen.load_agent(run, ensemble_size=2)
     assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # in proportion
-    lines = folder.tune_file.read_text().splitlines()
-    assert lines[0] == ",".join(COLUMNS) and lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
-    config, _ = folder.read_config()
-    assert capsys.readouterr().err == ""
-    write_tuned(folder, 5, trials, trials[1])
-    assert read_tuned(folder, config) == {}
-    assert "is of 5 members and is passed over; tune again" in capsys.readouterr().err
-    folder.tune_file.write_text("picked\n0\n")
-    with pytest.raises(InputError, match=r"tune\.csv is damaged"):
-        load_run(folder)
+    population(small, run, resume=True)
+    assert load_run(run).settings == tuned.settings  # training changes nothing of it
+    population(small, run, resume=True, members=7)
+    grown = read_agent(run)
+    assert grown.consensus is not None and (grown.consensus.min_agree, grown.tuned) == (5, ())  # 1 + ⅔ of six
+
+
+def test_every_point_of_the_grid_is_kept_and_one_is_picked(tmp_path: Path) -> None:
+    trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
+    write_trials(tmp_path / "tune.csv", 4, trials, trials[1], "live")
+    lines = (tmp_path / "tune.csv").read_text().splitlines()
+    assert lines[0] == ",".join(COLUMNS) and lines[1].split(",")[-2] == "0"
+    assert lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
 
 
 def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[..., Any]) -> None:
@@ -103,6 +101,8 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
     assert one.split()[:4] == ["1", "of", "4", "0.5"] and four.split()[:4] == ["4", "of", "4", "0.5"]
     assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper's: none for minimaze")
     assert len((run / "tune.csv").read_text().splitlines()) == 3
+    consensus = read_agent(run).consensus
+    assert consensus is not None and picked.startswith(f"picked: --min-agree {consensus.min_agree} --alpha 0.5")
 
 
 def test_a_long_grid_shows_how_far_it_is(

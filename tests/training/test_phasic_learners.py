@@ -15,13 +15,13 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.library import is_installed
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_policy
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner, save_learner
 from expgen.training.resources import Resources
+from tests.policies import load_policy
 
 # Phases that come often enough for a few updates to hold several of each, at odds with where the runs are cut.
 PHASIC: dict[str, dict[str, Any]] = {

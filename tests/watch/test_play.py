@@ -4,39 +4,40 @@ from typing import Any
 
 import pytest
 
+from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
-from expgen.runs.folder import RunFolder
-from expgen.watch.play import PlayRequest, play_run
+from expgen.runs.agent_files import read_agent
+from expgen.watch.play import PlayRequest, play_agent
 
 
 @pytest.fixture(scope="module")
-def folder(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def agent(small: Any, tmp_path_factory: pytest.TempPathFactory) -> AgentDescription:
     """Trained on levels 0 to 19, tested on 30 and 31."""
     run = tmp_path_factory.mktemp("runs") / "run"
     small.train(run, 1, test_levels="30:2", options={"time_limit": 20})
-    return RunFolder(run)
+    return read_agent(run)
 
 
 @pytest.mark.parametrize(("level", "split"), [(0, "train"), (19, "train"), (20, "test"), (30, "test"), (999, "test")])
-def test_a_level_is_a_training_level_or_an_unseen_one(level: int, split: Any, folder: RunFolder) -> None:
+def test_a_level_is_a_training_level_or_an_unseen_one(level: int, split: Any, agent: AgentDescription) -> None:
     for asked in (None, split):  # saying so changes nothing
-        recording = play_run(folder, PlayRequest(level, asked, learner="random"))
+        recording = play_agent(agent, PlayRequest(level, asked, learner="random"))
         assert (recording.level, recording.split) == (level, split)
     other = {"train": "test", "test": "train"}[split]
     with pytest.raises(InputError, match=f"--split is {other} but --level {level} is .*; accepted: --split {split}"):
-        play_run(folder, PlayRequest(level, other, learner="random"))  # type: ignore[arg-type]
+        play_agent(agent, PlayRequest(level, other, learner="random"))  # type: ignore[arg-type]
 
 
-def test_without_a_level_the_seed_draws_one_of_the_split(folder: RunFolder) -> None:
+def test_without_a_level_the_seed_draws_one_of_the_split(agent: AgentDescription) -> None:
     for split, levels in (("train", range(20)), ("test", range(30, 32)), (None, range(30, 32))):
         requests = [PlayRequest(None, split, seed, "random") for seed in range(4)]  # type: ignore[arg-type]
-        drawn = [play_run(folder, request).level for request in requests]
+        drawn = [play_agent(agent, request).level for request in requests]
         assert all(level in levels for level in drawn) and len(set(drawn)) > 1
-        assert drawn == [play_run(folder, request).level for request in requests]
+        assert drawn == [play_agent(agent, request).level for request in requests]
 
 
-def test_the_same_request_is_the_same_episode(folder: RunFolder) -> None:
-    one, again, other = (play_run(folder, PlayRequest(3, seed=seed)) for seed in (1, 1, 2))
+def test_the_same_request_is_the_same_episode(agent: AgentDescription) -> None:
+    one, again, other = (play_agent(agent, PlayRequest(3, seed=seed)) for seed in (1, 1, 2))
     assert [step.action for step in one.steps] == [step.action for step in again.steps]
     assert [step.action for step in one.steps] != [step.action for step in other.steps]
     assert one.agent == "ppo member0"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from expgen.config_tree import decisive_values, filled, flat, parts_of, with_changes
 from expgen.errors import InputError
-from expgen.runs.config_tree import decisive_values, filled, flat, parts_of, with_changes
 from expgen.settings import later_setting
 
 

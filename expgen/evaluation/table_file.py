@@ -1,0 +1,147 @@
+"""TableFile: a csv file of rows that several processes may add to. It is rewritten whole, under a lock."""
+
+import contextlib
+import csv
+import dataclasses
+import errno
+import fcntl
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from expgen.errors import InputError, check_writable, unwritable
+from expgen.files import join_inside, read_bytes, write_whole
+
+Row = TypeVar("Row")
+
+
+class TableFile(Generic[Row]):
+    """How rows of one dataclass are kept: a column for each field, numbers with six digits."""
+
+    def __init__(
+        self,
+        kind: type[Row],
+        name: str,
+        optional: Sequence[str] = (),
+        check: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
+        is_whole: Callable[[Row], object] = lambda row: True,
+    ) -> None:
+        """`kind` is the dataclass, `name` what errors call a row and its file.
+
+        Files of earlier versions may lack the last columns, those named `optional`. `check` takes the cells of a row
+        as they were read and returns the fields, or raises ValueError. `is_whole` says of a last row without a line
+        end whether all of it is there.
+        """
+        self.kind, self.name, self.optional, self.check, self.is_whole = kind, name, optional, check, is_whole
+        self.columns = tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+        self.old_columns = tuple(column for column in self.columns if column not in optional)
+        self.header, self.old_header = ",".join(self.columns), ",".join(self.old_columns)
+        types = get_type_hints(kind)
+        self.casts = {column: types[column] if types[column] in (int, float) else str for column in self.columns}
+
+    def append(self, path: Path, rows: Sequence[Row]) -> None:
+        """Add `rows`, or nothing where the disk is full. What was torn before is replaced by them."""
+        if path.is_char_device():  # /dev/null keeps nothing
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_link(path)
+            with _locked(path):
+                write_whole(path.resolve(), self.text([*self.rows_so_far(path), *rows]).encode())
+        except OSError as error:
+            raise unwritable(path, error) from None
+
+    def text(self, rows: Sequence[Row]) -> str:
+        """A whole file: the header and `rows`."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        for row in rows:
+            cells = dataclasses.astuple(row)  # type: ignore[call-overload]
+            writer.writerow([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells])
+        return text.getvalue()
+
+    def check_can_append(self, path: Path) -> None:
+        """An InputError where rows could not be added to `path`."""
+        check_writable(path)
+        _refuse_link(path)
+        if path.exists() and not (path.is_file() or path.is_char_device()):  # of a pipe nothing would ever come
+            raise InputError(f"{path} is no file; accepted: a new file, or a csv file with columns {self.header}")
+        if not path.is_char_device():
+            self.rows_so_far(path)
+
+    def rows_so_far(self, path: Path) -> Sequence[Row]:
+        """The rows of a file that may not be there yet, or be empty, or torn in its last line."""
+        content = self._whole_part(_read(path)) if path.exists() else b""
+        return [row for _, row in self._parsed(path, content)] if content else ()
+
+    def numbered(self, path: Path) -> Sequence[tuple[int, Row]]:
+        """The rows, each with the line that it ends on; an InputError names the line that is none."""
+        return self._parsed(path, _read(path))
+
+    def _whole_part(self, content: bytes) -> bytes:
+        """`content` less what a power cut left of its last line: no line end and no row, or no whole header.
+
+        Files that earlier versions appended to may end so. A whole row without a line end stays: editors leave such.
+        """
+        begin = content.rfind(b"\n") + 1
+        last = content[begin:]
+        if not begin:
+            return b"" if self.header.encode().startswith(last) and len(last) < len(self.old_header) else content
+        try:
+            rows = self._parsed(Path(), content[: content.index(b"\n") + 1] + last)
+            is_whole = all(self.is_whole(row) for _, row in rows)
+        except InputError:
+            is_whole = False
+        return content if is_whole else content[:begin]
+
+    def _parsed(self, path: Path, content: bytes) -> list[tuple[int, Row]]:
+        try:
+            reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
+            columns = tuple(reader.fieldnames or ())
+            if columns not in (self.columns, self.old_columns):
+                what = f"{path} is no {self.name} file: it has columns {reader.fieldnames}"
+                raise InputError(f"{what}; accepted: {self.header}")
+            rows = []
+            for cells in reader:
+                try:
+                    if None in cells or None in cells.values():
+                        raise ValueError
+                    row: dict[str, Any] = dict.fromkeys(self.optional)
+                    row |= {column: self.casts[column](cells[column]) for column in columns}
+                    rows.append((reader.line_num, self.kind(**self.check(row))))
+                except (TypeError, ValueError, KeyError):
+                    raise InputError(f"{path} line {reader.line_num} is not a {self.name} row: {cells}") from None
+            return rows
+        except (UnicodeDecodeError, csv.Error):
+            raise InputError(f"{path} is not text; accepted: a csv file with columns {self.header}") from None
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Nobody else adds to the file meanwhile. It is replaced, so who has waited looks again which file it is by now."""
+    while True:
+        with open(path, "ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:  # a file system without locks: one writer at a time is taken for granted
+                if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+                    raise
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                yield
+                return
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _refuse_link(path: Path) -> None:
+    """InputError for a link that leads out of its folder, as one without a target, which appending would create."""
+    if path.is_symlink():
+        join_inside(path.parent, path.name)

@@ -1,0 +1,176 @@
+"""agent.json in and out: written beside a run's policies, composed by hand of several runs', made up for old runs."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.description import (
+    AGENT_FILE,
+    EXPLORER,
+    AgentDescription,
+    PolicyDescription,
+    agent_text,
+    plain,
+)
+from expgen.algorithms.recipes import recipe_of
+from expgen.config_tree import filled
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.files import JSON_BYTES, join_inside, read_bytes, write_whole
+from expgen.runs.adopt import plans_in
+from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.plan import LearnerPlan
+
+
+def describe_run(
+    folder: Path,
+    config: TrainConfig,
+    spec: EnvSpec,
+    plans: Sequence[LearnerPlan],
+    consensus: ConsensusConfig | None,
+) -> AgentDescription:
+    """The agent of a run whose learners are `plans`, voting by `consensus`."""
+    policies = {plan.name: describe_policy(plan) for plan in plans}
+    explorer = policies.pop(EXPLORER, None)
+    test = LevelSet.parse(config.test_levels, "--test-levels")
+    where = (config.env, config.options, spec, config.train_set, test)
+    return AgentDescription(folder, config.algo, config.seed, *where, tuple(policies.values()), explorer, consensus)
+
+
+def agent_of_run(
+    folder: RunFolder,
+    config: TrainConfig,
+    spec: EnvSpec,
+    plans: Sequence[LearnerPlan],
+    consensus: ConsensusConfig | None,
+) -> AgentDescription:
+    """As `describe_run`; of a run that goes on, its agent keeps what training has no say in."""
+    agent = describe_run(folder.path, config, spec, plans, consensus)
+    if not folder.exists():
+        return agent
+    before = read_agent(folder.path)
+    return replace(agent, weights=before.weights, tuned=before.tuned if before.consensus == consensus else ())
+
+
+def describe_policy(plan: LearnerPlan) -> PolicyDescription:
+    """What a learner's policy is, in its run folder."""
+    what = (plan.network, plan.algorithm, plan.reward)
+    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *what)
+
+
+def write_agent(agent: AgentDescription, file: Path | None = None) -> None:
+    """Write the agent into `file`, by default agent.json of its folder."""
+    write_whole(file or agent.folder / AGENT_FILE, agent_text(agent).encode())
+
+
+def read_agent(place: Path) -> AgentDescription:
+    """The agent of a run folder, of a bundle, or in a file that describes one.
+
+    Of a policy the file may name the path alone; the rest is then what the run folder says that the path lies in. So
+    may a file leave out all else: the environment is that of the first member, training levels are those of all
+    policies, and ensembles vote as ConsensusConfig's defaults say.
+    """
+    file = place if place.is_file() else place / AGENT_FILE
+    if not file.exists():
+        return _agent_of_old_run(RunFolder(place))
+    data = _json(file)
+    try:
+        complete = _completed(file.parent, data)
+        return AgentDescription.from_json(file.parent, complete)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} lacks {error}; accepted: an {AGENT_FILE} as docs/agents.md shows") from None
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _json(file: Path) -> Any:
+    try:
+        data = json.loads(read_bytes(file, JSON_BYTES))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise InputError(f"{file} is no description of an agent; accepted: an {AGENT_FILE} as docs/agents.md shows")
+    return data
+
+
+def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says, with what it leaves to the runs that its policies come from."""
+    runs: dict[Path, AgentDescription] = {}
+    members = [_completed_policy(folder, member, runs) for member in data["members"]]
+    given = data.get("explorer")
+    explorer = None if given is None else _completed_policy(folder, given, runs)
+    if not runs:  # every policy is described in full, so all else is too
+        return dict(data)
+    first = next(iter(runs.values()))
+    for run in runs.values():
+        if (run.env, dict(run.options), run.spec) != (first.env, dict(first.options), first.spec):
+            raise InputError(f"{run.folder} plays {run.env}; accepted: policies of {first.env} with these options")
+    sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *([explorer] if explorer else []))]
+    base = plain(replace(first, members=(), explorer=None, levels=union(sets), tuned=(), consensus=None))
+    votes = len(members) > 1 or explorer is not None
+    member = str(members[0]["algo"])
+    if votes:
+        base["algo"] = "expgen" if member == "ppo" else f"expgen-{member}"
+        base["consensus"] = {}
+    else:
+        base["algo"] = member
+    return {**base, **data, "members": members, "explorer": explorer}
+
+
+def _completed_policy(folder: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:
+    """One policy in full; `runs` are those that were read for it and before."""
+    path = str(data["path"])
+    if "algo" in data:
+        return dict(data)
+    where = join_inside(folder, path)
+    run = where.parent.parent
+    if run not in runs:
+        if not ((run / AGENT_FILE).exists() or RunFolder(run).exists()):
+            raise InputError(f"path is {path!r}; accepted: RUN/checkpoints/LEARNER, where RUN is a run folder")
+        runs[run] = read_agent(run)
+    found = [p for name, p in runs[run].policies.items() if runs[run].checkpoints_of(name) == where]
+    if not found:
+        names = ", ".join(runs[run].policies)
+        raise InputError(f"path is {path!r}, which {run} does not have; accepted: {names} of its checkpoints")
+    return {**plain(found[0]), **data}
+
+
+def union(sets: Sequence[LevelSet]) -> LevelSet:
+    """Levels that are in any of `sets`."""
+    if any(levels.seeds is None for levels in sets):
+        return LevelSet(None)
+    if len(set(sets)) == 1:
+        return sets[0]
+    return LevelSet(tuple(sorted({level for levels in sets for level in levels.seeds or ()})))
+
+
+def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
+    """Of a run from before agent.json: its config.json says how its ensemble votes, tune.csv what was picked since."""
+    config, spec = folder.read_config()
+    agent = describe_run(folder.path, config, spec, plans_in(folder, config), None)
+    if recipe_of(config.algo).explorer is None:
+        return agent
+    old = _json(folder.config_file)["train"].get("consensus") or {}
+    consensus = filled(ConsensusConfig(), old, "consensus")
+    picked = _picked(folder.tune_file) if folder.tune_file.exists() else {}
+    if picked.pop("members", len(agent.members)) != len(agent.members):
+        picked = {}
+    return replace(agent, consensus=replace(consensus, **picked), tuned=tuple(picked))
+
+
+def _picked(file: Path) -> dict[str, Any]:
+    """The settings that tune.csv has picked, and of how many members."""
+    try:
+        rows = csv.DictReader(read_bytes(file).decode().splitlines())
+        row = next(row for row in rows if row["picked"] == "1")
+        return {"min_agree": int(row["min_agree"]), "alpha": float(row["alpha"]), "members": int(row["members"])}
+    except (OSError, StopIteration, KeyError, TypeError, ValueError):
+        raise InputError(f"{file} is damaged; accepted: a file that expgen tune wrote") from None

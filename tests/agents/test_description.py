@@ -1,0 +1,101 @@
+"""agent.json: what it says comes back, and what it may not say is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.description import (
+    AgentDescription,
+    PolicyDescription,
+    agent_text,
+    plain,
+    with_policy_paths,
+)
+from expgen.algorithms.recipes import recipe_of
+from expgen.envs.levels import LevelSet
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.files import join_inside
+
+
+def policy(path: str, algo: str = "ppo", seed: int = 0) -> PolicyDescription:
+    recipe = recipe_of(algo)
+    levels = LevelSet(range(seed, seed + 20))
+    return PolicyDescription(path, algo, seed, levels, recipe.network, recipe.config, recipe.reward)
+
+
+AGENT = AgentDescription(
+    folder=Path("somewhere"),
+    algo="expgen",
+    seed=3,
+    env="procgen:maze",
+    options={"hidden": True},
+    spec=EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15),
+    levels=LevelSet(range(21)),
+    test_levels=LevelSet(None),
+    members=(policy("a/checkpoints/member0"), policy("a/checkpoints/member1", "leep", seed=1)),
+    explorer=policy("b/checkpoints/member0", "maxent"),
+    consensus=ConsensusConfig(min_agree=2, vote="majority"),
+    weights="average",
+    tuned=("alpha",),
+)
+
+
+def test_a_description_comes_back_from_its_text() -> None:
+    data = json.loads(agent_text(AGENT))
+    assert data == plain(AGENT) and "somewhere" not in agent_text(AGENT)
+    assert AgentDescription.from_json(AGENT.folder, data) == AGENT
+    alone = replace(AGENT, explorer=None, consensus=None, members=AGENT.members[:1])
+    assert AgentDescription.from_json(AGENT.folder, json.loads(agent_text(alone))) == alone
+
+
+def test_every_policy_has_a_line_of_its_own() -> None:
+    lines = agent_text(AGENT).splitlines()
+    for path in ("a/checkpoints/member0", "a/checkpoints/member1", "b/checkpoints/member0"):
+        assert sum(path in line for line in lines) == 1
+
+
+def test_unseen_levels_are_all_that_no_policy_trained_on() -> None:
+    assert 20 not in AGENT.test_set and 21 in AGENT.test_set
+    assert replace(AGENT, test_levels=LevelSet(range(50, 60))).test_set == LevelSet(range(50, 60))
+    assert not replace(AGENT, levels=LevelSet(None)).has_unseen_levels
+
+
+@pytest.mark.parametrize("path", ["/etc", "../other/checkpoints/member0", "a/../../b", "", "."])
+def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
+    with pytest.raises(InputError, match="is not safe; accepted: a relative path"):
+        join_inside(Path("somewhere"), path)
+    data = plain(AGENT)
+    data["members"][1]["path"] = path
+    with pytest.raises(InputError, match="is not safe"):
+        AgentDescription.from_json(AGENT.folder, data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"members": []}, "members is empty; accepted: 1 policy or more"),
+        ({"weights": "mean"}, "weights is 'mean'; accepted: live, average"),
+        ({"consensus": {"quorum": 2}}, "consensus has a field 'quorum'; accepted: ensemble_size"),
+        ({"consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 1"),
+        ({"consensus": {"alpha": 0}}, "--alpha is 0; accepted: 0.001 to 1"),
+        ({"levels": "few"}, "levels is 'few'"),
+        ({"test_levels": "20:9"}, "test_levels 20:9 overlap the training levels 0:21; accepted: levels that no policy"),
+    ],
+)
+def test_values_that_an_agent_cannot_have_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        AgentDescription.from_json(AGENT.folder, {**plain(AGENT), **changes})
+
+
+def test_policies_move_with_their_names_and_those_without_a_path_stay_behind() -> None:
+    moved = with_policy_paths(AGENT, Path("there"), {"member1": "checkpoints/member1", "explorer": "x"})
+    assert {name: one.path for name, one in moved.policies.items()} == {
+        "member0": "checkpoints/member1",
+        "explorer": "x",
+    }
+    assert moved.members[0].algo == "leep" and moved.checkpoints_of("explorer") == Path("there/x")

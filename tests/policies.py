@@ -1,0 +1,26 @@
+"""Policies of a run, as tests compare them."""
+
+from pathlib import Path
+
+from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, policy_from
+from expgen.networks.actor_critic import Policy
+from expgen.runs.agent_files import read_agent
+from expgen.runs.folder import RunFolder
+from expgen.training.average import Weights
+
+
+def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") -> tuple[Policy, int]:
+    """One learner's policy, and the steps it was trained for."""
+    agent = read_agent(_path(run))
+    checkpoint = checkpoint_of(agent, learner)
+    policy = policy_from(checkpoint, agent.policies[learner], agent.spec, "cpu", learner, weights)
+    return policy, int(checkpoint.facts["env_steps"])
+
+
+def load_run(run: RunFolder | Path, learner: str | None = None, weights: Weights | None = None) -> LoadedAgent:
+    """The agent of a run, or one of its policies."""
+    return build_agent(read_agent(_path(run)), learner, weights=weights)
+
+
+def _path(run: RunFolder | Path) -> Path:
+    return run.path if isinstance(run, RunFolder) else run

@@ -1,0 +1,156 @@
+"""agent.json of runs, of several runs' policies by hand, and of runs from before there was one."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import expgen
+from expgen.agents.agent import PolicyAgent
+from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.description import plain
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.runs.agent_files import read_agent, union
+from expgen.runs.bundle import bundle
+from expgen.runs.folder import RunFolder
+
+
+@pytest.fixture(scope="module")
+def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Members, an explorer that has seen other levels, a population, and a run on another environment."""
+    where = tmp_path_factory.mktemp("runs")
+    small.train(where / "ppo", 1, members=3)
+    small.train(where / "maxent", 1, algo="maxent", levels="10:15", seed=5)
+    small.train(where / "population", 1, algo="expgen", members=2, min_agree=1, **small.explorer)
+    small.train(where / "other", 1, options={"time_limit": 20})
+    return where
+
+
+def by_hand(folder: Path, members: list[str], explorer: str | None = None, **more: Any) -> Path:
+    data = {"members": [{"path": path} for path in members], **more}
+    if explorer:
+        data["explorer"] = {"path": explorer}
+    (folder / "mine.json").write_text(json.dumps(data))
+    return folder / "mine.json"
+
+
+MEMBERS = [f"ppo/checkpoints/member{index}" for index in range(3)]
+EXPLORER = "maxent/checkpoints/member0"
+
+
+def test_a_run_describes_its_own_agent(runs: Path) -> None:
+    agent = read_agent(runs / "population")
+    assert [member.path for member in agent.members] == ["checkpoints/member0", "checkpoints/member1"]
+    assert agent.consensus is not None and agent.consensus.min_agree == 1 and agent.explorer is not None
+    alone = read_agent(runs / "ppo")
+    assert (len(alone.members), alone.explorer, alone.consensus) == (3, None, None)
+
+
+def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: Callable[..., Any]) -> None:
+    file = by_hand(runs, MEMBERS, EXPLORER, consensus={"min_agree": 2, "vote": "majority"})
+    agent = read_agent(file)
+    assert (agent.algo, agent.env, agent.trained()) == (
+        "expgen",
+        "minimaze",
+        [*(f"member{i}" for i in range(3)), "explorer"],
+    )
+    assert agent.levels == LevelSet(tuple(range(25))) and agent.explorer is not None and agent.explorer.seed == 5
+    player = expgen.load_agent(file)
+    assert isinstance(player, ConsensusAgent) and (player.quorum, player.config.vote) == (2, "majority")
+    explorer = expgen.load_agent(file, "explorer")
+    theirs = expgen.load_agent(runs / "maxent")
+    obs = np.random.default_rng(0).integers(256, size=(4, 11, 11, 3), dtype=np.uint8)
+    assert isinstance(explorer, PolicyAgent)
+    assert (explorer.act(obs, np.ones(4, dtype=bool)) == theirs.act(obs, np.ones(4, dtype=bool))).all()
+    outcome = command("evaluate", file, "--episodes", "4")
+    assert outcome.status == 0, outcome.err
+    (row,) = read_scores(runs / "scores.csv")
+    assert (row.algorithm, row.agent, row.settings, row.levels) == ("expgen", "expgen", "members=3", "all")
+    assert "overlap the training levels" in command("evaluate", file, "--levels", "24:3").err
+    (runs / "scores.csv").unlink()
+
+
+def test_members_alone_vote_and_one_policy_alone_does_not(runs: Path) -> None:
+    votes = read_agent(by_hand(runs, MEMBERS, consensus={"fallback": "random"}))
+    assert votes.consensus is not None and isinstance(expgen.load_agent(runs / "mine.json"), ConsensusAgent)
+    alone = read_agent(by_hand(runs, MEMBERS[1:2]))
+    assert (alone.algo, alone.consensus) == ("ppo", None)
+    by_hand(runs, MEMBERS)
+    with pytest.raises(InputError, match="--fallback is explorer but there is no explorer; accepted: random, none"):
+        expgen.load_agent(runs / "mine.json")
+
+
+def test_a_composed_agent_is_tuned_and_ships_like_a_run_s(runs: Path, tmp_path: Path) -> None:
+    here = shutil.copytree(runs, tmp_path / "runs")
+    file = by_hand(here, MEMBERS, EXPLORER, consensus={"leader": 2}, algo="expgen")
+    made = bundle(file, "expgen train …", "a laptop", 2, where=tmp_path / "shipped")
+    shipped = read_agent(made.path)
+    assert [member.path for member in shipped.members] == [f"checkpoints/member{index}" for index in range(3)]
+    assert not RunFolder(made.path).exists() and str(tmp_path) not in (made.path / "agent.json").read_text()
+    shutil.rmtree(here)  # it stands alone
+    assert isinstance(expgen.load_agent(made.path), ConsensusAgent)
+    assert {row.agent for row in read_scores(made.scores_file)} == {"member2", "explorer", "expgen"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "is no description of an agent; accepted: an agent.json"),
+        ({}, "lacks 'members'; accepted: an agent.json"),
+        ({"members": [{}]}, "lacks 'path'"),
+        ({"members": [{"path": "../ppo/checkpoints/member0"}]}, "'../ppo/checkpoints/member0' is not safe"),
+        ({"members": [{"path": "ppo/checkpoints/member7"}]}, "which .*ppo does not have; accepted: member0, member1"),
+        ({"members": [{"path": "nobody/checkpoints/member0"}]}, "accepted: RUN/checkpoints/LEARNER, where RUN is"),
+        ({"members": [{"path": MEMBERS[0]}], "colour": 1}, "field 'colour' is unknown; accepted: algo, seed"),
+        ({"members": [{"path": MEMBERS[0], "colour": 1}]}, "field 'colour' is unknown; accepted: path, algo"),
+        ({"members": [{"path": MEMBERS[0]}], "explorer": {"path": "other/checkpoints/member0"}}, "with these options"),
+    ],
+)  # fmt: skip
+def test_a_file_that_describes_no_agent_is_one_line(data: Any, message: str, runs: Path, refused: Any) -> None:
+    (runs / "mine.json").write_text(json.dumps(data))
+    line = refused("evaluate", runs / "mine.json", "--episodes", "1")
+    assert f"{runs / 'mine.json'}" in line
+    with pytest.raises(InputError, match=message):
+        read_agent(runs / "mine.json")
+
+
+@pytest.mark.parametrize(("picked", "min_agree"), [(None, 2), (2, 1), (3, 2)])
+def test_the_agent_of_a_run_from_before_agent_json_is_the_same(
+    picked: int | None, min_agree: int, runs: Path, tmp_path: Path
+) -> None:
+    """Its config.json says how it votes; tune.csv what was picked, for as many members as it names."""
+    here = shutil.copytree(runs / "population", tmp_path / "old")
+    (here / "agent.json").unlink()
+    data = json.loads((here / "config.json").read_text())
+    data["train"]["consensus"] = {"min_agree": 2, "leader": 1, "stretch": "table"}
+    (here / "config.json").write_text(json.dumps(data))
+    if picked:
+        (here / "tune.csv").write_text(f"min_agree,members,alpha,picked\n2,{picked},0.5,0\n1,{picked},0.25,1\n")
+    old, new = plain(read_agent(here)), plain(read_agent(runs / "population"))
+    changed = {name for name in new if old[name] != new[name]}
+    assert changed == ({"consensus", "tuned"} if picked == 2 else {"consensus"})
+    assert (old["consensus"]["min_agree"], old["consensus"]["leader"]) == (min_agree, 1)
+    assert expgen.train(run=here, resume=True, device="cpu").is_complete
+    assert plain(read_agent(here)) == old and (here / "agent.json").exists()
+    assert "consensus" not in json.loads((here / "config.json").read_text())["train"]
+
+
+@pytest.mark.parametrize("text", ["", "picked\n", "min_agree,members,alpha,picked\n3,4,half,1\n"])
+def test_a_damaged_tune_csv_of_an_old_run_is_one_line(text: str, runs: Path, tmp_path: Path) -> None:
+    here = shutil.copytree(runs / "population", tmp_path / "old")
+    (here / "agent.json").unlink()
+    (here / "tune.csv").write_text(text)
+    with pytest.raises(InputError, match=r"tune\.csv is damaged; accepted: a file that expgen tune wrote"):
+        read_agent(here)
+
+
+def test_training_levels_of_several_policies_are_those_of_any() -> None:
+    one, other = LevelSet(range(3)), LevelSet((2, 7))
+    assert union([one, one]) == one and union([one, other]) == LevelSet((0, 1, 2, 7))
+    assert union([one, LevelSet(None)]).seeds is None
