@@ -68,6 +68,11 @@ class LocalCluster:
         self.cluster.remove_node(self.nodes[index], allow_graceful=False)
         self.nodes[index] = self.add()
 
+    def node_of(self, worker: int) -> int:
+        """The index of the node that the process `worker` belongs to."""
+        raylets = [node.all_processes["raylet"][0].process.pid for node in self.nodes]
+        return raylets.index(_parent(worker))
+
     def workers(self) -> list[int]:
         """Processes that are at work on a task of ours."""
         ours = set(self.processes())

@@ -74,7 +74,8 @@ def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reprod
         os.kill(killed[0], signal.SIGKILL)
         again = join(out, "runs", "minimaze-ppo")
         killed.append(until(lambda: (pid := at_work(cluster, again)) != killed[0] and pid, "a worker that goes on"))
-        for index in range(2):
+        first = cluster.node_of(killed[1])  # while it works
+        for index in (first, 1 - first):
             cluster.kill_node(index)
         said, err = driver.communicate(timeout=PATIENCE)
     finally:
