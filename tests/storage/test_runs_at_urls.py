@@ -139,7 +139,7 @@ def test_killed_it_goes_on_elsewhere(bucket: str, slow_run, small, settings, s3,
 
 def test_a_later_process_takes_over(bucket: str, slow_run, small, settings, assert_same) -> None:
     earlier = slow_run(bucket)
-    small.train(bucket, UPDATES, **settings)
+    small.train(bucket, UPDATES, take_over=True, **settings)
     _, err = earlier.communicate()
     assert earlier.returncode == 1 and f"TakenOver: another process has taken over {bucket}" in err
     assert_same(bucket)
