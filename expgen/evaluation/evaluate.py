@@ -122,7 +122,7 @@ def _check_fit(agent: Agent, env: VecEnv) -> None:
     if not callable(getattr(agent, "act", None)):
         raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
     if not callable(getattr(env, "observe", None)):
-        raise InputError(f"env is {env!r}; accepted: an environment, as build_env makes from a name")
+        raise InputError(f"env is {env!r}; accepted: an environment, as make_env makes from a name")
     made_for: EnvSpec | None = getattr(agent, "spec", None)
     if made_for is not None and _interface(made_for) != _interface(env.spec):
         what = f"env is {env.spec.name!r} with {_interface(env.spec)}"

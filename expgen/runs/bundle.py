@@ -16,7 +16,7 @@ from expgen.agents.description import EXPLORER, AgentDescription, with_policy_pa
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores, read_scores
-from expgen.files import write_whole
+from expgen.files import make_folder, write_whole
 from expgen.networks.state import with_prefix
 from expgen.runs.adopt import read_adopted
 from expgen.runs.agent_files import read_agent, write_agent
@@ -71,6 +71,7 @@ def bundle(
         trained["averaged"] = [name for name, checkpoint in checkpoints.items() if has_average(checkpoint)]
     made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where nobody looks for agents
     shutil.rmtree(made.path, ignore_errors=True)
+    make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # by which it can be trained on
         if adopted := read_adopted(source):
