@@ -31,7 +31,7 @@ def rate(learners: int) -> float:
 
 def hours(job: Job) -> float:
     """Of training: learners side by side, until only the longest is left."""
-    if job.adopt:
+    if job.made_of:
         return 0.0
     plans = plans_of(make_config(job.env, job.algo, job.preset, **job.settings))
     left, seconds = sorted((plan.steps, plan.algo) for plan in plans), 0.0

@@ -16,7 +16,7 @@ ROOMS = (
     "agents", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",
     "paper", "report", "watch", "bench", "cluster", "reproduce",
-    "expgen", "cli",  # `import expgen`, and the command line
+    "expgen", "cli", "__main__",  # `import expgen`, the command line, and `python -m expgen`
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import torch
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
 from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
 from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
@@ -45,7 +45,7 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
     """Random actions, nothing else."""
-    env = make_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
+    env = build_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
     rng = np.random.default_rng(0)
     actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
 
@@ -64,7 +64,7 @@ def _environment_rate(config: TrainConfig, resources: Resources, seconds: float)
 def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
     """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
     plan, device = plans_of(config)[0], resources.device
-    env = make_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
+    env = build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
     spec = env.spec
     env.close()
     recipe = recipe_of(plan.algo)

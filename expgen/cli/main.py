@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if words[0] not in VERBS:
             raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
-        return int(importlib.import_module(f"expgen.cli.{words[0]}").main(words[1:]))
+        return int(importlib.import_module(f"expgen.cli.{words[0]}").main(_import_named(words[1:])))
     except InputError as error:
         if debug:
             raise
@@ -58,9 +58,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def _import_named(words: list[str]) -> list[str]:
+    """`words` without `--import MODULE`, which every verb takes; the modules are imported."""
+    if not any(word.startswith("--import") for word in words):
+        return words
+    from expgen.cli.flags import Parser
+    from expgen.envs.trust import import_module
+
+    parser = Parser("VERB", add_help=False)
+    parser.add_argument("--import", action="append", default=[], dest="modules")
+    known, rest = parser.parse_known_args(words)
+    for module in known.modules:
+        import_module(module)
+    return rest
+
+
 def _usage() -> str:
     verbs = "\n".join(f"  expgen {verb:<9} {summary}" for verb, summary in VERBS.items())
-    return f"Agents that play levels they have never seen.\n\n{verbs}\n\nexpgen VERB --help documents every flag."
+    every = "Every verb takes --import MODULE, which may register environments. expgen VERB --help documents all else."
+    return f"Agents that play levels they have never seen.\n\n{verbs}\n\n{every}"
 
 
 if __name__ == "__main__":

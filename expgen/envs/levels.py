@@ -1,6 +1,6 @@
 """Which levels an environment may play: a range, a list, or the whole distribution.
 
-A level is the seed its generator starts from. Text forms, used by flags, files and `make_env` alike:
+A level is the seed its generator starts from. Text forms, used by flags, files and `build_env` alike:
 `200` (levels 0 to 199), `1000:500` (500 levels from 1000), `3,7,9` (just those) and `all`.
 """
 

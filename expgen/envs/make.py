@@ -1,10 +1,11 @@
-"""make_env: an environment from its name."""
+"""make_env: an environment from its name. What a file names is made by build_env, which imports no module for it."""
 
 import math
 from collections.abc import Iterable
 from typing import Any, get_type_hints
 
 from expgen.envs.levels import LevelSet
+from expgen.envs.trust import check_trusted, trust_env
 from expgen.envs.vec_env import VecEnv
 from expgen.errors import InputError, check_range
 from expgen.settings import is_of_type
@@ -13,6 +14,20 @@ FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
 
 
 def make_env(
+    name: str,
+    levels: LevelSet | str | int | Iterable[int] = "all",
+    num_envs: int = 64,
+    seed: int = 0,
+    threads: int = 1,
+    full_view: bool = False,
+    **options: Any,
+) -> VecEnv:
+    """As `build_env`, for a `name` that the user chose: `gymnasium:MODULE:ID` may import its module."""
+    trust_env(name)
+    return build_env(name, levels, num_envs, seed, threads, full_view, **options)
+
+
+def build_env(
     name: str,
     levels: LevelSet | str | int | Iterable[int] = "all",
     num_envs: int = 64,
@@ -41,6 +56,7 @@ def make_env(
     if family == "gymnasium" and game:
         from expgen.envs.gymnasium_env import GymnasiumEnv
 
+        check_trusted(name, options)
         return GymnasiumEnv(game, level_set, num_envs, seed, options)
     if family == "envpool" and game:
         from expgen.envs.envpool_env import EnvpoolEnv

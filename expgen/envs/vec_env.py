@@ -45,7 +45,7 @@ def fresh_observation(obs: ndarray) -> Observation:
 class EnvSpec:
     """What a network must know of an environment."""
 
-    name: str  # as make_env takes it: "procgen:maze", "minimaze", "gymnasium:CartPole-v1"
+    name: str  # as build_env takes it: "procgen:maze", "minimaze", "gymnasium:CartPole-v1"
     obs_shape: tuple[int, ...]
     obs_dtype: str  # "uint8" or "float32"
     num_actions: int

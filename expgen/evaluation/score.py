@@ -10,7 +10,7 @@ from typing import Any
 from expgen.agents.agent import Agent
 from expgen.agents.build import LoadedAgent
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.evaluation.evaluate import Evaluation, FrameWatcher, OnEpisode, play_episodes, summarize
 from expgen.evaluation.scores import Score, Split, settings_text
 from expgen.provenance import commit
@@ -20,7 +20,7 @@ from expgen.provenance import commit
 class Arena:
     """Where agents are scored, and for how long."""
 
-    env: str  # as make_env takes it
+    env: str  # as build_env takes it
     options: Mapping[str, Any]
     episodes: int
     seed: int = 0  # of the levels drawn
@@ -46,7 +46,7 @@ def play_levels(
     `watcher` sees every frame, with `full_view` as r_I is measured on; `on_episode` hears of each episode as it ends.
     """
     where = (arena.env, levels, arena.num_envs, arena.seed, arena.threads, full_view)
-    env = make_env(*where, **arena.options)
+    env = build_env(*where, **arena.options)
     try:
         episodes = yield from play_episodes(agent, env, arena.episodes, arena.seed, watcher, on_episode)
     finally:

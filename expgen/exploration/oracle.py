@@ -23,7 +23,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.envs.maze_generator import MazeGenerator
 from expgen.envs.minimaze import MinimazeConfig
 from expgen.envs.procgen import ProcgenConfig
@@ -82,7 +82,7 @@ FOLLOWED = ("minimaze", "procgen:maze")  # environments whose walls can be follo
 
 
 def make_oracle(env: str, **options: Any) -> Oracle | None:
-    """The oracle of the environment that `make_env` makes of the same name and options; None where there is none."""
+    """The oracle of the environment that `build_env` makes of the same name and options; None where there is none."""
     if env == "minimaze":
         config = MinimazeConfig(**options)
         generator = MazeGenerator(config.min_cells, config.max_cells, config.num_themes, config.texture)
@@ -103,7 +103,7 @@ def make_wall_follower(
 ) -> tuple[WallFollower, VecEnv]:
     """The wall follower and an environment it can read: `full` is the ordinary view, and what r_I measures."""
     if env == "minimaze":
-        return minimaze_follower(), make_env(env, levels, num_envs, seed, threads, **options)
+        return minimaze_follower(), build_env(env, levels, num_envs, seed, threads, **options)
     if env == "procgen:maze":
         shown = ProcgenConfig("maze", **options)
         read = ProcgenConfig("maze", **{**options, **FLAT})
@@ -119,7 +119,7 @@ def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:
     """The frames that levels `[L]` open with, `[L, …]`."""
     frames = []
     for seed in level.tolist():
-        game = make_env(env, (seed,), num_envs=1, threads=0, **options)
+        game = build_env(env, (seed,), num_envs=1, threads=0, **options)
         frames.append(game.observe().obs[0].copy())
         game.close()
     return np.stack(frames)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from expgen.errors import InputError
+from expgen.files import write_whole
 from expgen.reproduce.job import Job
-from expgen.training.checkpoint import write_whole
 
 HEADER = "job"
 

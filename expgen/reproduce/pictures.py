@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.agents.build import build_agent
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.envs.procgen import HIDDEN_OPTIONS
 from expgen.errors import InputError
 from expgen.report.score_sections import FIVE_GAMES
@@ -47,7 +47,7 @@ def games_section() -> Section:
 
 def first_frame(env_name: str, **options: Any) -> ndarray:
     """`[H, W, 3]` uint8."""
-    env = make_env(env_name, str(LEVEL) + ":1", 1, **options)
+    env = build_env(env_name, str(LEVEL) + ":1", 1, **options)
     try:
         return env.observe().obs[0].copy()
     finally:
@@ -76,7 +76,7 @@ def explorer_section(run: Location | None) -> Section:
 
 def play_frames(agent: Agent, env_name: str, most: int = 500) -> ndarray:
     """The frames of one episode, `[steps, H, W, 3]`."""
-    env = make_env(env_name, f"{LEVEL}:1", 1, full_view=True)
+    env = build_env(env_name, f"{LEVEL}:1", 1, full_view=True)
     frames: list[ndarray] = []
     try:
         for _ in range(most):
@@ -101,7 +101,7 @@ def first_change(frames: ndarray) -> ndarray:
 def hidden_section() -> Section:
     """Figure 8: the same random walk seen and unseen."""
     hidden, bare = (
-        make_env("procgen:maze", f"{LEVEL}:1", 1, **options) for options in ({"hidden": True}, dict(HIDDEN_OPTIONS))
+        build_env("procgen:maze", f"{LEVEL}:1", 1, **options) for options in ({"hidden": True}, dict(HIDDEN_OPTIONS))
     )
     rng = np.random.default_rng(0)
     rows: list[dict[str, ndarray]] = [{}, {}]

@@ -16,7 +16,7 @@ from expgen.agents.description import EXPLORER, AgentDescription, with_policy_pa
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores, read_scores
-from expgen.files import write_whole
+from expgen.files import make_folder, write_whole
 from expgen.networks.state import with_prefix
 from expgen.runs.adopt import read_adopted
 from expgen.runs.agent_files import read_agent, write_agent
@@ -41,22 +41,23 @@ def bundle(
     commit: str | None = None,
     minutes: float | None = None,
     weights: Weights | None = None,
+    name: str | None = None,
 ) -> RunFolder:
-    """The folder `where`/GAME-ALGO, made anew: agent.json, weights, scores of those weights, and the card.
+    """The folder `where`/GAME-ALGO or GAME-NAME, made anew: agent.json, weights, scores of these, and the card.
 
     `run` is a run folder or an agent.json. `command` and `hardware` say how it came to be; each agent is scored on
     `episodes` of either split. `commit` and `minutes` of its training are those that its checkpoints tell, unless
     given. `weights` of a policy that ship are those that the agent plays with, unless given: live ones, or averaged
-    ones where it has any. They ship as the policy's own, and the card says of whom they are averages. An earlier
-    bundle stays until this one is whole.
+    ones where it has any. They ship as the policy's own, and the card says of whom they are averages. With a `name`
+    the agent ships under GAME/NAME alone, without names for its parts. An earlier bundle stays until this one is whole.
     """
     agent = read_agent(run)
     source = RunFolder(agent.folder)
-    target = RunFolder(where / f"{agent.game}-{agent.algo}")
-    agents = agents_in(agent)
-    for name, bundled in bundled_agents(where).items():
-        if name in agents and bundled.folder.path != target.path:
-            raise InputError(f"{name} is bundled already, in {bundled.folder.path}; accepted: that one removed first")
+    target = RunFolder(where / f"{agent.game}-{name or agent.algo}")
+    agents = agents_in(agent, name)
+    for known, bundled in bundled_agents(where).items():
+        if known in agents and bundled.folder.path != target.path:
+            raise InputError(f"{known} is bundled already, in {bundled.folder.path}; accepted: that one removed first")
     together = agent.consensus is not None
     shipped = list(agent.policies) if together else [who for who, _ in agents.values() if who]
     checkpoints = {name: checkpoint_of(agent, name) for name in shipped}
@@ -70,6 +71,7 @@ def bundle(
         trained["averaged"] = [name for name, checkpoint in checkpoints.items() if has_average(checkpoint)]
     made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where nobody looks for agents
     shutil.rmtree(made.path, ignore_errors=True)
+    make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # by which it can be trained on
         if adopted := read_adopted(source):
@@ -105,8 +107,11 @@ def _put_in_place(made: Path, target: Path) -> None:
         made.parent.rmdir()
 
 
-def agents_in(agent: AgentDescription) -> dict[str, tuple[str | None, str]]:
-    """The names that agents get which ship, which policy each is, and the method in words."""
+def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str, tuple[str | None, str]]:
+    """The names that agents get which ship, which policy each is, and the method in words.
+
+    With a name of its own the agent as a whole is the only one.
+    """
     leader = agent.consensus.leader if agent.consensus else 0
     named: dict[str, tuple[str | None, str]] = {}
     for name in (f"member{leader}", EXPLORER):
@@ -115,7 +120,7 @@ def agents_in(agent: AgentDescription) -> dict[str, tuple[str | None, str]]:
             named[f"{agent.game}/{algo}"] = name, recipe_of(algo).summary
     if agent.consensus is not None:
         named[f"{agent.game}/{agent.algo}"] = None, recipe_of(agent.algo).summary
-    return named
+    return {f"{agent.game}/{own_name}": list(named.values())[-1]} if own_name else named
 
 
 def _copy_weights(checkpoint: Checkpoint, target: RunFolder, name: str, weights: Weights) -> str:

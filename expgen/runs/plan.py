@@ -7,7 +7,7 @@ import numpy as np
 
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
@@ -86,7 +86,7 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
     """The learner of a plan, untrained, as fast as its device allows."""
     recipe = recipe_of(plan.algo)
-    env = make_env(
+    env = build_env(
         config.env,
         plan.levels,
         plan.envs,

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from expgen.agents.build import checkpoint_of, policies_from
+from expgen.envs.trust import trust_env
 from expgen.runs.adopt import plans_in
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
@@ -49,6 +50,7 @@ class _Player:
 
     def __init__(self, folder: RunFolder, owner: str, resources: Resources) -> None:
         config, _ = folder.read_config()
+        trust_env(config.env)  # the parent has checked it
         self.agent = read_agent(folder.path)
         self.plans = {plan.name: plan for plan in plans_in(folder, config)}
         self.device = str(resources.device)

@@ -8,6 +8,7 @@ import torch
 
 from expgen.agents.build import policies_from
 from expgen.agents.description import AgentDescription
+from expgen.envs.trust import check_trusted, trust_env
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append, rows_so_far
 from expgen.runs.adopt import plans_in
@@ -114,12 +115,15 @@ def _planned(
     **settings: Any,
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
+    if env is not None:
+        trust_env(env)
     name = str(run).rpartition("/")[2]
     if is_url(run):
         open_run(env, algo, preset, run, resume, take_over, adopt, **settings)  # before the URL is taken over
         space = cleanup.enter_context(workspace(str(run)))
         run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
     folder, config, consensus = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
+    check_trusted(config.env, config.options)
     adopt_from(folder, config, adopt)
     plans = plans_in(folder, config)
     left = _check_can_go_on(folder, plans)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from expgen.envs.trust import trust_env
 from expgen.networks.state import with_prefix
 from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
@@ -32,6 +33,7 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
         learners: dict[LearnerId, Learner] = {}
         specs = {}
         for run, config, names in assignments:
+            trust_env(config.env)  # the parent has checked it
             for plan in plans_in(RunFolder(run), config):
                 if plan.name in names:
                     learner = learners[LearnerId(run, plan.name)] = build_learner(config, plan, resources)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from expgen.errors import unwritable
-from expgen.training.checkpoint import write_whole
+from expgen.files import write_whole
 from expgen.training.metrics import MetricsFile, cells_of, row_of
 
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.envs.minimaze import Minimaze
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
@@ -25,7 +25,7 @@ class Stage(NamedTuple):
 
 
 def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> Stage:
-    """The environment that `make_env` makes of the same arguments, with one game, made to be watched."""
+    """The environment that `build_env` makes of the same arguments, with one game, made to be watched."""
     family, _, game = name.partition(":")
     if family == "procgen":
         config = ProcgenConfig(game, **options)
@@ -33,7 +33,7 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
         return Stage(watched, ProcgenCamera(watched, config))
     if family == "gymnasium" and (stage := _rendered(name, levels, seed, options)):
         return stage
-    env = make_env(name, levels, 1, seed, **options)
+    env = build_env(name, levels, 1, seed, **options)
     return Stage(env, MinimazeCamera(env) if isinstance(env, Minimaze) else PlainCamera(env, is_rendered=False))
 
 
@@ -57,7 +57,7 @@ def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -
 
     env = None
     try:
-        env = make_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
+        env = build_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
         camera = PlainCamera(env, is_rendered=True)
         if camera.picture().ndim == 3:
             return Stage(env, camera)

@@ -10,7 +10,7 @@ from expgen.agents.build import build_agent
 from expgen.agents.description import EXPLORER
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
 from expgen.html import render
 from expgen.paper.numbers import ablation, scores
@@ -50,7 +50,7 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
     }
     threads = plan_resources("cpu", 1).env_threads
     for title, agent in cast.items():
-        env = make_env(found.env, found.test_set, min(num_envs, episodes), threads=threads, **found.options)
+        env = build_env(found.env, found.test_set, min(num_envs, episodes), threads=threads, **found.options)
         try:
             yield Chapter(title, agent, evaluate(agent, env, episodes), _in_paper(game, title))
         finally:

@@ -27,7 +27,7 @@ def report(tmp_path_factory):
         for seed in range(3)
         for split in ("train", "test")
     ]  # fmt: skip
-    rows.append(dataclasses.replace(FIRST, agent=EVIL, levels=",".join(map(str, range(1000, 1100)))))
+    rows.append(dataclasses.replace(FIRST, agent=EVIL, settings=EVIL, levels=",".join(map(str, range(1000, 1100)))))
     (folder / "episode.gif").write_bytes(GIF)
     (folder / "inspector.html").write_text("<!doctype html><title>i</title><p id='x'>inside</p>")
     table = ScoreTable(as_entries([(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)

@@ -67,3 +67,8 @@ def test_other_ends(
 
     monkeypatch.setattr(evaluate, "main", fail)
     assert command("evaluate").status == status
+
+
+def test_python_dash_m_expgen_is_the_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "expgen", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("expgen ")

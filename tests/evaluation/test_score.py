@@ -37,7 +37,7 @@ def test_games_are_closed_when_who_plays_is_stopped(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(env, "close", lambda: closed.append(True))
         return env
 
-    monkeypatch.setattr(score, "make_env", watched)
+    monkeypatch.setattr(score, "build_env", watched)
     work = play_levels(UniformAgent(5), ARENA, LEVELS)
     next(work)
     work.close()

@@ -40,6 +40,15 @@ def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(run
         assert agent.trained["env_steps"] == 3 * 128
 
 
+def test_an_agent_with_a_name_of_its_own_ships_under_that_name_alone(small: Any, runs: Path, tmp_path: Path) -> None:
+    small.train(tmp_path / "explorer", 1, algo="maxent")
+    for run, learner in ((runs / "population", None), (tmp_path / "explorer", "member0")):
+        made = bundle(run, "expgen train", "a laptop", episodes=2, where=tmp_path / "shipped", name="best")
+        (agent,) = bundled_agents(tmp_path / "shipped").values()
+        assert (made.path.name, agent.name, agent.learner) == ("minimaze-best", "minimaze/best", learner)
+        assert set(agent.scores) == {"train", "test"}
+
+
 def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: Path) -> None:
     run, found = RunFolder(runs / "population"), find_agent("minimaze/expgen", runs / "shipped")
     assert found.is_bundled and found.learner is None and found.folder.learners() == run.learners()

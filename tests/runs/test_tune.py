@@ -40,8 +40,8 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
     seen, levels = left_out(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
     made: list[Any] = []
-    original = score.make_env
-    monkeypatch.setattr(score, "make_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
+    original = score.build_env
+    monkeypatch.setattr(score, "build_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
     trials = list(tune(agent, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
     assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
     for one, env in zip(trials, made, strict=True):

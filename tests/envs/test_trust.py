@@ -1,0 +1,80 @@
+"""A file of a stranger imports no module; what the user names does."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from expgen.envs import trust
+from expgen.envs.make import build_env, make_env
+from expgen.errors import InputError
+
+pytest.importorskip("gymnasium")
+
+MODULE = """
+import pathlib
+import gymnasium
+
+pathlib.Path(__file__).with_name("imported").touch()
+gymnasium.register("Stranger-v0", entry_point="gymnasium.envs.classic_control:CartPoleEnv")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module in the current folder that leaves a mark where it is imported; the mark."""
+    (tmp_path / "stranger.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(trust, "_TRUSTED", set())
+    monkeypatch.delitem(sys.modules, "stranger", raising=False)
+    return tmp_path / "imported"
+
+
+NAME = "gymnasium:stranger:Stranger-v0"
+
+
+def test_environment_that_only_a_file_names_imports_nothing(module: Path) -> None:
+    with pytest.raises(InputError, match="accepted: --import stranger, if you trust it"):
+        build_env(NAME, 3, 1)
+    with pytest.raises(InputError, match="accepted: --import stranger"):
+        build_env("gymnasium:CartPole-v1", 3, 1, entry="stranger:Thing")
+    assert not module.exists()
+
+
+def test_environment_that_the_user_names_is_imported(module: Path) -> None:
+    assert make_env(NAME, 3, 1).spec.num_actions == 2
+    assert module.exists()
+    assert build_env(NAME, 3, 1).spec.num_actions == 2  # a file may name it too from now on
+
+
+def test_stranger_s_run_folder_runs_no_code_until_its_module_is_named(
+    module: Path, small: Any, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    run = tmp_path / "run"
+    small.train(run, 1, env="gymnasium:CartPole-v1")
+    for file in (run / "config.json", run / "agent.json"):
+        data = json.loads(file.read_text())
+        data.get("train", data)["env"] = NAME
+        file.write_text(json.dumps(data))
+    words: list[tuple[Any, ...]] = [
+        ("evaluate", run, "--episodes", 2),
+        ("play", run, "--level", 1000, "--out", tmp_path / "episode.html"),
+        ("train", "--resume", "--run", run),
+        ("status", run),
+        ("report", run, "--out", tmp_path / "report"),
+    ]
+    for line in words:
+        done = command(*line)
+        assert not module.exists() and "Traceback" not in done.err
+        if line[0] in ("evaluate", "play", "train"):
+            assert done.status == 2 and "accepted: --import stranger" in done.err
+    assert command("evaluate", run, "--episodes", 2, "--import", "stranger").status == 0
+    assert module.exists()
+
+
+def test_module_that_cannot_be_imported_is_one_line(module: Path, refused: Callable[..., str]) -> None:
+    assert "--import is 'no_such_module'; accepted: a module" in refused("agents", "--import", "no_such_module")
