@@ -1,0 +1,28 @@
+"""Scripts, benchmarks and examples import names that the package has: nobody else would notice before they are run."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = [
+    *(path for path in (ROOT / "scripts").iterdir() if path.is_file() and "python" in path.read_text().splitlines()[0]),
+    *(ROOT / "benchmarks").glob("*.py"),
+    *(ROOT / "examples").glob("*.py"),
+]
+
+
+def test_there_are_scripts_to_look_at() -> None:
+    assert {"demo", "bundle", "measure"} <= {path.name for path in FILES} and len(FILES) > 10
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_name_that_a_script_imports_from_the_package_exists(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "expgen":
+            module = importlib.import_module(str(node.module))
+            missing = [alias.name for alias in node.names if not hasattr(module, alias.name)]
+            for name in missing:
+                importlib.import_module(f"{node.module}.{name}")
