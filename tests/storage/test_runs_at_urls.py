@@ -110,15 +110,14 @@ def newest_at(url: str) -> Snapshot:
 
 @pytest.fixture
 def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """A process that works on the run at a URL and has uploaded twice."""
+    """A process that works on the run at a URL and has uploaded a checkpoint."""
     started = []
 
     def start(url: str) -> subprocess.Popen[str]:
         words = [sys.executable, "-m", "tests.storage.slow_run", url, str(UPDATES)]
         one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # as here: weights depend on their number
         started.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=one_thread))
-        lists = Mirror(Store(url), Path("unused"))._lists
-        until(lambda: any(int(name.split("-")[1]) >= 2 for name in lists()), "two uploads")
+        until(lambda: any(name.startswith("checkpoints/") for name in newest_at(url).files), "an uploaded checkpoint")
         return started[-1]
 
     yield start
