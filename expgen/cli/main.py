@@ -1,9 +1,11 @@
 """expgen: the command line. One verb, one file; this one finds the verb and turns errors into exit statuses."""
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 
+from expgen.cluster.stop import StopSignals
 from expgen.errors import FailedStorage, InputError
 from expgen.text import printable
 
@@ -36,10 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"expgen {version()}")
         return DONE
+    signals = StopSignals("exit")
     try:
-        if words[0] not in VERBS:
-            raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
-        return int(importlib.import_module(f"expgen.cli.{words[0]}").main(_import_named(words[1:])))
+        with signals:
+            if words[0] not in VERBS:
+                raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
+            verb, words = importlib.import_module(f"expgen.cli.{words[0]}"), _import_named(words[1:])
+            signals.reaction = "unwind"
+            return int(verb.main(words))
     except InputError as error:
         if debug:
             raise
@@ -47,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED if isinstance(error, FailedStorage) else BAD_INPUT
     except KeyboardInterrupt:
         print("expgen: interrupted", file=sys.stderr)
-        return 130
+        return 128 + (signals.number or signal.SIGINT)
     except BrokenPipeError:
         return FAILED
     except Exception as error:

@@ -1,8 +1,8 @@
 """Worker processes: work in a Python of its own, which tells its parent what happens and never outlives it.
 
 A worker is a fresh interpreter, not a fork: it has its own CUDA context and threads, and does not run the caller's main
-script again. Ctrl-C and SIGTERM are its parent's business, so it never receives them. Its standard input is a pipe
-that only the parent holds: when that closes, the parent has died, and the worker ends at once.
+script again. Ctrl-C, SIGTERM and SIGHUP are its parent's business, so it never receives them. Its standard input is a
+pipe that only the parent holds: when that closes, the parent has died, and the worker ends at once.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from expgen.errors import InputError
 
 END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Work = Callable[[Connection], None]  # picklable; talks to its parent over the connection
 

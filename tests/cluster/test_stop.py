@@ -1,27 +1,35 @@
-"""Ctrl-C and SIGTERM: the first is a question, the second an end, and afterwards all is as it was."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first is a question, the second an end, and afterwards all is as it was."""
 
+import os
+import pty
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from expgen.cluster.stop import StopSignals
+from expgen.cluster.stop import SIGNALS, StopSignals
+from tests.children import PATIENCE, until
+from tests.runs.rows import metrics
 
-BOTH = [signal.SIGINT, signal.SIGTERM]
 
-
-@pytest.mark.parametrize("number", BOTH)
-def test_the_first_asks_and_the_second_stops_at_once(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_asks_and_the_second_stops_at_once(number: int, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), StopSignals() as signals:
         assert not signals.arrived()
         signal.raise_signal(number)
         assert signals.arrived() and signals.number == number
-        assert capsys.readouterr().err.count("\n") == 1
+        assert capfd.readouterr().err.count("\n") == 1
         signal.raise_signal(signal.SIGINT)
         pytest.fail("the second one passed unnoticed")
     assert signals.number == number  # the exit status names what came first
 
 
-@pytest.mark.parametrize("number", BOTH)
+@pytest.mark.parametrize("number", SIGNALS)
 def test_handlers_of_before_are_back_also_after_an_error(number: int) -> None:
     heard: list[int] = []
     before = signal.signal(number, lambda number, frame: heard.append(number))
@@ -41,3 +49,68 @@ def test_one_within_another_asks_the_inner_one() -> None:
         assert inner.arrived() and not outer.arrived()
         signal.raise_signal(signal.SIGTERM)
         assert outer.arrived()
+
+
+SWALLOWED = """
+import os, signal, sys, time
+from expgen.cluster import stop
+
+stop.UNWIND_SECONDS = 0.2
+
+
+class Deleted:
+    def __del__(self):
+        signal.raise_signal(int(sys.argv[2]))  # an exception raised here is printed and forgotten
+
+
+with stop.StopSignals(sys.argv[1]):
+    Deleted()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("reaction", ["unwind", "exit"])
+def test_a_signal_whose_exception_is_swallowed_still_ends_the_process(reaction: str, number: int) -> None:
+    words = [sys.executable, "-c", SWALLOWED, reaction, str(number)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 128 + number and done.stderr.endswith("expgen: interrupted\n")
+
+
+def test_nohup_keeps_sighup_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals("exit"):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command_at_any_moment_of_its_start(
+    small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    for number, seconds in enumerate((0.1, 0.3, 0.6, 1.0, 1.5)):
+        command = process(*small.flags(tmp_path / str(number), 10**5, checkpoint_seconds=3600.0))
+        time.sleep(seconds)
+        command.send_signal(signal.SIGINT)
+        _, err = command.communicate(timeout=PATIENCE)
+        assert command.returncode in (130, -signal.SIGINT), (seconds, command.returncode, err)
+
+
+@pytest.mark.slow
+def test_a_closed_terminal_stops_a_run_at_a_checkpoint(
+    small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    attach = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    program = f"{attach}; from expgen.cli.main import main; sys.exit(main())"
+    words = [sys.executable, "-c", program, *small.flags(tmp_path, 10**5, checkpoint_seconds=3600.0)]
+    with subprocess.Popen(list(map(str, words)), **streams) as command:
+        os.close(theirs)
+        os.set_blocking(ours, False)
+        until(lambda: len(metrics(tmp_path)) >= 3)
+        os.close(ours)
+        assert command.wait(PATIENCE) == 128 + signal.SIGHUP
+    assert small.facts(tmp_path)["updates"] == len(metrics(tmp_path)) >= 3

@@ -29,7 +29,7 @@ def fail(parent: Connection) -> None:
 
 
 def signal_myself(parent: Connection) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(os.getpid(), number)
     parent.send("still here")
 
