@@ -103,7 +103,7 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
             rollouts += 1
     finally:
         learner.close()
-    spent[Phase.UPDATE] += spent.pop(Phase.READY)
+    spent[Phase.UPDATE] += spent.pop(Phase.READY) + spent.pop(Phase.WAIT)
     return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
 
 

@@ -28,7 +28,7 @@ class CudaLane:
         self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
         self.action = torch.zeros(rollout.num_envs, dtype=torch.int32, pin_memory=True)
         self.action_view = self.action.numpy()
-        self.decided = torch.cuda.Event()
+        self.decided = torch.cuda.Event(blocking=True)  # the host sleeps until it comes: games want the cores
         self.handed_over: deque[torch.cuda.Event] = deque()
         self.pinned: dict[int, bool] = {}  # buffers seen, and whether this lane page-locked them
         self.graph = self._capture()

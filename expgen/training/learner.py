@@ -32,6 +32,7 @@ class Phase(Enum):
     COLLECT = "collect"
     READY = "ready"  # has a rollout, wants the device for its update
     UPDATE = "update"
+    WAIT = "wait"  # its update is under way on the device, and there is nothing to do for it here
 
 
 class Diverged(RuntimeError):
@@ -105,13 +106,13 @@ class Learner:
             metrics.append(metric)
             yield Phase.UPDATE
             while self.lane.backlog() > MINIBATCHES_AHEAD:
-                yield Phase.UPDATE
+                yield Phase.WAIT
         with self.lane.updating():
             rollout.carry_over()
             if self.average is not None:
                 self.average.update()
         while self.lane.backlog():
-            yield Phase.UPDATE
+            yield Phase.WAIT
         self.env_steps += rollout.num_steps * rollout.num_envs
         self.updates += 1
         with self.lane.updating():

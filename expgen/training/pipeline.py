@@ -8,10 +8,14 @@ leaves room for one more.
 """
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from expgen.training.learner import Diverged, Phase
+
+REST_SECONDS = 1e-4  # of the host, when all learners wait for the device: a minibatch takes it twenty times as long
+_AT_WORK = (Phase.COLLECT, Phase.UPDATE)
 
 
 class Turn(NamedTuple):
@@ -44,4 +48,6 @@ def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> list[st
             elif phase is Phase.COLLECT:
                 updating.discard(turn)
             waiting[turn] = phase
+        if Phase.WAIT in waiting.values() and not any(phase in _AT_WORK for phase in waiting.values()):
+            time.sleep(REST_SECONDS)
     return diverged

@@ -1,13 +1,14 @@
 """Learners take turns: round robin, one update at a time, and one that diverges leaves the others alone."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from expgen.training.learner import Diverged, Phase
-from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.pipeline import REST_SECONDS, Turn, run_side_by_side
 
-COLLECT, READY, UPDATE = Phase.COLLECT, Phase.READY, Phase.UPDATE
+COLLECT, READY, UPDATE, WAIT = Phase.COLLECT, Phase.READY, Phase.UPDATE, Phase.WAIT
 
 
 def life(name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: Exception | None = None) -> Iterator[Phase]:
@@ -72,3 +73,15 @@ def test_any_other_failure_ends_the_run() -> None:
 
 def test_nobody_is_done_at_once() -> None:
     assert run_side_by_side([]) == []
+
+
+def test_the_host_rests_while_all_wait_for_the_device() -> None:
+    began = time.monotonic()
+    assert run([], a=[READY, UPDATE] + [WAIT] * 300, b=[COLLECT, READY]) == []
+    assert time.monotonic() - began >= 290 * REST_SECONDS
+
+
+def test_nobody_rests_while_one_plays() -> None:
+    began = time.process_time()
+    assert run([], a=[READY, UPDATE] + [WAIT] * 200, b=[COLLECT] * 203) == []
+    assert time.process_time() - began < 200 * REST_SECONDS
