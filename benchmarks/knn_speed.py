@@ -3,9 +3,11 @@
 The frames are those of random agents in minimaze drawn large (64 x 64 pixels), so that episodes end and revisit as
 they do in play. "Plain" is torch.cdist without products, one environment after the other: exact too, and the obvious
 way. A rollout's time is measured by the learner itself (play and update), once, unless `--rollout-seconds` says it.
-With `l2`, the exit status is 1 above a share of 5 %.
+With `l2`, the exit status is 1 above a share of 5 %. `--step` measures single steps of one environment on one
+core instead, with 500 frames behind each; then the exit status is 1 from a millisecond on.
 
     python benchmarks/knn_speed.py --device cpu --rollout-seconds 100
+    python benchmarks/knn_speed.py --step
 """
 
 import argparse
@@ -19,6 +21,7 @@ import torch
 
 from expgen.envs.make import make_env
 from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.reward.knn_step import KnnStepReward
 from expgen.reward.pooling import pooled
 from expgen.rollout.rollout import Rollout
 from expgen.runs.make_config import make_config
@@ -26,6 +29,7 @@ from expgen.runs.plan import build_learner, plans_of
 from expgen.training.resources import Resources, plan_resources
 
 ACCEPTED_SHARE = 0.05
+ACCEPTED_STEP = 1e-3  # seconds
 
 
 def played_rollout(num_steps: int, num_envs: int, device: torch.device) -> Rollout:
@@ -83,6 +87,21 @@ def rollout_seconds(env: str, num_steps: int, num_envs: int, resources: Resource
     return ends[-1] - ends[-2]
 
 
+def step_seconds(config: KnnConfig, times: int) -> tuple[float, float]:
+    """One step of one environment with a full memory behind it: by `KnnStepReward`, and as a rollout of one step."""
+    torch.set_num_threads(1)
+    rollout = played_rollout(config.memory_length + times, 1, torch.device("cpu"))
+    frame, one = rollout.full.numpy(), torch.zeros(2, 1, dtype=torch.bool)
+    stepwise, source, taken = KnnStepReward(config), KnnReward(config, 1), []
+    source.measure(rollout.full[: config.memory_length], one[0].expand(config.memory_length, 1))
+    for t in range(len(frame)):
+        began = time.perf_counter()
+        stepwise(frame[t], np.array([t == 0]))
+        taken.append(time.perf_counter() - began)
+    slow = seconds(lambda: source.measure(rollout.full[-2:], one), torch.device("cpu"), 20)
+    return statistics.median(taken[config.memory_length :]), slow
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
@@ -92,7 +111,13 @@ def main() -> int:
     parser.add_argument("--env", default="procgen:maze", help="what the rollout's time is measured on")
     parser.add_argument("--rollout-seconds", type=float, help="do not measure the rollout's time: it is this")
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--step", action="store_true", help="measure single steps of one environment instead")
     args = parser.parse_args()
+    if args.step:
+        fast, slow = step_seconds(KnnConfig(distance=args.distance), 200)
+        print(f"{args.distance}, one step of one environment, one core: {fast * 1e3:.2f} ms")
+        print(f"as a rollout of one step: {slow * 1e3:.2f} ms, {slow / fast:.1f} times as long")
+        return int(fast >= ACCEPTED_STEP)
 
     resources = plan_resources(args.device, 1)
     device = resources.device

@@ -8,14 +8,24 @@ if TYPE_CHECKING:
     from expgen.envs.make import make_env
     from expgen.errors import InputError
     from expgen.evaluation.evaluate import Evaluation, evaluate
+    from expgen.reward.gymnasium_wrappers import KnnRewardVectorWrapper, KnnRewardWrapper
+    from expgen.reward.knn import KnnConfig
+    from expgen.reward.knn_step import KnnStepReward
     from expgen.runs.load import load_agent
     from expgen.runs.train import RunResult, train
 
-__all__ = ["Evaluation", "InputError", "LevelSet", "RunResult", "evaluate", "load_agent", "make_env", "train"]
+__all__ = [
+    "Evaluation", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper", "KnnStepReward", "LevelSet",
+    "RunResult", "evaluate", "load_agent", "make_env", "train",
+]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
     "Evaluation": "expgen.evaluation.evaluate",
     "InputError": "expgen.errors",
+    "KnnConfig": "expgen.reward.knn",
+    "KnnRewardVectorWrapper": "expgen.reward.gymnasium_wrappers",
+    "KnnRewardWrapper": "expgen.reward.gymnasium_wrappers",
+    "KnnStepReward": "expgen.reward.knn_step",
     "LevelSet": "expgen.envs.levels",
     "RunResult": "expgen.runs.train",
     "evaluate": "expgen.evaluation.evaluate",

@@ -115,10 +115,8 @@ def _is_solved(terminated: bool, reward: float, info: Mapping[str, Any]) -> bool
 
 
 def _make(name: str, env_id: str, options: Mapping[str, Any]) -> Any:
-    try:
-        import gymnasium
-    except ImportError:
-        raise InputError(f"--env is {name!r}, but Gymnasium is missing: pip install 'expgen[gymnasium]'") from None
+    import gymnasium
+
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:

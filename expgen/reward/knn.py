@@ -120,7 +120,7 @@ def kth_distance(frames: Pooled, earliest: Tensor, config: KnnConfig) -> Tensor:
     square = torch.empty(num_queries, num_envs, dtype=torch.float64, device=device)
     for env in range(0, num_envs, together):
         frame = timeline[:, env : env + together].transpose(0, 1)  # [n, K+T+1, cells, C]
-        point = _cell_codes(frame, white) if config.distance == "l0" else _float64(frame.flatten(2))  # [n, K+T+1, D]
+        point = points_of(frame, white, config)  # [n, K+T+1, D]
         is_exact = config.distance == "l2" and not timeline.is_floating_point()
         norm = torch.linalg.vecdot(point, point) if is_exact else None  # [n, K+T+1]
         for begin in range(first_query, len(timeline), _QUERIES):
@@ -135,6 +135,11 @@ def kth_distance(frames: Pooled, earliest: Tensor, config: KnnConfig) -> Tensor:
             rank = (position - low).clamp(1, nearest.shape[-1]) - 1  # [n, q, 1]
             square[begin - first_query : end - first_query, env : env + together] = nearest.gather(-1, rank)[..., 0].T
     return square.sqrt() if config.distance == "l0" else square.sqrt() / white
+
+
+def points_of(frame: Tensor, white: int, config: KnnConfig) -> Tensor:
+    """What distances are taken between: pooled frames `[…, cells, C]` → `[…, D]` float64."""
+    return _cell_codes(frame, white) if config.distance == "l0" else _float64(frame.flatten(-2))
 
 
 def transformed(distance: Tensor, transform: Transform) -> Tensor:

@@ -3,6 +3,7 @@
 from enum import IntEnum
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -10,8 +11,6 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import LevelControl, NamesActions, Snapshots
 from expgen.errors import InputError
-
-gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is missing: pip install 'expgen[gymnasium]'")
 
 LEVELS = (3, 7, 11)
 
@@ -206,9 +205,3 @@ def test_what_cannot_be_played_is_refused_in_one_line(env_id: str, options: dict
     with pytest.raises(InputError, match=said) as caught:
         make_env(f"gymnasium:{env_id}", 5, num_envs=2, **options)
     assert env_id in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_missing_gymnasium_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "gymnasium", None)
-    with pytest.raises(InputError, match=r"pip install 'expgen\[gymnasium\]'"):
-        make_env("gymnasium:CartPole-v1")

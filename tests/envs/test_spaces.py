@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from expgen.envs.spaces import ObsLayout, action_range, obs_layout
 from expgen.errors import InputError
-
-spaces = pytest.importorskip("gymnasium", reason="Gymnasium is missing: pip install 'expgen[gymnasium]'").spaces
 
 
 @pytest.mark.parametrize(

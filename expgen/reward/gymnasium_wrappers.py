@@ -1,0 +1,102 @@
+"""r_I as the reward of any Gymnasium environment, one or many: wrap it, and every PPO there is trains an explorer.
+
+`beta` is the weight β of r_I in r_total = β r_I + (1 − β) r_ext (Eq. 9); by default it is 1: r_I alone, as for the
+paper's explorer. The environment's own reward is in `info["game_reward"]`. As in training, the step that ends an
+episode is paid r_I = 0. r_I measures the observation, or `info[view]`: our vector environments show there, as `full`,
+the view in which the agent moves and not the picture.
+"""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from numpy import ndarray
+
+from expgen.errors import InputError, check_range
+from expgen.reward.knn import KnnConfig
+from expgen.reward.knn_step import KnnStepReward
+
+
+class KnnRewardWrapper(gymnasium.Wrapper):
+    """One environment."""
+
+    def __init__(
+        self, env: gymnasium.Env, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
+    ) -> None:
+        if not isinstance(env, gymnasium.Env):
+            raise InputError(f"env is {env!r}; accepted: a Gymnasium environment (of many: KnnRewardVectorWrapper)")
+        super().__init__(env)
+        self.beta, self.view = _checked_beta(beta), view
+        if view is None:
+            _check_space(env.observation_space)
+        self.knn = KnnStepReward(config)
+
+    def reset(self, **keywords: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**keywords)
+        self.knn(_frame(obs, info, self.view)[None], np.ones(1, dtype=bool))
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        intrinsic = float(self.knn(_frame(obs, info, self.view)[None], np.zeros(1, dtype=bool))[0])
+        mixed = self.beta * (0.0 if terminated or truncated else intrinsic) + (1 - self.beta) * float(reward)
+        return obs, mixed, terminated, truncated, {**info, "game_reward": reward}
+
+
+class KnnRewardVectorWrapper(VectorWrapper):
+    """Many environments that restart by themselves, in the step that ends an episode or in the next."""
+
+    def __init__(
+        self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
+    ) -> None:
+        if not isinstance(env, VectorEnv):
+            raise InputError(f"env is {env!r}; accepted: a Gymnasium vector environment (of one: KnnRewardWrapper)")
+        super().__init__(env)
+        mode = env.metadata.get("autoreset_mode")
+        if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
+            raise InputError(f"env has autoreset_mode {mode}; accepted: SAME_STEP or NEXT_STEP")
+        self.restarts_at_once = mode == AutoresetMode.SAME_STEP
+        self.beta, self.view = _checked_beta(beta), view
+        if view is None:
+            _check_space(env.single_observation_space)
+        self.knn = KnnStepReward(config, env.num_envs)
+        self.has_ended = np.zeros(env.num_envs, dtype=bool)  # [N] in the step before
+
+    def reset(self, **keywords: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**keywords)
+        self.has_ended[:] = False
+        self.knn(_frame(obs, info, self.view), np.ones(self.num_envs, dtype=bool))
+        return obs, info
+
+    def step(self, actions: Any) -> tuple[Any, ndarray, ndarray, ndarray, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        ends = np.logical_or(terminated, truncated)  # [N]
+        intrinsic = self.knn(_frame(obs, info, self.view), ends if self.restarts_at_once else self.has_ended)
+        self.has_ended = ends
+        mixed = self.beta * np.where(ends, 0, intrinsic) + (1 - self.beta) * np.asarray(reward)
+        return obs, mixed.astype(np.float32), terminated, truncated, {**info, "game_reward": reward}
+
+
+def _checked_beta(beta: float) -> float:
+    if not isinstance(beta, (int, float)):
+        raise InputError(f"beta is {beta!r}; accepted: 0 to 1")
+    check_range("beta", beta, 0, 1)
+    return beta
+
+
+def _check_space(space: gymnasium.Space) -> None:
+    """An InputError where distances between observations would mean nothing."""
+    if not isinstance(space, gymnasium.spaces.Box):
+        what = " ".join(str(space).split())[:80]
+        raise InputError(f"env has observations {what}; accepted: a Box, or view= naming an array in info")
+    if space.dtype == np.uint8 and len(space.shape) == 3 and space.shape[0] < min(space.shape[1:]):
+        raise InputError(f"env has pictures {space.shape}, channels first; accepted: (height, width, channels)")
+
+
+def _frame(obs: Any, info: dict[str, Any], view: str | None) -> ndarray:
+    """What r_I measures; numbers other than bytes become float32."""
+    if view is not None and view not in info:
+        raise InputError(f"view is {view!r}, which info lacks; accepted: {', '.join(info) or 'None: it is empty'}")
+    frame = np.asarray(obs if view is None else info[view])
+    return frame if frame.dtype == np.uint8 else frame.astype(np.float32)

@@ -1,0 +1,111 @@
+"""r_I as a Gymnasium wrapper: what it pays, when, and what it refuses."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from expgen.errors import InputError
+from expgen.reward.gymnasium_wrappers import KnnRewardVectorWrapper, KnnRewardWrapper
+from expgen.reward.knn import KnnConfig
+
+GREY = [10, 13, 11, 11]  # to the second nearest earlier frame: 3, 2, 1; the last step ends the episode
+
+
+class Greys(gymnasium.Env):
+    """One grey pixel that goes through GREY; every step pays 8."""
+
+    observation_space: gymnasium.Space = Box(0, 255, (1, 1, 1), np.uint8)
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        self.t = 0
+        return self._seen()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.t += 1
+        obs, info = self._seen()
+        return obs, 8.0, self.t == len(GREY) - 1, False, info
+
+    def _seen(self) -> tuple[Any, dict[str, Any]]:
+        return np.full((1, 1, 1), GREY[self.t], dtype=np.uint8), {"other": np.full((1, 1, 1), self.t, dtype=np.uint8)}
+
+
+PIXEL = KnnConfig(pool=1)
+
+
+def test_the_reward_is_intrinsic_and_the_games_own_is_told() -> None:
+    env = KnnRewardWrapper(Greys(), PIXEL)
+    for _ in range(2):  # the second episode knows nothing of the first
+        env.reset()
+        steps = [env.step(0) for _ in range(3)]
+        np.testing.assert_allclose([step[1] * 255 for step in steps], [3, 2, 0], atol=1e-4)
+        assert [step[4]["game_reward"] for step in steps] == [8, 8, 8] and steps[-1][2]
+
+
+def test_a_share_of_the_games_reward_is_mixed_in() -> None:
+    env = KnnRewardWrapper(Greys(), PIXEL, beta=0.25)
+    env.reset()
+    assert env.step(0)[1] == pytest.approx(0.25 * 3 / 255 + 0.75 * 8)
+
+
+def test_another_view_can_be_measured() -> None:
+    env = KnnRewardWrapper(Greys(), PIXEL, view="other")
+    env.reset()
+    np.testing.assert_allclose([env.step(0)[1] * 255 for _ in range(3)], [1, 2, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_many_environments_are_paid_as_one(mode: AutoresetMode) -> None:
+    env = KnnRewardVectorWrapper(SyncVectorEnv([Greys] * 2, autoreset_mode=mode), PIXEL)
+    env.reset()
+    paid = [env.step(np.zeros(2, dtype=int))[1] * 255 for _ in range(8)]
+    pause = [] if mode == AutoresetMode.SAME_STEP else [0]  # the step that only resets
+    np.testing.assert_allclose(np.array(paid)[:, 0], ([3, 2, 0, *pause] * 3)[:8], atol=1e-4)
+    np.testing.assert_array_equal(np.array(paid)[:, 0], np.array(paid)[:, 1])
+
+
+class Odd(Greys):
+    """Greys that announce something else."""
+
+    def __init__(self, space: gymnasium.Space) -> None:
+        self.observation_space = space
+
+
+def greys() -> SyncVectorEnv:
+    return SyncVectorEnv([Greys])
+
+
+@pytest.mark.parametrize(
+    ("wrap", "message"),
+    [
+        (lambda: KnnRewardWrapper("CartPole-v1"), "env is 'CartPole-v1'; accepted: a Gymnasium environment"),
+        (lambda: KnnRewardWrapper(greys()), "env is .*; accepted: a Gymnasium environment .of many: KnnRewardVectorW"),
+        (lambda: KnnRewardVectorWrapper(Greys()), "accepted: a Gymnasium vector environment .of one: KnnRewardWrapper"),
+        (lambda: KnnRewardVectorWrapper(None), "env is None; accepted: a Gymnasium vector environment"),
+        (lambda: KnnRewardWrapper(Greys(), beta=2), "beta is 2; accepted: 0 to 1"),
+        (lambda: KnnRewardWrapper(Greys(), beta="half"), "beta is 'half'; accepted: 0 to 1"),
+        (lambda: KnnRewardVectorWrapper(greys(), beta=-0.5), "beta is -0.5; accepted: 0 to 1"),
+        (lambda: KnnRewardWrapper(Greys(), KnnConfig(pool=0)), "--pool is 0; accepted: 1 to 11"),
+        (lambda: KnnRewardWrapper(Greys()).reset(), "--pool is 3 for pictures with a side of 1; accepted: 1 to 1"),
+        (lambda: KnnRewardWrapper(Greys(), PIXEL, view="full").reset(), "view is 'full', which info lacks; .*: other"),
+        (lambda: KnnRewardVectorWrapper(greys(), PIXEL, view="x").reset(), "view is 'x', which info lacks"),
+        (lambda: KnnRewardWrapper(Odd(Discrete(4))), r"env has observations Discrete\(4\); accepted: a Box, or view="),
+        (lambda: KnnRewardWrapper(Odd(gymnasium.spaces.Dict(a=Discrete(2)))), "env has observations Dict.*: a Box"),
+        (
+            lambda: KnnRewardWrapper(Odd(Box(0, 255, (4, 84, 84), np.uint8))),
+            r"env has pictures \(4, 84, 84\), channels first; accepted: \(height, width, channels\)",
+        ),
+        (
+            lambda: KnnRewardVectorWrapper(SyncVectorEnv([Greys], autoreset_mode=AutoresetMode.DISABLED)),
+            "env has autoreset_mode .*DISABLED.*; accepted: SAME_STEP or NEXT_STEP",
+        ),
+    ],
+)
+def test_wrong_wrapping_is_refused_in_one_line(wrap: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        wrap()
+    assert "\n" not in str(refusal.value)
