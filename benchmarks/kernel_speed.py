@@ -27,6 +27,7 @@ from expgen.fast.fast_networks import recorded_forward
 from expgen.fast.graphs import capture_on_gpu
 from expgen.fast.kernels import impala_kernels
 from expgen.fast.kernels.cuda_module import CudaModule, cuda_module
+from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala
 from expgen.fast.kernels.impala_kernels import ImpalaKernels
 from expgen.fast.kernels.impala_weights import Packed, WeightPacking
@@ -207,7 +208,8 @@ def time_kernels() -> dict[str, dict[str, float]]:
 
     measure(ImpalaKernels(cuda_module(DEVICE)), "shipped")
     for programs in PROGRAMS:
-        measure(ImpalaKernels(CudaModule(DEVICE, [f"PROGRAMS_MEASURED={programs}"])), f"{programs} a multiprocessor")
+        variant = CudaModule(DEVICE, definitions=[f"PROGRAMS_MEASURED={programs}"])
+        measure(ImpalaKernels(variant), f"{programs} a multiprocessor")
     shipped_parts = impala_kernels.PARTS
     for parts in PARTS:
         impala_kernels.PARTS = parts
@@ -314,9 +316,8 @@ def time_rest() -> dict[str, float]:
             figures[f"forward of {batch}"] = wall_microseconds(recorded_forward(policy, asked), 20)
     memory = Memory(256, 256).to(DEVICE)
     memory.initialise(torch.Generator(DEVICE).manual_seed(0))
-    from expgen.fast.kernels.gru import FusedGru
-
-    scan = FusedGru(memory.gru)
+    scan = fused_gru(memory.gru)
+    assert scan is not None
     inputs = (
         torch.randn(512, 4, 256, device=DEVICE, requires_grad=True),
         torch.rand(512, 4, device=DEVICE) < 1 / 200,

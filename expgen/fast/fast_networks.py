@@ -3,7 +3,6 @@
 The weights stay where they are, in float32; what is replaced is the way from pictures to features.
 """
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from expgen.fast.graphs import Recording, capture_on_gpu
+from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
 from expgen.fast.replayed_policy import ReplayedPolicy
 from expgen.networks.actor_critic import Policy, policies_in
@@ -53,10 +53,8 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
     """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
     parts: list[Any] = list(network.modules())
     for part in parts:
-        if isinstance(part, Memory) and has_triton():
-            from expgen.fast.kernels.gru import FusedGru, can_fuse_gru
-
-            part.scan = FusedGru(part.gru) if can_fuse_gru(part.gru) else None
+        if isinstance(part, Memory):
+            part.scan = fused_gru(part.gru)
         if has_seam(part):
             part.encode = fast_encode(part.encoder, may_compile)
 
@@ -78,11 +76,6 @@ def make_room_to_compile() -> None:
     config = torch._dynamo.config
     config.cache_size_limit += SHAPES_OF_AN_ENCODER
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
-
-
-def has_triton() -> bool:
-    """Whether Triton, which the GRU's kernel is written in, is installed."""
-    return importlib.util.find_spec("triton") is not None
 
 
 def is_capturable(policy: nn.Module) -> bool:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 THREADS = 256  # of every program
 SOURCES = Path(__file__).parent / "cuda"
-FILES = (  # in this order
+IMPALA = (  # files, in this order
     "tensor_core.cuh",
     "pictures.cuh",
     "convolution.cuh",
@@ -29,6 +29,7 @@ FILES = (  # in this order
     "stem.cuh",
     "impala.cu",
 )
+GRU = ("tensor_core.cuh", "cluster.cuh", "gru.cu")
 OPTIONS = ("--std=c++17",)
 MAX_DYNAMIC_SHARED_SIZE = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
@@ -37,11 +38,11 @@ MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPT
 class CudaModule:
     """Kernels on one device; `launch` hands one to the stream that work is handed to now."""
 
-    def __init__(self, device: torch.device, definitions: Sequence[str] = ()) -> None:
-        """`definitions`: macros as `NAME=value`, for measuring variants of the kernels."""
+    def __init__(self, device: torch.device, files: Sequence[str] = IMPALA, definitions: Sequence[str] = ()) -> None:
+        """`files` of `SOURCES`, compiled as one; `definitions`: macros as `NAME=value`, for measuring variants."""
         self.device = device
         self.driver = ctypes.CDLL("libcuda.so.1")
-        source = read_source()
+        source = read_source(files)
         cubin = cached_cubin(source, torch.cuda.get_device_capability(device), definitions)
         with torch.cuda.device(device):
             torch.cuda.current_stream().synchronize()  # a context there is
@@ -79,9 +80,9 @@ class CudaModule:
 
 
 @cache
-def cuda_module(device: torch.device) -> CudaModule:
-    """The kernels on `device`, which has an index; loaded once."""
-    return CudaModule(device)
+def cuda_module(device: torch.device, files: Sequence[str] = IMPALA) -> CudaModule:
+    """The kernels of `files` on `device`, which has an index; loaded once."""
+    return CudaModule(device, files)
 
 
 def largest_shared_memory(device: torch.device) -> int:
@@ -107,16 +108,16 @@ def packed(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_vo
     return addresses
 
 
-def read_source() -> str:
-    """All kernels in one text."""
-    return "\n".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text(encoding="utf-8")}' for name in FILES)
+def read_source(files: Sequence[str] = IMPALA) -> str:
+    """The kernels of `files` in one text."""
+    return "\n".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text(encoding="utf-8")}' for name in files)
 
 
 def kernel_names(source: str) -> list[str]:
     """What `source` defines for launching: each macro that holds kernels is expanded for its first argument."""
     names = []
     for macro in re.findall(r"#define (\w+)\([^)]*\)((?:[^\n]*\\\n)+[^\n]*)", source):
-        stems = re.findall(r"KERNEL\(\w+\) (\w+)##", macro[1])
+        stems = re.findall(r"KERNEL\([^)]*\) (\w+)##", macro[1])
         suffixes = re.findall(rf"^{macro[0]}\((\w+)", source, re.MULTILINE)
         names += [stem + suffix for suffix in suffixes for stem in stems]
     return names
@@ -153,7 +154,7 @@ def compile_source(source: str, architecture: str, definitions: Sequence[str] = 
     nvrtc = _nvrtc()
     program = ctypes.c_void_p()
     options = [f"--gpu-architecture={architecture}", *OPTIONS, *(f"-D{definition}" for definition in definitions)]
-    _succeeded(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"impala.cu", 0, None, None))
+    _succeeded(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None))
     try:
         given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         if nvrtc.nvrtcCompileProgram(program, len(options), given) != 0:

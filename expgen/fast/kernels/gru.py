@@ -3,182 +3,85 @@
     r = σ(a_r + b_r)   z = σ(a_z + b_z)   n = tanh(a_n + r b_n)   h_t = (1 − z) n + z h,   b = W_h h + bias
 
 with h = h_{t−1}, or 0 where step t opens an episode, and a = W_x x + bias for all steps at once beforehand. The steps
-must follow one another, and each is too small to be worth a launch. Here a few programs take sixteen environments
-through all T steps together: each owns some columns of the memory, keeps its part of W_h (bfloat16) at hand
-throughout, and after each step waits until the others have stored theirs. They occupy a few of the GPU's
-multiprocessors and leave the rest to whoever trains beside. Products are of bfloat16, sums and memory float32.
+must follow one another, and each is too small to be worth a launch. `cluster_gru` has the kernels for GPUs of compute
+capability 9.0 on, `triton_gru` for others. Products are of bfloat16, sums and memory float32.
 """
 
-from typing import Any
+import importlib.util
+import os
+from typing import Any, Protocol
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-ROWS = 16  # environments a group of programs takes: the least a matrix unit works on
-COLUMNS = 32  # of the memory, owned by one program
 GATES = 4  # stored per step: r, z, n and b_n
 
 
-@triton.jit
-def _wait_for_all(counter, arrivals):
-    """What every program of the group stored before its own call can be read after this one."""
-    tl.debug_barrier()
-    tl.atomic_add(counter, 1, sem="release")
-    while tl.atomic_add(counter, 0, sem="acquire") < arrivals:
-        pass
-    tl.debug_barrier()
+class GruKernels(Protocol):
+    """`a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `start` `[N, S]`, `weight` `[3, new, old]`."""
 
+    product: torch.dtype  # that matrices are multiplied in
 
-@triton.jit
-def _sigmoid(x):
-    return 1 / (1 + tl.exp(-x))
+    def forward(self, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        """h_t `[T, N, S]`, and the gates r, z, n and b_n `[T, N, 4, S]`."""
 
-
-@triton.jit
-def _tanh(x):
-    return 2 * _sigmoid(2 * x) - 1
-
-
-@triton.jit
-def _forward(
-    a, keep, start, weight, bias, out, gates, counters, num_envs,
-    T: tl.constexpr, S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """`a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `weight` `[3, S, S]` from old to new memory."""
-    env = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    valid = (env < num_envs)[:, None]
-    whole = tl.arange(0, S)
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    matrix = weight + whole[:, None] * S + column[None, :]
-    weight_r, weight_z, weight_n = tl.load(matrix), tl.load(matrix + S * S), tl.load(matrix + 2 * S * S)
-    bias_r = tl.load(bias + column)[None, :]
-    bias_z = tl.load(bias + S + column)[None, :]
-    bias_n = tl.load(bias + 2 * S + column)[None, :]
-    own = tl.load(start + env[:, None] * S + column[None, :], mask=valid, other=0.0)
-    before = start
-    for t in range(T):
-        step = t * num_envs + env
-        kept = tl.load(keep + step, mask=env < num_envs, other=0.0)[:, None]
-        place = a + step[:, None] * (3 * S) + column[None, :]
-        a_r = tl.load(place, mask=valid, other=0.0)
-        a_z = tl.load(place + S, mask=valid, other=0.0)
-        a_n = tl.load(place + 2 * S, mask=valid, other=0.0)
-        memory = tl.load(before + env[:, None] * S + whole[None, :], mask=valid, other=0.0, cache_modifier=".cg")
-        memory = (memory * kept).to(weight.dtype.element_ty)  # [ROWS, S]
-        r = _sigmoid(a_r + tl.dot(memory, weight_r) + bias_r)
-        z = _sigmoid(a_z + tl.dot(memory, weight_z) + bias_z)
-        b_n = tl.dot(memory, weight_n) + bias_n
-        n = _tanh(a_n + r * b_n)
-        own = (1 - z) * n + z * own * kept
-        before = out + t * num_envs * S
-        tl.store(before + env[:, None] * S + column[None, :], own, mask=valid)
-        gate = gates + step[:, None] * (4 * S) + column[None, :]
-        tl.store(gate, r, mask=valid)
-        tl.store(gate + S, z, mask=valid)
-        tl.store(gate + 2 * S, n, mask=valid)
-        tl.store(gate + 3 * S, b_n, mask=valid)
-        if T > 1:
-            _wait_for_all(counters + tl.program_id(1), (t + 1) * (S // COLUMNS))
-
-
-@triton.jit
-def _backward(
-    d_out, keep, before, weight, gates, d_gates, counters, num_envs,
-    T: tl.constexpr, S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """`before` `[T, N, S]` is the memory each step started from. Writes dL/da_r, dL/da_z, dL/da_n and dL/db_n."""
-    env = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    valid = (env < num_envs)[:, None]
-    whole = tl.arange(0, S)
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    matrix = weight + whole[:, None] * S + column[None, :]  # from new to old memory
-    weight_r, weight_z, weight_n = tl.load(matrix), tl.load(matrix + S * S), tl.load(matrix + 2 * S * S)
-    carry = tl.zeros((ROWS, COLUMNS), tl.float32)  # what later steps have said of dL/dh_t
-    for since in range(T):
-        step = (T - 1 - since) * num_envs + env
-        kept = tl.load(keep + step, mask=env < num_envs, other=0.0)[:, None]
-        here, gate = step[:, None] * S + column[None, :], step[:, None] * (4 * S) + column[None, :]
-        r = tl.load(gates + gate, mask=valid, other=0.0)
-        z = tl.load(gates + gate + S, mask=valid, other=0.0)
-        n = tl.load(gates + gate + 2 * S, mask=valid, other=0.0)
-        b_n = tl.load(gates + gate + 3 * S, mask=valid, other=0.0)
-        old = tl.load(before + here, mask=valid, other=0.0)
-        d_h = tl.load(d_out + here, mask=valid, other=0.0) + carry
-        d_n = d_h * (1 - z) * (1 - n * n)
-        tl.store(d_gates + gate, d_n * b_n * r * (1 - r), mask=valid)
-        tl.store(d_gates + gate + S, d_h * (old - n) * z * (1 - z), mask=valid)
-        tl.store(d_gates + gate + 2 * S, d_n, mask=valid)
-        tl.store(d_gates + gate + 3 * S, d_n * r, mask=valid)
-        _wait_for_all(counters + tl.program_id(1), (since + 1) * (S // COLUMNS))
-        all_columns = d_gates + step[:, None] * (4 * S) + whole[None, :]
-        d_r = tl.load(all_columns, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)
-        d_z = tl.load(all_columns + S, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)
-        d_b = tl.load(all_columns + 3 * S, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)
-        carry = tl.dot(d_r, weight_r)
-        carry = tl.dot(d_z, weight_z, carry)
-        carry = tl.dot(d_b, weight_n, carry)
-        carry = (carry + d_h * z) * kept
+    def backward(
+        self, d_out: Tensor, keep: Tensor, start: Tensor, weight: Tensor, out: Tensor, gates: Tensor
+    ) -> Tensor:
+        """dL/da_r, dL/da_z, dL/da_n and dL/db_n `[T, N, 4, S]`, from dL/dh_t and what forward had."""
 
 
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor, product: Any) -> Tensor:
-        num_steps, num_envs, _ = a.shape
+    def forward(
+        ctx: Any, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor, kernels: GruKernels
+    ) -> Tensor:
         size = start.shape[-1]
-        out = start.new_empty(num_steps, num_envs, size)
-        gates = start.new_empty(num_steps, num_envs, GATES, size)
-        forward = weight.view(3, size, size).mT.to(product).contiguous()  # [3, old, new]
-        grid, counters = _groups(start, size)
-        _forward[grid](
-            a, keep, start, forward, bias, out, gates, counters, num_envs, num_steps, size, ROWS, size // grid[0],
-            num_warps=4,
-        )  # fmt: skip
+        out, gates = kernels.forward(a, keep, start, weight.view(3, size, size), bias)
         ctx.save_for_backward(keep, start, weight, out, gates)
-        ctx.product = product
+        ctx.kernels = kernels
         return out
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         keep, start, weight, out, gates = ctx.saved_tensors
-        num_steps, num_envs, size = out.shape
+        size, product = start.shape[-1], ctx.kernels.product
+        d_gates = ctx.kernels.backward(d_out.contiguous(), keep, start, weight.view(3, size, size), out, gates)
         before = torch.cat([start.unsqueeze(0), out[:-1]]) * keep.unsqueeze(-1)  # [T, N, S]
-        d_gates = torch.empty_like(gates)
-        product = weight.view(3, size, size).to(ctx.product)  # [3, new, old]
-        grid, counters = _groups(start, size)
-        _backward[grid](
-            d_out.contiguous(), keep, before, product, gates, d_gates, counters, num_envs, num_steps, size, ROWS,
-            size // grid[0], num_warps=4,
-        )  # fmt: skip
         d_a = d_gates[:, :, :3].flatten(2)  # [T, N, 3S]
         d_b = torch.cat([d_gates[:, :, :2], d_gates[:, :, 3:]], 2).flatten(0, 1).flatten(1)  # [T·N, 3S]
-        d_weight = d_b.to(ctx.product).T @ before.flatten(0, 1).to(ctx.product)
+        d_weight = d_b.to(product).T @ before.flatten(0, 1).to(product)
         return d_a, None, None, d_weight.to(weight.dtype), d_b.sum(0), None
-
-
-def _groups(start: Tensor, size: int) -> tuple[tuple[int, int], Tensor]:
-    """Programs side by side in a group, groups, and how often each group's programs have met."""
-    groups = triton.cdiv(len(start), ROWS)
-    together = size // COLUMNS if start.is_cuda else 1  # elsewhere an interpreter runs programs one after another
-    return (together, groups), torch.zeros(groups, dtype=torch.int32, device=start.device)
 
 
 class FusedGru:
     """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`; the weights are `gru`'s."""
 
-    def __init__(self, gru: nn.GRU, product: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, gru: nn.GRU, kernels: GruKernels) -> None:
         self.weights = list(gru.parameters())  # W_x, W_h and their biases
-        self.product = product
+        self.kernels = kernels
 
     def __call__(self, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
         weight_x, weight_h, bias_x, bias_h = self.weights
-        a = F.linear(x.to(self.product), weight_x.to(self.product)).float() + bias_x
+        product = self.kernels.product
+        a = F.linear(x.to(product), weight_x.to(product)).float() + bias_x
         keep = (~first).to(state.dtype)
-        return _Scan.apply(a, keep, state.contiguous(), weight_h, bias_h, self.product)
+        return _Scan.apply(a, keep, state.contiguous(), weight_h, bias_h, self.kernels)
 
 
-def can_fuse_gru(gru: nn.GRU) -> bool:
-    """Whether the kernel computes this GRU: one layer, a size it can divide into columns."""
-    return gru.num_layers == 1 and gru.hidden_size % COLUMNS == 0 and gru.hidden_size & (gru.hidden_size - 1) == 0
+def fused_gru(gru: nn.GRU) -> FusedGru | None:
+    """The GRU by the fastest kernels for its device and size; None: the library computes it."""
+    from expgen.fast.kernels.cluster_gru import SIZES, ClusterGru, has_clusters
+
+    size, device = gru.hidden_size, next(gru.parameters()).device
+    if gru.num_layers > 1:
+        return None
+    if size in SIZES and has_clusters(device) and os.environ.get("EXPGEN_GRU") == "cluster":  # until it is measured
+        return FusedGru(gru, ClusterGru.on(device))
+    if importlib.util.find_spec("triton") is not None:
+        from expgen.fast.kernels.triton_gru import COLUMNS, TritonGru
+
+        if size % COLUMNS == 0 and size & (size - 1) == 0:
+            return FusedGru(gru, TritonGru())
+    return None

@@ -2,24 +2,25 @@
 
 import ctypes
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from torch import Tensor
 
-from expgen.fast.kernels.cuda_module import FILES, SOURCES, packed
+from expgen.fast.kernels.cuda_module import IMPALA, SOURCES, packed
 
 HERE = Path(__file__).parent
+IN_PLACE = {"tensor_core.cuh": "emulated_cuda.h", "cluster.cuh": "emulated_cluster.h"}  # of what only a GPU has
 
 
 class EmulatedKernels:
     """A Launcher; tensors are on the CPU."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: Sequence[str] = IMPALA, program: str = "emulated_kernels.cpp") -> None:
         library = folder / "kernels.so"
-        options = ("-std=c++17", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", f"-I{HERE}")
-        included = [f"-include{name}" for name in ("emulated_cuda.h", *FILES[1:])]  # in place of tensor_core.cuh
-        files = (*included, str(HERE / "emulated_kernels.cpp"))
-        subprocess.run(["g++", *options, *files, "-o", str(library)], check=True)
+        options = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wno-unknown-pragmas", f"-I{SOURCES}", f"-I{HERE}")
+        included = [f"-include{IN_PLACE.get(name, name)}" for name in files]
+        subprocess.run(["g++", *options, *included, str(HERE / program), "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 
     def launch(self, name: str, grid: tuple[int, int], shared_bytes: int, *arguments: Tensor | int | None) -> None:

@@ -1,6 +1,7 @@
 // Runs the kernels of expgen/fast/kernels/cuda on the CPU: what tensor_core.cuh has for a GPU, and programs of 256 threads
-// as fibers that take turns. A collective operation of a warp, or a barrier, is done when the last thread arrives.
-// Shared memory is full of NaNs at first; writing past its end and misaligned addresses are errors.
+// as fibers that take turns, one program at a time or a cluster of them together. A collective operation of a warp, or a
+// barrier, is done when the last thread arrives. Shared memory is full of NaNs at first; writing past its end and
+// misaligned addresses are errors.
 
 #include <ucontext.h>
 
@@ -20,6 +21,7 @@ typedef unsigned long long u64;
 #define __shared__
 #define __global__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 
 struct alignas(8) uint2 { u32 x, y; };
 struct alignas(16) uint4 { u32 x, y, z, w; };
@@ -32,15 +34,16 @@ static Index threadIdx, blockIdx, gridDim;
 
 namespace emulator {
 
-constexpr int THREADS = 256, STACK = 1 << 17, CAPACITY = 1 << 14;  // chunks of shared memory
+constexpr int THREADS = 256, PROGRAMS = 4;  // the most of a cluster
+constexpr int STACK = 1 << 17, CAPACITY = 1 << 14;  // chunks of shared memory of a program
 struct Meeting { int arrived = 0, generation = 0; };
-static ucontext_t scheduler, fibers[THREADS];
+static ucontext_t scheduler, fibers[PROGRAMS * THREADS];
 static std::vector<char> stacks;
-static bool is_done[THREADS];
-static Meeting block_meeting, warp_meetings[THREADS / 32];
-static const void* lane_pointers[THREADS];
-static u32 lane_values[THREADS][12];
-static int current;
+static bool is_done[PROGRAMS * THREADS];
+static Meeting cluster_meeting, program_meetings[PROGRAMS], warp_meetings[PROGRAMS * THREADS / 32];
+static const void* lane_pointers[PROGRAMS * THREADS];
+static u32 lane_values[PROGRAMS * THREADS][12];
+static int current, num_programs;  // which thread runs, of how many programs
 static bool is_reversed;  // in which order threads take turns
 
 [[noreturn]] inline void fail(const char* what) {
@@ -70,7 +73,10 @@ void meet_warp(Work work) { meet(warp_meetings[current / 32], 32, work); }
 
 }  // namespace emulator
 
-inline void __syncthreads() { emulator::meet(emulator::block_meeting, emulator::THREADS, [] {}); }
+inline void __syncthreads() { emulator::meet(emulator::program_meetings[emulator::current / emulator::THREADS], emulator::THREADS, [] {}); }
+inline float __expf(float x) { return std::exp(x); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline int min(int a, int b) { return a < b ? a : b; }
 inline u32 __float_as_uint(float value) { u32 bits; std::memcpy(&bits, &value, 4); return bits; }
 inline float __uint_as_float(u32 bits) { float value; std::memcpy(&value, &bits, 4); return value; }
 template <typename Value>
@@ -192,29 +198,35 @@ inline void fiber() {
     while (true) pause();
 }
 
-inline void run_program(int shared_bytes) {
-    std::memset(shared, 0xff, CAPACITY * 16);
-    stacks.resize(THREADS * STACK);
-    for (int n = 0; n < THREADS; n++) {
+// Programs `column` and the next of a row of the grid, together.
+inline void run_cluster(int programs, int column, int row, int shared_bytes) {
+    if (programs > PROGRAMS) fail("a larger cluster than there is room for");
+    num_programs = programs;
+    const int threads = programs * THREADS;
+    std::memset(shared, 0xff, programs * CAPACITY * 16);
+    stacks.resize(threads * STACK);
+    for (int n = 0; n < threads; n++) {
         getcontext(&fibers[n]);
         fibers[n].uc_stack.ss_sp = stacks.data() + n * STACK;
         fibers[n].uc_stack.ss_size = STACK;
         makecontext(&fibers[n], fiber, 0);
         is_done[n] = false;
     }
-    for (int left = THREADS; left > 0;) {
+    for (int left = threads; left > 0;) {
         left = 0;
-        for (int turn = 0; turn < THREADS; turn++) {
-            current = is_reversed ? THREADS - 1 - turn : turn;
+        for (int turn = 0; turn < threads; turn++) {
+            current = is_reversed ? threads - 1 - turn : turn;
             if (is_done[current]) continue;
-            threadIdx = {current, 0};
+            threadIdx = {current % THREADS, 0};
+            blockIdx = {column + current / THREADS, row};
             swapcontext(&scheduler, &fibers[current]);
             left += !is_done[current];
         }
     }
     const u8* bytes = reinterpret_cast<const u8*>(shared);
-    for (int n = shared_bytes; n < CAPACITY * 16; n++)
-        if (bytes[n] != 0xff) fail("a write past the end of shared memory");
+    for (int program = 0; program < programs; program++)
+        for (int n = shared_bytes; n < CAPACITY * 16; n++)
+            if (bytes[program * CAPACITY * 16 + n] != 0xff) fail("a write past the end of shared memory");
 }
 
 template <auto FUNCTION, typename... Arguments, std::size_t... INDEX>
@@ -232,3 +244,14 @@ Call call_of(void (*)(Arguments...)) {
 }  // namespace emulator
 
 #define EMULATED(NAME) if (!std::strcmp(name, #NAME)) emulator::kernel = emulator::call_of<NAME>(NAME);
+
+// A kernel's whole grid, `cluster` programs of a row together.
+inline void run_grid(int x, int y, int cluster, int shared_bytes, void** arguments) {
+    emulator::kernel_arguments = arguments;
+    gridDim = {x, y};
+    for (int row = 0; row < y; row++)
+        for (int column = 0; column < x; column += cluster) {
+            emulator::is_reversed = (column + row) % 2;  // a result must not depend on it
+            emulator::run_cluster(cluster, column, row, shared_bytes);
+        }
+}

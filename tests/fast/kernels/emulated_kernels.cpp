@@ -1,6 +1,6 @@
 // The kernels of impala.cu as a library: `launch` runs one of them by name. emulated.py includes their files.
 
-uint4 shared[emulator::CAPACITY];
+uint4 shared[emulator::PROGRAMS * emulator::CAPACITY];
 
 extern "C" void launch(const char* name, int x, int y, int shared_bytes, void** arguments) {
     emulator::kernel = nullptr;
@@ -13,12 +13,5 @@ extern "C" void launch(const char* name, int x, int y, int shared_bytes, void** 
     EMULATED(pooled_backward_32) EMULATED(pooled_backward_16)
     EMULATED(pooled_weight_gradient_32) EMULATED(pooled_weight_gradient_16)
     if (!emulator::kernel) emulator::fail(name);
-    emulator::kernel_arguments = arguments;
-    gridDim = {x, y};
-    for (int row = 0; row < y; row++)
-        for (int column = 0; column < x; column++) {
-            blockIdx = {column, row};
-            emulator::is_reversed = (column + row) % 2;  // a result must not depend on it
-            emulator::run_program(shared_bytes);
-        }
+    run_grid(x, y, 1, shared_bytes, arguments);
 }
