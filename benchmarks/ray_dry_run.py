@@ -1,6 +1,6 @@
 """python benchmarks/ray_dry_run.py [JOBS]: so many no-op jobs through the real engine; scheduling rate and memory.
 
-Every tenth job waits for the one before it, as those that adopt do.
+Every tenth job waits for the one before it, as those that train a run on do.
 """
 
 import resource
@@ -12,8 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from expgen.cluster.ray_engine import RayEngine
 from expgen.cluster.share import Share
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.reproduce.job import Job, JobResult
+from expgen.training.life import Watcher
 
 
 def nothing(job: Job, watcher: Watcher) -> JobResult:

@@ -11,7 +11,7 @@ from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cli.watch import SoFar, Watch
 from expgen.cli.weights import add_weights_flag
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
 from expgen.exploration.explore import Exploration
@@ -25,6 +25,7 @@ from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
 from expgen.storage.view import amend
 from expgen.text import text_line
+from expgen.training.life import Watcher
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
 NAME_WIDTH = 17  # of most

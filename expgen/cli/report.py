@@ -52,15 +52,15 @@ def main(argv: Sequence[str]) -> int:
 def _curves(path: Path) -> "Iterator[Curve]":
     """Returns while training: of a run, of every run below a folder, or published beside a score file."""
     from expgen.report.curves import published_curves, read_curves
-    from expgen.runs.adopt import plans_in
     from expgen.runs.folder import RunFolder
+    from expgen.runs.plan import plans_of
 
     if not path.is_dir():
         yield from published_curves(path)
     for file in sorted(path.rglob("config.json")):
         run = RunFolder(file.parent)
         config, _ = run.read_config()
-        algo_of = {plan.name: plan.algo for plan in plans_in(run, config)}
+        algo_of = {plan.name: plan.algo for plan in plans_of(config)}
         if run.metrics_file.exists():
             yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 

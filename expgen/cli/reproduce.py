@@ -101,10 +101,10 @@ def _run(
 ) -> int:
     from expgen.cli.watch import Watch
     from expgen.cluster.stop import StopSignals
-    from expgen.cluster.task import Watcher
     from expgen.reproduce.job import JobResult
     from expgen.reproduce.reproduce import reproduce
     from expgen.reproduce.scale import SCALES
+    from expgen.training.life import Watcher
 
     def told(result: JobResult) -> None:
         watch.close()

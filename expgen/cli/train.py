@@ -3,8 +3,8 @@
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.consensus import ConsensusConfig
@@ -16,15 +16,16 @@ from expgen.cli.outcome import outcome
 from expgen.cli.several import arguments_of_each
 from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.config_tree import parts_of
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
-from expgen.runs.open_run import open_run
+from expgen.runs.open_run import RunRequest, open_run
 from expgen.runs.presets import PRESETS
 from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
+from expgen.training.life import Watcher
 from expgen.training.resources import check_processes
 
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     runs = [_opened(arguments) for arguments in asked]
     shares = [runs] if is_local else [[run] for run in runs]  # one machine's pool for all, or what a cluster places
     tasks = [
-        Task(", ".join(run.name for run in share), partial(_train, share, where_to), run=share[0].request["run"])
+        Task(", ".join(run.name for run in share), partial(_train, share, where_to), run=share[0].request.run)
         for share in shares
     ]
     results: dict[str, RunResult] = {}
@@ -57,7 +58,7 @@ class _Run(NamedTuple):
     """One run that is asked for."""
 
     where: Location
-    request: dict[str, Any]  # arguments of `train`
+    request: RunRequest
 
     @property
     def name(self) -> str:
@@ -72,17 +73,16 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    opened = open_run(**arguments)
-    where = arguments["run"] if is_url(arguments["run"]) else opened.folder.path
-    arguments |= {"resume": True, "take_over": True, "run": absolute(where)}  # a task may be begun again
-    arguments["adopt"] = [absolute(run) if is_url(run) or Path(run).exists() else run for run in arguments["adopt"]]
-    return _Run(where, arguments)
+    named = {name: arguments.pop(name) for name in ("env", "algo", "preset", "run", "resume", "take_over")}
+    request = RunRequest(**named, settings=arguments)
+    folder = open_run(request).folder
+    where = request.run if request.run and is_url(request.run) else folder.path
+    return _Run(where, replace(request, resume=True, take_over=True, run=absolute(where)))  # a task may be begun again
 
 
 def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:
     """Results by where the runs are; those that a stop kept from beginning have none."""
-    watch = {"on_start": watcher.on_start, "on_row": watcher.on_row, "should_stop": watcher.should_stop}
-    results = train_together([run.request for run in runs], **{**where_to, **watch})
+    results = train_together([run.request for run in runs], **where_to, watcher=watcher)
     return {str(run.where): result for run, result in zip(runs, results, strict=False)}
 
 
@@ -144,9 +144,6 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
     parser.add_argument(
         "--take-over", action="store_true", help="also if another process of this machine trains it, which then stops"
-    )
-    parser.add_argument(
-        "--adopt", action="append", default=[], metavar="RUN", help="a run, or an agent that ships, whose policies join"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
     parser.add_argument(

@@ -1,8 +1,8 @@
 """Watching work from the command line: what a task tells its watcher, as progress."""
 
 from expgen.cli.progress import Progress, Unit
-from expgen.cluster.task import Watcher
 from expgen.evaluation.evaluate import Episode
+from expgen.training.life import Watcher
 
 
 class Watch:

@@ -3,11 +3,12 @@
 import contextlib
 from collections.abc import Iterable
 
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.errors import FailedStorage, InputError
-from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
 from expgen.storage.view import View
+from expgen.training.life import Watcher
 from expgen.training.metrics import MetricsFile
 
 VIEW_SECONDS = 10.0  # seconds that the driver waits for storage, to look at a run
@@ -32,7 +33,7 @@ class Follower:
                 if folder is None or not folder.metrics_file.exists():
                     continue
                 if task.name not in self.totals:
-                    self.totals[task.name] = sum(plan.steps for plan in plans_in(folder, folder.read_config()[0]))
+                    self.totals[task.name] = sum(plan.steps for plan in plans_of(folder.read_config()[0]))
                     self.has_changed = True
                 latest = MetricsFile(folder.metrics_file).latest()
             except FailedStorage:

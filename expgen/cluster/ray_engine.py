@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from expgen.cluster.follow import Follower
 from expgen.cluster.share import Share
 from expgen.cluster.stop import StopSignals
-from expgen.cluster.task import Ended, Task, Watcher
+from expgen.cluster.task import Ended, Task
 from expgen.errors import InputError
 from expgen.provenance import version
+from expgen.training.life import Watcher
 from expgen.training.resources import allotted
 
 POLL_SECONDS = 2.0

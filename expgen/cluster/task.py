@@ -5,16 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from expgen.storage.location import Location
-from expgen.training.life import Report
-
-
-@dataclass(frozen=True)
-class Watcher:
-    """Whom work tells how far it is, and who may end it."""
-
-    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None
-    on_row: Report = lambda learner, row: None
-    should_stop: Callable[[], bool] = lambda: False
+from expgen.training.life import Watcher
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Estimator:
                 continue
             for plan in plans_of(config):
                 trained[job.name, plan.algo] = plan.steps
-                left = plan.steps - max((trained.get((name, plan.algo), 0) for name in job.adopt), default=0)
+                left = plan.steps - trained.get((job.continues, plan.algo), 0)
                 if left <= 0:
                     continue
                 steps += left

@@ -29,10 +29,15 @@ class Job:
     preset: str
     settings: Mapping[str, Any]
     label: str = ""  # what sets its agents apart in reports, as in `levels=500`
-    adopt: tuple[str, ...] = ()  # jobs done before, whose policies this one trains on
+    continues: str = ""  # a job done before, whose run this one trains on for more steps
     made_of: tuple[str, ...] = ()  # jobs done before, whose policies are its members and its explorer: it trains none
     scorings: tuple[Scoring, ...] = (Scoring(),)
     episodes: int = 500
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Jobs whose runs it needs."""
+        return (*self.made_of, self.continues) if self.continues else self.made_of
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ class Planner:
         return self.train(game, "ppo", budget=budget, members=self.scale.members)
 
     def longer(self, game: str, algo: str, budget: str) -> list[Job]:
-        """The usual runs of `algo`, and those of `budget`, which adopts their policies and trains them on."""
+        """The usual runs of `algo`, and those of `budget`, which trains them on."""
         runs: dict[str, Any] = {"members": self.scale.members} if algo == "ppo" else {}
         usual, more = (self.train(game, algo, budget=steps, **runs) for steps in ("25M", budget))
-        return [usual, replace(more, adopt=(usual.name,))]
+        return [usual, replace(more, continues=usual.name)]
 
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
         """The explorer that an ensemble takes in: seed 0."""

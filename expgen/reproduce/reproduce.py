@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from expgen.cluster.engine import Engine, LocalEngine
-from expgen.cluster.task import Ended, Task, Watcher
+from expgen.cluster.task import Ended, Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import FILE as SCORE_ROWS
 from expgen.evaluation.table_file import TableFile
@@ -33,6 +33,7 @@ from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
+from expgen.training.life import Watcher
 
 RUNS, SCORES = "runs", "scores"
 
@@ -81,7 +82,7 @@ def _reproduce(
         Task(
             job.name,
             partial(run_job, job, place, command, device),
-            (*job.made_of, *job.adopt),
+            job.after,
             join(place, RUNS, job.name),
         )
         for job in jobs

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from expgen.agents.description import AgentDescription
-from expgen.cluster.task import Watcher
 from expgen.errors import InputError, TakenOver
 from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
 from expgen.exploration.rows import EXPLORATION_FILE, exploration_row
@@ -34,18 +33,18 @@ from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
+from expgen.training.life import Watcher
 from expgen.training.resources import hardware, resolve_device
 from expgen.training.sessions import total_seconds
 
 CURVE = "curve"  # the file of scores taken while training
-OLD_TIME = "spent.json"  # seconds of work on a job, of earlier versions
 
 
 def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
     """Train or compose, then score; bad input and failures are told in the result, so that other jobs go on."""
     watcher = watcher or Watcher()
     if not is_url(out):
-        return _run_job(job, Path(out), out, command, device, watcher)
+        return _run_job(job, Path(out), command, device, watcher)
     began = time.monotonic()
     here = scratch_folder()
     try:
@@ -53,18 +52,18 @@ def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher
             if _is_done(job, here):
                 return JobResult(job, "skipped")
             with workspace(str(join(out, "runs", job.name)), here / "runs" / job.name) as run:
-                for name in job.made_of:
+                for name in job.after:
                     fetch(str(join(out, "runs", name)), here / "runs" / name)
                 should_stop = run.stop_when_taken_over(rows.stop_when_taken_over(watcher.should_stop))
-                result = _run_job(job, here, out, command, device, replace(watcher, should_stop=should_stop))
+                result = _run_job(job, here, command, device, replace(watcher, should_stop=should_stop))
     except InputError as error:
         return JobResult(job, "refused", " ".join(str(error).split()), time.monotonic() - began)
     shutil.rmtree(here, ignore_errors=True)
     return result
 
 
-def _run_job(job: Job, here: Path, out: Location, command: str, device: str, watcher: Watcher) -> JobResult:
-    """In the folder `here`, which has the runs that the job is made of; what is adopted is found at `out`."""
+def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) -> JobResult:
+    """In the folder `here`, which has the runs that the job needs."""
     began = time.monotonic()
     if _is_done(job, here):
         return JobResult(job, "skipped")
@@ -75,7 +74,7 @@ def _run_job(job: Job, here: Path, out: Location, command: str, device: str, wat
         if job.made_of:
             agent = compose(job, config, here / "runs")
         else:
-            result = _train(job, here, out, device, watcher)
+            result = _train(job, here, device, watcher)
             if result.failed:
                 return JobResult(job, "failed", "; ".join(result.failed), time.monotonic() - began)
             if result.diverged:
@@ -130,10 +129,7 @@ def compose(job: Job, config: TrainConfig, runs: Path) -> AgentDescription:
 
 def _seconds(job: Job, out: Path) -> float:
     """How long a job has taken, over all processes that worked on it."""
-    seconds = total_seconds(entry.session for entry in read_journal(RunFolder(out / "runs" / job.name)))
-    with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
-        seconds += float(json.loads(made_file(job, out).with_name(OLD_TIME).read_text())["seconds"])
-    return seconds
+    return total_seconds(entry.session for entry in read_journal(RunFolder(out / "runs" / job.name)))
 
 
 def _is_done(job: Job, out: Path) -> bool:
@@ -151,10 +147,15 @@ def made_file(job: Job, out: Path) -> Path:
     return out / "scores" / job.name / "made.json"
 
 
-def _train(job: Job, here: Path, out: Location, device: str, watcher: Watcher) -> RunResult:
+def _train(job: Job, here: Path, device: str, watcher: Watcher) -> RunResult:
+    run = RunFolder(here / "runs" / job.name)
+    if job.continues and not run.exists():
+        before = RunFolder(here / "runs" / job.continues)
+        config = before.read_config()
+        shutil.copytree(before.path / "checkpoints", run.path / "checkpoints", dirs_exist_ok=True)
+        run.write_config(*config)  # last: a copy that was cut short is made again
     watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
-    adopted = [join(out, "runs", name) for name in job.adopt]
-    where: dict[str, Any] = {"run": here / "runs" / job.name, "resume": True, "take_over": True, "adopt": adopted}
+    where: dict[str, Any] = {"run": run.path, "resume": True, "take_over": True}
     return train(job.env, job.algo, job.preset, device=device, processes="auto", **where, **watch, **job.settings)
 
 

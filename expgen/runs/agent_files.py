@@ -22,10 +22,9 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.files import JSON_BYTES, join_inside, read_bytes, write_whole
-from expgen.runs.adopt import plans_in
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.plan import LearnerPlan
+from expgen.runs.plan import LearnerPlan, plans_of
 
 
 def describe_run(
@@ -155,7 +154,12 @@ def union(sets: Sequence[LevelSet]) -> LevelSet:
 def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
     """Of a run from before agent.json: its config.json says how its ensemble votes, tune.csv what was picked since."""
     config, spec = folder.read_config()
-    agent = describe_run(folder.path, config, spec, plans_in(folder, config), None)
+    plans = plans_of(config)
+    if folder.old_adopted_file.exists():  # policies that came from other runs, with seeds and levels of their own
+        adopted = _json(folder.old_adopted_file)
+        own = {name: {"seed": it["seed"], "levels": LevelSet.parse(it["levels"])} for name, it in adopted.items()}
+        plans = [replace(plan, **own.get(plan.name, {})) for plan in plans]
+    agent = describe_run(folder.path, config, spec, plans, None)
     if recipe_of(config.algo).explorer is None:
         return agent
     old = _json(folder.config_file)["train"].get("consensus") or {}

@@ -18,7 +18,6 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores, read_scores
 from expgen.files import make_folder, write_whole
 from expgen.networks.state import with_prefix
-from expgen.runs.adopt import read_adopted
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_all
@@ -74,9 +73,6 @@ def bundle(
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # by which it can be trained on
-        if adopted := read_adopted(source):
-            record = {place: known._replace(source="elsewhere")._asdict() for place, known in adopted.items()}
-            write_whole(made.adopted_file, json.dumps(record, indent=2).encode())
     digests = {name: _copy_weights(checkpoint, made, name, weights) for name, checkpoint in checkpoints.items()}
     paths = {name: f"checkpoints/{name}" for name in shipped}
     ours = replace(with_policy_paths(agent, made.path, paths), weights="live")

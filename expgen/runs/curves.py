@@ -4,8 +4,8 @@ import itertools
 import math
 
 from expgen.evaluation.scores import SPLITS, Score
-from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
 from expgen.runs.scoring import METRIC_PREFIXES
 from expgen.training.metrics import MetricsFile
 
@@ -16,7 +16,7 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
     A run does not keep which code it ran, so only who has just trained it can say `commit`.
     """
     config, _ = folder.read_config()
-    plans = {plan.name: plan for plan in plans_in(folder, config)}
+    plans = {plan.name: plan for plan in plans_of(config)}
     rows = []
     for line, metrics in enumerate(MetricsFile(folder.metrics_file).rows(), start=2):
         plan = plans.get(metrics["learner"])

@@ -25,9 +25,8 @@ class RunFolder:
         self.agent_file = self.path / AGENT_FILE
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
-        self.adopted_file = self.path / "adopted.json"
         self.journal_file = self.path / "journal.json"
-        self.old_journal_file = self.path / "sitting.json"  # of earlier versions
+        self.old_adopted_file = self.path / "adopted.json"  # of earlier versions
         self.failures_file = self.path / "failures.log"
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"

@@ -37,7 +37,7 @@ class Entry:
 def read_journal(folder: RunFolder) -> list[Entry]:
     """The entries of a run, oldest first; none if there is no journal or it is damaged."""
     try:
-        return _parse(folder)
+        return [_entry(data) for data in json.loads(read_bytes(folder.journal_file, JSON_BYTES))]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
@@ -51,14 +51,6 @@ def write_journal(folder: RunFolder, entries: Iterable[Entry]) -> None:
 def is_damaged(folder: RunFolder) -> bool:
     """Whether there is a journal that cannot be read."""
     return folder.journal_file.exists() and not read_journal(folder)
-
-
-def _parse(folder: RunFolder) -> list[Entry]:
-    if folder.journal_file.exists():
-        return [_entry(data) for data in json.loads(read_bytes(folder.journal_file, JSON_BYTES))]
-    old = json.loads(read_bytes(folder.old_journal_file, JSON_BYTES))  # earlier versions kept the last process alone
-    session = {"began": old.get("began", 0), "seconds": 0, "commit": ""}
-    return [_entry({**old, "owner": old["mark"], "started": "", "work": "train", "session": session})]
 
 
 def _entry(data: dict[str, Any]) -> Entry:

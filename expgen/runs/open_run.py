@@ -1,6 +1,7 @@
 """open_run: where a run will be and what it will do, be it new or one that goes on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,19 @@ from expgen.storage.view import View
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
 
+@dataclass(frozen=True)
+class RunRequest:
+    """What to train and where: the arguments of `train` of these names, which says what they are."""
+
+    env: str | None = None
+    algo: str | None = None
+    preset: str | None = None
+    run: Location | None = None
+    resume: bool = False
+    take_over: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 class OpenedRun(NamedTuple):
     """A run that may begin or go on."""
 
@@ -28,48 +42,42 @@ class OpenedRun(NamedTuple):
     consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
 
 
-def open_run(
-    env: str | None = None,
-    algo: str | None = None,
-    preset: str | None = None,
-    run: Location | None = None,
-    resume: bool = False,
-    take_over: bool = False,
-    adopt: Sequence[Location] = (),
-    **settings: Any,
-) -> OpenedRun:
-    """Where a run will be and what it will do, with nothing written yet; the arguments are those of `train`.
+def open_run(request: RunRequest) -> OpenedRun:
+    """Where a run will be and what it will do, with nothing written yet.
 
     Of a run at a URL the folder tells how far it is, and no more.
     """
-    if is_url(run):
-        sketch = View(run).refresh()  # type: ignore[arg-type]
-        with naming(str(run), sketch):
-            return open_run(env, algo, preset, sketch, resume, take_over, adopt, **settings)
-    if resume and run and RunFolder(run).exists():
-        return _resumed(RunFolder(run), env, algo, settings, take_over)
-    trains, votes = split_settings(algo or "ppo", settings)
-    config = make_config(env or "minimaze", algo or "ppo", preset, **trains)
-    folder = RunFolder(run or default_folder(config))
+    if is_url(request.run):
+        sketch = View(str(request.run)).refresh()
+        with naming(str(request.run), sketch):
+            return open_run(replace(request, run=sketch))
+    if request.resume and request.run and RunFolder(request.run).exists():
+        return _resumed(RunFolder(request.run), request)
+    algo, preset = request.algo or "ppo", request.preset
+    trains, votes = split_settings(algo, request.settings)
+    config = make_config(request.env or "minimaze", algo, preset, **trains)
+    folder = RunFolder(request.run or default_folder(config))
     if folder.exists():
-        if not resume:
+        if not request.resume:
             raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
-        return _resumed(folder, env, algo, settings, take_over)
-    if not take_over:
+        return _resumed(folder, request)
+    if not request.take_over:
         refuse_if_alive(folder)
-    if folder.learners() and not adopt:
+    if folder.learners():
         missing = f"holds checkpoints but no {folder.config_file.name}"
         raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
     return OpenedRun(folder, config, make_consensus(config, preset, votes))
 
 
-def _resumed(
-    folder: RunFolder, env: str | None, algo: str | None, settings: Mapping[str, Any], take_over: bool
-) -> OpenedRun:
+def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     """What trains is as it was, save for what may be raised; how the agent votes may change."""
     frozen, _ = folder.read_config()
-    trains, votes = split_settings(frozen.algo, settings)
-    asked = with_values(frozen, {**trains, "env": env or frozen.env, "algo": algo or frozen.algo})
+    if folder.old_adopted_file.exists():
+        what = f"{folder.path} has policies that an earlier version took from other runs"
+        raise InputError(f"{what} and can only be played; accepted: a run without {folder.old_adopted_file.name}")
+    trains, votes = split_settings(frozen.algo, request.settings)
+    kind = {"env": request.env or frozen.env, "algo": request.algo or frozen.algo}
+    asked = with_values(frozen, {**trains, **kind})
     before, after = flat(frozen), flat(asked)
     for name in RESUMABLE:
         if name in before and after[name] < before[name]:
@@ -79,7 +87,7 @@ def _resumed(
         name = changed[0]
         has = f"{folder.path} has {before[name]}"
         raise InputError(f"--resume with {flag_of(name)} {after[name]} but {has}; accepted: more steps or members")
-    if not take_over:
+    if not request.take_over:
         refuse_if_alive(folder)
     config = checked(asked)
     consensus = read_agent(folder.path).consensus if config.explorer is not None else None

@@ -29,7 +29,7 @@ from expgen.runs.spread import cost_of, spread
 from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
 from expgen.runs.writer import RunWriter
-from expgen.training.life import Report
+from expgen.training.life import Watcher
 from expgen.training.resources import cores_here, resolve_device
 
 DEATHS = 3  # of a worker in a row, without progress, after which it is given up
@@ -47,32 +47,24 @@ class PlannedRun(NamedTuple):
     num_unfinished: int  # learners with steps left
 
 
-def run_in_processes(
-    runs: Sequence[PlannedRun],
-    device: str,
-    num_workers: int,
-    on_start: Callable[[int, dict[str, int]], None],
-    on_row: Report,
-    should_stop: Callable[[], bool],
-) -> list[RunResult]:
-    """Train all learners of `runs` in `num_workers` processes; the arguments are otherwise those of `train`.
+def run_in_processes(runs: Sequence[PlannedRun], device: str, num_workers: int, watcher: Watcher) -> list[RunResult]:
+    """Train all learners of `runs` on `device` in `num_workers` processes.
 
     This process never uses the device itself.
     """
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
         variables = cleanup.enter_context(cuda_mps()) if chosen.type == "cuda" else {}
-        crew = _Crew(runs, str(chosen), num_workers, variables, should_stop)
+        crew = _Crew(runs, str(chosen), num_workers, variables, watcher.should_stop)
         cleanup.callback(crew.close)
         crew.build()
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
             prefix = f"{run.name}/" if len(runs) > 1 else ""
-            crew.writers[run.folder.path] = RunWriter(
-                run.folder, run.config, run.plans, run.consensus, lock, on_row, prefix
-            )
+            writer = RunWriter(run.folder, run.config, run.plans, run.consensus, lock, watcher.on_row, prefix)
+            crew.writers[run.folder.path] = writer
         cleanup.callback(crew.close)  # an error ends the workers before the journal says that it has failed
-        crew.start(on_start)
+        crew.start(watcher.on_start)
         crew.train()
         crew.close()
         return [crew.conclude(run) for run in runs]
@@ -150,13 +142,6 @@ class _Crew:
     def train(self) -> None:
         """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
         while self.training or (self.to_score and not self.is_stopping):
-            self._turn()
-        if self.is_stopping:
-            return
-        for writer in self.writers.values():
-            for request in writer.wanting():
-                self._request(request)
-        while self.to_score and not self.is_stopping:
             self._turn()
         for run, writer in self.writers.items():
             if writer.is_complete and writer.consensus is not None and not self.is_stopping:

@@ -46,7 +46,6 @@ class RunLock:
             if is_damaged(self.folder):
                 print(f"expgen: {self.folder.journal_file} is damaged; a new one begins", file=sys.stderr)
             write_journal(self.folder, [*read_journal(self.folder), self.entry])
-            self.folder.old_journal_file.unlink(missing_ok=True)
 
     def check(self) -> None:
         """Before each write: TakenOver if another process owns the run, FailedStorage if its folder was deleted."""

@@ -149,10 +149,3 @@ def _metrics(scored: Collection[ScoredAgent]) -> Scores:
             if exploration.oracle_share is not None:
                 metrics[f"{score.split}_oracle_share"] = exploration.oracle_share.value
     return metrics
-
-
-def is_wanting(folder: RunFolder, config: TrainConfig, plan: LearnerPlan, env_steps: int) -> bool:
-    """Whether a learner has come to its end without rows in scores.csv that say so."""
-    is_due = config.eval_every > 0 and env_steps >= plan.steps
-    rows = rows_so_far(folder.scores_file) if is_due else ()
-    return is_due and not any((row.agent, row.env_steps) == (plan.name, env_steps) for row in rows)

@@ -9,10 +9,10 @@ import torch
 
 from expgen.agents.build import checkpoint_of, policies_from
 from expgen.envs.trust import trust_env
-from expgen.runs.adopt import plans_in
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import Scored, ScoreRequest
+from expgen.runs.plan import plans_of
 from expgen.runs.run_lock import check_owner
 from expgen.runs.scoring import RunScorer
 from expgen.training.average import has_average
@@ -52,7 +52,7 @@ class _Player:
         config, _ = folder.read_config()
         trust_env(config.env)  # the parent has checked it
         self.agent = read_agent(folder.path)
-        self.plans = {plan.name: plan for plan in plans_in(folder, config)}
+        self.plans = {plan.name: plan for plan in plans_of(config)}
         self.device = str(resources.device)
         self.scorer = RunScorer(self.agent, config, folder, resources, partial(check_owner, folder, owner))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from expgen.errors import InputError
-from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, is_alive, read_journal
+from expgen.runs.plan import plans_of
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.view import View, snapshots_below
 from expgen.training.metrics import MetricsFile
@@ -53,7 +53,7 @@ def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
     latest = MetricsFile(folder.metrics_file).latest()
     steps, total, left = 0, 0, 0.0
     is_known = True
-    for plan in plans_in(folder, config):
+    for plan in plans_of(config):
         done = max(int(latest.get(plan.name, {}).get("env_steps", 0)), _stored_steps(folder, plan.name))
         seconds = latest.get(plan.name, {}).get("seconds", 0.0)
         steps, total = steps + min(done, plan.steps), total + plan.steps
@@ -76,7 +76,7 @@ def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
     alive = is_alive(entry)
     if alive is False:
         return "dead"
-    files = (folder.metrics_file, folder.journal_file, folder.old_journal_file)
+    files = (folder.metrics_file, folder.journal_file)
     quiet = time.time() - max(file.stat().st_mtime for file in files if file.exists())
     if alive is None and quiet > SILENT_SECONDS:
         return "silent"
@@ -112,4 +112,4 @@ def _runs_at(url: str) -> Iterator[Path]:
 
 def _is_run(path: Path) -> bool:
     folder = RunFolder(path)
-    return folder.exists() or folder.journal_file.exists() or folder.old_journal_file.exists()
+    return folder.exists() or folder.journal_file.exists()

@@ -1,35 +1,35 @@
 """train: a config → learners side by side → checkpoints, metrics and scores in a run folder."""
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from expgen.agents.build import policies_from
 from expgen.agents.description import AgentDescription
+from expgen.algorithms.recipes import recipe_of
 from expgen.envs.trust import check_trusted, trust_env
+from expgen.errors import InputError
 from expgen.evaluation.evaluate import result_of
-from expgen.evaluation.scores import check_can_append, rows_so_far
-from expgen.runs.adopt import plans_in
+from expgen.evaluation.scores import check_can_append
 from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.join import adopt as adopt_from
-from expgen.runs.join import check_can_go_on
 from expgen.runs.journal import State
-from expgen.runs.open_run import open_run
-from expgen.runs.plan import LearnerPlan, build_learner
+from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.plan import LearnerPlan, build_learner, plans_of
 from expgen.runs.processes import PlannedRun, run_in_processes
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
-from expgen.runs.scoring import RunScorer, is_wanting
+from expgen.runs.scoring import RunScorer
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Policies, Report, Scores, life_of
+from expgen.training.life import Policies, Report, Scores, Watcher, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.repair_metrics import repair_metrics
@@ -45,7 +45,6 @@ def train(
     processes: int | str = 1,
     resume: bool = False,
     take_over: bool = False,
-    adopt: Sequence[Location] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -62,97 +61,77 @@ def train(
         cores to spare. Workers are new Python processes: they know no environments that only this one registered.
     resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
-    adopt: run folders whose trained policies join this run.
     on_start, on_row: called with the total steps and those done, then with each row of metrics.
     should_stop: asked after each rollout; True saves a checkpoint and returns.
     settings: fields of TrainConfig and of the configs inside it.
     """
-    what = {"env": env, "algo": algo, "preset": preset, "run": run, "adopt": adopt, **settings}
-    request = {**what, "resume": resume, "take_over": take_over}
-    return train_together([request], device, processes, on_start, on_row, should_stop)[0]
+    request = RunRequest(env, algo, preset, run, resume, take_over, settings)
+    return train_together([request], device, processes, Watcher(on_start, on_row, should_stop))[0]
 
 
 def train_together(
-    requests: Sequence[Mapping[str, Any]],
-    device: str = "auto",
-    processes: int | str = 1,
-    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
-    on_row: Report = lambda learner, row: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    requests: Sequence[RunRequest], device: str = "auto", processes: int | str = 1, watcher: Watcher | None = None
 ) -> list[RunResult]:
     """Train several runs, whose learners share the worker processes; in one process, run after run.
 
-    Each request has the arguments of `train` that say what to train and where; the others are as there. Learners are
-    told of as `RUN/LEARNER`. A stop may leave the last runs without a result.
+    `device` and `processes` are those of `train`. Learners are told of as `RUN/LEARNER`. A stop may leave the last runs
+    without a result.
     """
     check_processes(processes)
+    watcher = watcher or Watcher()
     with contextlib.ExitStack() as cleanup:
         runs = []
         for request in requests:
-            run, should_stop = _planned(cleanup, should_stop, **request)
+            run, should_stop = _planned(cleanup, request, watcher.should_stop)
+            watcher = replace(watcher, should_stop=should_stop)
             runs.append(run)
         workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
         if workers > 1:
-            return run_in_processes(runs, device, workers, on_start, on_row, should_stop)
+            return run_in_processes(runs, device, workers, watcher)
         results: list[RunResult] = []
         for run in runs:
-            if results and should_stop():
+            if results and watcher.should_stop():
                 break
-            results.append(_run(run, device, on_start, on_row, should_stop))
+            results.append(_run(run, device, watcher))
         return results
 
 
 def _planned(
-    cleanup: contextlib.ExitStack,
-    should_stop: Callable[[], bool],
-    env: str | None = None,
-    algo: str | None = None,
-    preset: str | None = None,
-    run: Location | None = None,
-    resume: bool = False,
-    take_over: bool = False,
-    adopt: Sequence[Location] = (),
-    **settings: Any,
+    cleanup: contextlib.ExitStack, request: RunRequest, should_stop: Callable[[], bool]
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
-    if env is not None:
-        trust_env(env)
-    name = str(run).rpartition("/")[2]
-    if is_url(run):
-        open_run(env, algo, preset, run, resume, take_over, adopt, **settings)  # before the URL is taken over
-        space = cleanup.enter_context(workspace(str(run)))
-        run, should_stop = space.folder, space.stop_when_taken_over(should_stop)
-    folder, config, consensus = open_run(env, algo, preset, run, resume, take_over, adopt, **settings)
+    if request.env is not None:
+        trust_env(request.env)
+    name = str(request.run).rpartition("/")[2]
+    if is_url(request.run):
+        open_run(request)  # before the URL is taken over
+        space = cleanup.enter_context(workspace(str(request.run)))
+        request, should_stop = replace(request, run=space.folder), space.stop_when_taken_over(should_stop)
+    folder, config, consensus = open_run(request)
     check_trusted(config.env, config.options)
-    adopt_from(folder, config, adopt)
-    plans = plans_in(folder, config)
-    left = _check_can_go_on(folder, plans)
-    unfinished = sum(steps > 0 for steps in left.values())
+    plans = plans_of(config)
+    unfinished = _check_can_go_on(folder, plans)
     return PlannedRun(name, folder, config, plans, consensus, unfinished), should_stop
 
 
-def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> dict[str, int]:
-    """Refuse bad input before the run is taken over or written to.
+def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> int:
+    """Refuse bad input before the run is taken over or written to; returns how many learners have steps left.
 
-    Returns the steps that each learner has left.
+    Weights alone are refused where learning needs more: a fresh critic would undo what they have learnt.
     """
     check_can_append(folder.scores_file)
-    rows_so_far(folder.scores_file)
-    env_steps = dict.fromkeys((plan.name for plan in plans), 0)
+    unfinished = 0
     for plan in plans:
-        if checkpoint := latest_checkpoint(folder.checkpoints_of(plan.name)):
-            check_can_go_on(plan, checkpoint, f"--run {folder.path}")
-            env_steps[plan.name] = checkpoint.facts["env_steps"]
-    return {plan.name: plan.steps - env_steps[plan.name] for plan in plans}
+        checkpoint = latest_checkpoint(folder.checkpoints_of(plan.name))
+        unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
+        if checkpoint and checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
+            missing = f"{plan.name}'s policy without the value network that {plan.algo} learns with"
+            accepted = "a run folder whose checkpoints have it, as training leaves them"
+            raise InputError(f"--run {folder.path} has {missing}; accepted: {accepted}")
+    return unfinished
 
 
-def _run(
-    run: PlannedRun,
-    device: str,
-    on_start: Callable[[int, dict[str, int]], None],
-    on_row: Report,
-    should_stop: Callable[[], bool],
-) -> RunResult:
+def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
     """All learners in this process."""
     folder, config, plans = run.folder, run.config, run.plans
     resources = plan_resources(device, len(plans))
@@ -162,7 +141,7 @@ def _run(
         lock.check()
         metrics.append(learner, row)
         events.append(learner, row)
-        on_row(learner, row)
+        watcher.on_row(learner, row)
 
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(torch.set_num_threads, torch.get_num_threads())
@@ -188,7 +167,7 @@ def _run(
             events.start(learner.name, learner.env_steps)
             drop_after(folder, learner.name, learner.env_steps)
         total = sum(learner.schedule.env_steps for learner in learners)
-        on_start(total, {learner.name: learner.env_steps for learner in learners})
+        watcher.on_start(total, {learner.name: learner.env_steps for learner in learners})
         _score_left(agent, folder, plans, scorer, metrics)
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
@@ -199,12 +178,9 @@ def _run(
                 return scorer.score(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
-            life = life_of(learner, score, report, checkpoints, should_stop)
+            life = life_of(learner, score, report, checkpoints, watcher.should_stop)
             turns.append(Turn(learner.name, life))
         diverged = run_side_by_side(turns, resources.updates_at_once)
-        for plan, learner in zip(plans, learners, strict=True):
-            if is_wanting(folder, config, plan, learner.env_steps):  # it was adopted complete
-                result_of(scorer.score(plan, learner.env_steps, learner.policies()))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and agent.consensus is not None:
             scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])

@@ -13,10 +13,9 @@ import torch
 
 from expgen.envs.trust import trust_env
 from expgen.networks.state import with_prefix
-from expgen.runs.adopt import plans_in
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Start
-from expgen.runs.plan import build_learner
+from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
@@ -34,7 +33,7 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
         specs = {}
         for run, config, names in assignments:
             trust_env(config.env)  # the parent has checked it
-            for plan in plans_in(RunFolder(run), config):
+            for plan in plans_of(config):
                 if plan.name in names:
                     learner = learners[LearnerId(run, plan.name)] = build_learner(config, plan, resources)
                     cleanup.callback(learner.close)

@@ -2,7 +2,7 @@
 
 A population trained with `--member-levels bootstrap` leaves each training level to about 37 % of its members unseen.
 Those vote on it (agents.panel), so that their agreement is what it would be on a new level. Where the explorer they
-fall back on has left out levels too (an adopted one may have), only these are played; where it has trained
+fall back on has left out levels too (one trained apart may have), only these are played; where it has trained
 on every level, what it has learnt of them is in these scores.
 """
 

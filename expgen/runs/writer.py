@@ -10,7 +10,6 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import LearnerPlan
 from expgen.runs.run_lock import RunLock
-from expgen.runs.scoring import is_wanting
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty, stored_steps
 from expgen.training.checkpoint import checkpoint_file
 from expgen.training.life import Report
@@ -74,21 +73,13 @@ class RunWriter:
             self.events.append(request.learner, {"env_steps": request.env_steps, **scores})
             now = {"env_steps": self.env_steps[request.learner], **scores}
             self.on_row(self.prefix + request.learner, now)
-        if request.weights.parent == self.folder.to_score(request.learner):
-            request.weights.unlink(missing_ok=True)
+        request.weights.unlink(missing_ok=True)
 
     def left_to_score(self) -> Iterator[ScoreRequest]:
         """Weights that earlier processes saved and did not score."""
         for name in self.plans:
             for env_steps, weights in files_to_score(self.folder, name):
                 yield ScoreRequest(self.folder.path, name, env_steps, weights)
-
-    def wanting(self) -> Iterator[ScoreRequest]:
-        """Learners that are complete without rows in scores.csv, as adopted ones may be."""
-        for name, plan in self.plans.items():
-            if is_wanting(self.folder, self.config, plan, self.env_steps[name]):
-                weights = checkpoint_file(self.folder.checkpoints_of(name), self.env_steps[name])
-                yield ScoreRequest(self.folder.path, name, self.env_steps[name], weights)
 
     @property
     def is_complete(self) -> bool:

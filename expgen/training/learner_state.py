@@ -10,7 +10,7 @@ from torch import Tensor
 
 from expgen.envs.vec_env import Snapshots
 from expgen.networks.state import under_prefix, with_prefix
-from expgen.training.average import FACT, AveragedPolicy, has_average
+from expgen.training.average import has_average
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
 from expgen.training.learner import Learner
 from expgen.training.sessions import sessions_in
@@ -44,8 +44,7 @@ def save_learner(learner: Learner, folder: Path) -> None:
 def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
 
-    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise. One
-    that has an average goes on averaging, where the learner has no rate of its own at that of the checkpoint.
+    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
     """
     tensors, facts = checkpoint
     learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
@@ -53,8 +52,7 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     learner.sessions = sessions_in(facts)
     with learner.lane.updating():
         learner.algorithm.load_state(tensors)
-        if has_average(checkpoint):
-            learner.average = learner.average or AveragedPolicy(learner.algorithm.policy, facts[FACT]["rate"])
+        if learner.average is not None and has_average(checkpoint):
             learner.average.load_state(checkpoint)
     if checkpoint.is_weights_alone:
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from expgen.networks.actor_critic import Policy
@@ -15,6 +16,15 @@ Scores = dict[str, float]
 Policies = Mapping[Weights, Policy]  # what can be played of one learner
 ScorePolicies = Callable[[Policies], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
 Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Whom work tells how far it is, and who may end it."""
+
+    on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None  # steps in all; by learner
+    on_row: Report = lambda learner, row: None
+    should_stop: Callable[[], bool] = lambda: False  # asked after each rollout
 
 
 def life_of(

@@ -1,7 +1,7 @@
 """Session: when work on a run began, how long it took and which commit did it.
 
 A run's journal has one for each process that worked on it. A checkpoint has those of its policy, so that a policy
-takes its history along when another run adopts it.
+takes its history along when another run goes on from it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -9,8 +9,9 @@ import pytest
 from expgen.cli import evaluate, progress
 from expgen.cli.engine import pop_engine
 from expgen.cluster.engine import LocalEngine
-from expgen.cluster.task import Ended, Task, Watcher
+from expgen.cluster.task import Ended, Task
 from expgen.evaluation.scores import agent_name, read_scores
+from expgen.training.life import Watcher
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pytest
 
 from expgen.cli.watch import SoFar, Watch
-from expgen.cluster.task import Watcher
 from expgen.evaluation.evaluate import Episode
+from expgen.training.life import Watcher
 
 
 def test_each_episode_tells_the_means_so_far() -> None:

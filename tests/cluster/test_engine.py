@@ -4,8 +4,9 @@ import pytest
 
 from expgen.cluster.engine import LocalEngine, make_engine
 from expgen.cluster.share import Share
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.errors import InputError
+from expgen.training.life import Watcher
 
 
 def test_the_local_engine_goes_on_after_an_error_and_ends_at_a_stop() -> None:

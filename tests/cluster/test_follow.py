@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from expgen.cluster.follow import Follower
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.runs.folder import RunFolder
+from expgen.training.life import Watcher
 from expgen.training.metrics import MetricsFile
 
 

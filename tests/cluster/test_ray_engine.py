@@ -13,13 +13,14 @@ import pytest
 from expgen.cluster import ray_engine
 from expgen.cluster.ray_engine import RayEngine
 from expgen.cluster.share import Share
-from expgen.cluster.task import Task, Watcher
+from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.runs.folder import RunFolder
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
 from expgen.storage.store import Store
 from expgen.storage.view import fetch
+from expgen.training.life import Watcher
 from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
 from tests.storage.s3_server import BUCKET

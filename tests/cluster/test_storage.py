@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from expgen.cluster.task import Watcher
 from expgen.reproduce.work import run_job, score_files
+from expgen.training.life import Watcher
 from tests.conftest import SmallRun
 
 JOB = SmallRun().job("small")

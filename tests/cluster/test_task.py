@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from expgen.cluster.task import Ended, Task, Watcher
+from expgen.cluster.task import Ended, Task
 from expgen.errors import InputError
+from expgen.training.life import Watcher
 
 
 def double(watcher: Watcher) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from expgen.cluster.engine import make_engine
 from expgen.cluster.share import Share
 from expgen.cluster.stop import StopSignals
-from expgen.cluster.task import Watcher
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.storage.location import is_url
+from expgen.training.life import Watcher
 
 TINY = dataclasses.replace(
     SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2

@@ -53,15 +53,9 @@ def test_efforts_add_up_and_what_is_composed_costs_nothing(estimator: Estimator)
     assert effort.hours == pytest.approx(4096 / PPO / 3600 * (1 + 41039 / 22811))
 
 
-def test_what_is_adopted_costs_nothing(estimator: Estimator) -> None:
-    effort = estimator.effort([job("ppo"), job("leep"), job("expgen", adopt=("ppo",))])
-    assert (effort.jobs, effort.steps) == (3, 2 * 4096 + 1024)  # the explorer is not adopted
-    assert effort.hours == pytest.approx((4096 / PPO * (1 + 41039 / 22811) + 1024 / EXPLORER) / 3600)
-
-
 def test_policies_that_are_trained_on_cost_the_steps_that_they_lack(estimator: Estimator) -> None:
     usual = job("ppo")
-    longer = dataclasses.replace(usual, name="longer", settings={**usual.settings, "steps": 6144}, adopt=("ppo",))
+    longer = dataclasses.replace(usual, name="longer", settings={**usual.settings, "steps": 6144}, continues="ppo")
     assert estimator.effort([usual, longer]).steps == 2 * 6144
 
 

@@ -31,7 +31,7 @@ def test_configs_are_valid_and_the_runs_an_agent_is_made_of_come_first_and_fit(s
             continue
         config = make_config(job.env, job.algo, job.preset, **job.settings)
         seen[job.name] = config
-        for name in (*job.made_of, *job.adopt):
+        for name in job.after:
             assert (seen[name].env, seen[name].envs) == (config.env, config.envs)
             part = config.explorer if seen[name].algo == "maxent" else config
             assert (part.network, part.reward) == (seen[name].network, seen[name].reward)

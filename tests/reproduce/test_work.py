@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.exploration.rows import FILE as EXPLORATION
@@ -14,10 +13,11 @@ from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import OLD_TIME, explored_file, made_file, run_job, score_files
+from expgen.reproduce.work import explored_file, made_file, run_job, score_files
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal, write_journal
+from expgen.training.life import Watcher
 from tests.cluster.tiny import TINY
 
 
@@ -106,20 +106,11 @@ def test_minutes_of_a_job_are_those_of_all_sessions_that_trained_and_scored_it(t
     assert [entry.work for entry in read_journal(folder)] == ["train", "train", *["train", "score"] * 2]
 
 
-@pytest.mark.parametrize(("text", "minutes"), [('{"seconds": 3600}', 60), ("", 0), ('{"seconds": "long"}', 0)])
-def test_time_that_an_earlier_version_kept_of_a_job_counts(text, minutes, tmp_path):
-    job = Planner(TINY).train("maze", "ppo")
-    made_file(job, tmp_path).parent.mkdir(parents=True)
-    made_file(job, tmp_path).with_name(OLD_TIME).write_text(text)
-    assert run_job(job, tmp_path, "", "cpu").status == "done"
-    assert minutes <= minutes_of(job, tmp_path) < minutes + 10
-
-
 def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, equal, small):
     planner = Planner(TINY)
     usual, longer = planner.longer("maze", "ppo", "50M")
     assert [run_job(job, tmp_path, "", "cpu").status for job in (usual, longer)] == ["done"] * 2
-    whole = dataclasses.replace(longer, name="whole", adopt=())
+    whole = dataclasses.replace(longer, name="whole", continues="")
     assert run_job(whole, tmp_path, "", "cpu").status == "done"
     for member in ("member0", "member1"):
         mine, theirs = (small.state(tmp_path / "runs" / job.name, member) for job in (longer, whole))
@@ -130,7 +121,7 @@ def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, e
 def test_bad_input_is_told_in_one_line(tmp_path):
     result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
-    for changes in ({"adopt": ("nobody",)}, {"name": "composed", "made_of": ("nobody",)}):
+    for changes in ({"continues": "nobody"}, {"name": "composed", "made_of": ("nobody",)}):
         orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), **changes)
         assert "nobody" in (message := run_job(orphan, tmp_path, "", "cpu").message)
         (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # where expgen status finds it

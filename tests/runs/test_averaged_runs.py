@@ -1,4 +1,4 @@
-"""Runs that keep averaged weights: both are scored, either is played on request, adopted, tuned with and shipped."""
+"""Runs that keep averaged weights: both are scored, either is played on request, tuned with and shipped."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -145,18 +145,6 @@ def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkey
     monkeypatch.setattr(ConsensusAgent, "__init__", kept)
     list(tune(read_agent(run.path), TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2, weights="average")))
     assert [has_weights(played[index], run, f"member{index}", "average") for index in (0, 1)] == [True, True]
-
-
-def test_an_adopted_policy_keeps_its_average(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
-    small.train(tmp_path / "explorer", 2, algo="maxent", average=0.9)
-    two = {**small.explorer, "explorer_steps": 2 * small.update_steps}
-    asked = {"algo": "expgen", "members": 2, "adopt": [tmp_path / "explorer"], "eval_every": 10**9, **two}
-    small.train(tmp_path / "whole", 1, **asked)
-    theirs = under_prefix("average", small.state(tmp_path / "explorer"))
-    assert theirs and equal(theirs, under_prefix("average", small.state(tmp_path / "whole", "explorer")))
-    agents = {agent_name(row) for row in read_scores(tmp_path / "whole" / "scores.csv")}
-    assert {"explorer weights=average", "expgen weights=average members=2"} <= agents
-    assert "member0 weights=average" not in agents
 
 
 def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Path) -> None:

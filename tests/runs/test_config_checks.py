@@ -8,7 +8,7 @@ from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.make_config import make_config
-from expgen.runs.open_run import open_run
+from expgen.runs.open_run import RunRequest, open_run
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
 )
 def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
     with pytest.raises(InputError, match=line):
-        open_run("procgen:maze", "expgen", **settings)
+        open_run(RunRequest("procgen:maze", "expgen", settings=settings))
 
 
 @pytest.mark.parametrize("settings", [{"alpha": 0.3}, {"stretch": "table"}, {"stretch": "geometric", "alpha": 0.3}])
 def test_stretches_that_contradict_nothing_are_taken(settings: dict) -> None:
-    assert open_run("procgen:maze", "expgen", **settings).consensus is not None
+    assert open_run(RunRequest("procgen:maze", "expgen", settings=settings)).consensus is not None

@@ -29,14 +29,6 @@ def test_run_without_a_journal_has_no_entries(tmp_path: Path) -> None:
     assert read_journal(RunFolder(tmp_path)) == [] and not is_damaged(RunFolder(tmp_path))
 
 
-def test_sitting_of_an_earlier_version_is_its_last_entry(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    facts = {"state": "diverged", "message": "member0", "mark": "a1", "host": "node7", "pid": 42, "began": 1e9}
-    folder.old_journal_file.write_text(json.dumps(facts))
-    (entry,) = read_journal(folder)
-    assert entry == Entry("a1", "node7", 42, "", "train", Session(1e9, 0, ""), "diverged", "member0")
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("state", "fine"), ("work", "sleep"), ("pid", "many"), ("session", [1, 2, "a"]), ("session", None), ("host", ...)]

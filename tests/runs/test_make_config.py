@@ -4,7 +4,7 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.runs.make_config import make_config, make_consensus, split_settings
-from expgen.runs.open_run import open_run
+from expgen.runs.open_run import RunRequest, open_run
 
 
 @pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
@@ -20,7 +20,7 @@ def test_settings_of_the_vote_are_told_apart_from_those_that_train() -> None:
     trains, votes = split_settings("expgen", settings)
     assert (trains, votes) == ({"steps": 10, "explorer_gamma": 0.5}, {"min_agree": 3})
     with pytest.raises(InputError, match="setting 'min_agree' is unknown to --algo ppo"):
-        open_run(algo="ppo", min_agree=3)
+        open_run(RunRequest(algo="ppo", settings={"min_agree": 3}))
 
 
 def test_preset_best_votes_by_majority_and_trains_the_same_without() -> None:

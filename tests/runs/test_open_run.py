@@ -10,7 +10,7 @@ from expgen.errors import InputError
 from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config, make_consensus
-from expgen.runs.open_run import default_folder, open_run
+from expgen.runs.open_run import RunRequest, default_folder, open_run
 from expgen.runs.plan import plans_of
 
 
@@ -34,7 +34,7 @@ def test_a_population_that_grows_gets_the_quorum_of_its_size(
     spec = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
     RunFolder(tmp_path).write_config(frozen, spec)
     write_agent(describe_run(tmp_path, frozen, spec, plans_of(frozen), make_consensus(frozen, settings=asked)))
-    _, grown, consensus = open_run(run=tmp_path, resume=True, members=after)
+    _, grown, consensus = open_run(RunRequest(run=tmp_path, resume=True, settings={"members": after}))
     assert consensus is not None and (grown.members, consensus.min_agree) == (after, quorum)
 
 

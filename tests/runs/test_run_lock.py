@@ -1,6 +1,5 @@
 """A run is written by one process at a time: its owner, which the last entry of its journal names."""
 
-import json
 import os
 import re
 import shutil
@@ -128,21 +127,6 @@ def test_run_that_another_process_trains_is_refused_unless_it_is_taken_over(
     _, told = trainer.communicate(timeout=60)
     assert trainer.returncode == 1 and "TakenOver: another process has taken over" in told
     assert [entry.state for entry in read_journal(folder)] == ["running", "stopped"]
-
-
-def test_run_that_an_earlier_version_trains_is_refused_too(small: Any, tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    small.train(folder.path, 1)
-    folder.journal_file.unlink()
-    facts = {"state": "running", "message": "", "mark": "a", "host": socket.gethostname(), "began": 1e9}
-    for pid in (os.getppid(), 2**22 + 1):  # one that is alive, one that cannot be
-        folder.old_journal_file.write_text(json.dumps({**facts, "pid": pid}))
-        if pid == os.getppid():
-            with pytest.raises(InputError, match=f"in use by process {pid} of this machine"):
-                small.train(folder.path, 2, resume=True)
-    assert small.train(folder.path, 2, resume=True).is_complete
-    assert [entry.state for entry in read_journal(folder)] == ["running", "done"]
-    assert not folder.old_journal_file.exists()
 
 
 def test_run_of_a_killed_process_is_resumed_without_asking(small: Any, process: Any, tmp_path: Path) -> None:

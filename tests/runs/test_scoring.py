@@ -8,11 +8,11 @@ import pytest
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit
-from expgen.runs.adopt import plans_in
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
 from expgen.runs.request import EvaluationRequest, score_all
-from expgen.runs.scoring import RunScorer, is_wanting
+from expgen.runs.scoring import RunScorer
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
 from tests.policies import load_policy
@@ -50,9 +50,8 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     folder = RunFolder(run)
     config, _ = folder.read_config()
     before = read_scores(folder.scores_file)
-    plan, scorer = plans_in(folder, config)[0], RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
+    plan, scorer = plans_of(config)[0], RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
     policy, env_steps = load_policy(folder, plan.name)
-    assert not is_wanting(folder, config, plan, env_steps)
     result_of(scorer.score(plan, env_steps, {"live": policy}))
     assert read_scores(folder.scores_file) == before
 
@@ -61,7 +60,7 @@ def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tm
     small.train(tmp_path, members=2, member_levels="bootstrap", eval_every=10**9)
     folder = RunFolder(tmp_path)
     config, _ = folder.read_config()
-    seen = {plan.name: str(plan.levels) for plan in plans_in(folder, config)}
+    seen = {plan.name: str(plan.levels) for plan in plans_of(config)}
     assert len(set(seen.values())) == 2 and "0:20" not in seen.values()
     at_the_end = [row for row in read_scores(folder.scores_file) if row.split == "train"]
     asked = [scored.score for scored in score_all(read_agent(tmp_path), EvaluationRequest("train", episodes=6))]

@@ -1,5 +1,6 @@
 """expgen tune: the levels it plays, what it picks, and what the run's agent makes of it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,11 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
 
 def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path / "explorer", 1, algo="maxent", levels="12")
-    run = population(small, tmp_path / "population", adopt=[tmp_path / "explorer"])
-    seen, levels = left_out(read_agent(run))
+    population(small, tmp_path / "population")
+    members = [{"path": f"population/checkpoints/member{index}"} for index in range(4)]
+    agent = {"members": members, "explorer": {"path": "explorer/checkpoints/member0"}}
+    (tmp_path / "both.json").write_text(json.dumps(agent))
+    seen, levels = left_out(read_agent(tmp_path / "both.json"))
     assert levels.seeds and len(seen) == 4
     expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
     assert list(levels.seeds) == expected

@@ -56,7 +56,7 @@ def fill(folder: Path, text: str) -> dict[str, str]:
     """Three files of which every one says `text`, and a checkpoint named by it."""
     for old in folder.glob("checkpoints/a/*"):
         old.unlink()
-    files = {"metrics.csv": f"{text}\n", "sitting.json": text, f"checkpoints/a/{text}.safetensors": text}
+    files = {"metrics.csv": f"{text}\n", "journal.json": text, f"checkpoints/a/{text}.safetensors": text}
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -159,7 +159,7 @@ def test_later_process_takes_over_and_the_earlier_one_cannot_upload(tmp_path: Pa
         early.upload()
     fill(late.folder, "late")
     late.upload()
-    assert read_from(tmp_path / "url", tmp_path / "there")["sitting.json"] == "late"
+    assert read_from(tmp_path / "url", tmp_path / "there")["journal.json"] == "late"
 
 
 def test_of_two_processes_that_claim_at_once_one_stays_owner(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_deleted_folder_is_not_uploaded_as_an_empty_one(tmp_path: Path) -> None:
     expected = fill(tmp_path / "here", "1")
     mirror.upload()
     shutil.rmtree(tmp_path / "here")
-    with pytest.raises(FailedStorage, match=r"cannot upload .*here: sitting\.json was deleted"):
+    with pytest.raises(FailedStorage, match=r"cannot upload .*here: journal\.json was deleted"):
         mirror.upload(is_open=False)
     assert read_from(tmp_path / "url", tmp_path / "there") == expected
 
@@ -261,7 +261,7 @@ def test_only_new_content_is_uploaded_and_lost_content_again(tmp_path: Path) -> 
     assert mirror_at(tmp_path / "url", tmp_path / "here")._read_folder(stored) == (files, {})  # without having read it
     (mirror.folder / "metrics.csv").write_text("1\n2\n")
     assert list(mirror._read_folder(stored)[1].values()) == [b"1\n2\n"]
-    lost = object_name("sitting.json", files["sitting.json"])
+    lost = object_name("journal.json", files["journal.json"])
     assert mirror._read_folder(stored - {lost})[1][lost] == b"1"
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from expgen.cli import evaluate
-from expgen.cluster.task import Watcher
 from expgen.errors import InputError
 from expgen.reproduce.work import run_job, score_files
 from expgen.storage.mirror import Mirror, Snapshot
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import SECONDS_VARIABLE, Store
 from expgen.storage.view import fetch
+from expgen.training.life import Watcher
 from tests.cluster.conftest import until
 from tests.storage.s3_server import Faults
 

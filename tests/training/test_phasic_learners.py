@@ -1,6 +1,7 @@
 """DAAC, IDAAC and PPG as learners: exact resuming, neighbours, members of ensembles, and that they learn."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,22 +135,26 @@ def test_at_test_time_the_policy_network_is_all_there_is(small: Any, tmp_path: P
 
 @pytest.mark.parametrize("algo", ["expgen-idaac", "expgen-ppg"])
 def test_any_algorithms_policies_are_members(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
-    """Trained as one population or adopted from runs of their own, with an explorer trained once."""
+    """Trained as one population, or in runs of their own that an agent.json puts together."""
     part = {"features": 16, "minibatches": 2, "epochs": 1, "rollout_steps": 16, "steps": 2 * small.update_steps}
     explorer = {f"explorer_{name}": value for name, value in part.items()}
     member = algo.removeprefix("expgen-")
     small.train(tmp_path / "members", 2, algo=member, members=2)
     small.train(tmp_path / "explorer", 2, algo="maxent")
-    settings = {"algo": algo, "members": 3, "eval_every": 10**6, **explorer}
-    small.train(tmp_path / "whole", 2, **settings, adopt=[tmp_path / "members", tmp_path / "explorer"])
-    assert equal(small.weights(tmp_path / "whole", "member1"), small.weights(tmp_path / "members", "member1"))
-    assert equal(small.weights(tmp_path / "whole", "explorer"), small.weights(tmp_path / "explorer"))
+    small.train(tmp_path / "whole", 2, algo=algo, members=2, eval_every=10**6, **explorer)
+    for mine, theirs in (("member1", "members"), ("explorer", "explorer")):
+        name = "member0" if mine == "explorer" else mine
+        assert equal(small.weights(tmp_path / "whole", mine), small.weights(tmp_path / theirs, name))
     rows = read_scores(tmp_path / "whole" / "scores.csv")
     assert {row.algorithm for row in rows} >= {member, algo}
-    agent = expgen.load_agent(tmp_path / "whole")
-    assert isinstance(agent, ConsensusAgent)
+    paths = [{"path": f"members/checkpoints/member{index}"} for index in range(2)]
+    composed = {"members": paths, "explorer": {"path": "explorer/checkpoints/member0"}}
+    (tmp_path / "composed.json").write_text(json.dumps(composed))
     obs = expgen.make_env("minimaze", levels=20, num_envs=4).observe()
-    assert agent.act(obs.obs, obs.first).dtype == np.int32
+    agents = [expgen.load_agent(tmp_path / name) for name in ("whole", "composed.json")]
+    assert all(isinstance(agent, ConsensusAgent) for agent in agents)
+    one, other = (agent.act(obs.obs, obs.first) for agent in agents)
+    assert np.array_equal(one, other)
 
 
 # A corridor or two: ten levels of at most 3 × 3 cells and just enough time for who knows the way.
