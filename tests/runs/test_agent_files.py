@@ -154,3 +154,15 @@ def test_training_levels_of_several_policies_are_those_of_any() -> None:
     one, other = LevelSet(range(3)), LevelSet((2, 7))
     assert union([one, one]) == one and union([one, other]) == LevelSet((0, 1, 2, 7))
     assert union([one, LevelSet(None)]).seeds is None
+
+
+def test_policies_that_an_old_run_adopted_keep_their_seed_and_levels(
+    runs: Path, tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    here = shutil.copytree(runs / "population", tmp_path / "old")
+    (here / "agent.json").unlink()
+    adopted = {"member1": {"source": "elsewhere", "seed": 40, "levels": "3,7", "config": ""}}
+    (here / "adopted.json").write_text(json.dumps(adopted))
+    member = read_agent(here).policies["member1"]
+    assert (member.seed, str(member.levels)) == (40, "3,7")
+    assert "from other runs and can only be played" in refused("train", "--resume", "--run", here)
