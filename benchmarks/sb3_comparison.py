@@ -3,73 +3,31 @@
     python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N]
 
 Both collect and update in turns on this machine, so that whatever else runs here slows both; the ratio is the median
-of the rounds' own ratios. Needs the `bench` extra.
-The environment behind both is ours: Stable-Baselines3 sees it through a VecEnv of its own kind, with nothing in
-between (no Monitor, no transposing copy: pixels are handed over channels first, as its policies want them).
+of the rounds' own ratios. Needs the `sb3` extra.
+The environment behind both is ours: Stable-Baselines3 sees it through `Sb3VecEnv`, with nothing in between (no Monitor;
+pixels are handed over channels first, as its policies want them).
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
 import gymnasium
-import numpy as np
 import torch
 from stable_baselines3 import PPO as OtherPPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.vec_env import VecEnv as OtherVecEnv
 from torch import Tensor, nn
 
-from expgen.envs.make import make_env
-from expgen.envs.vec_env import EnvSpec, VecEnv
+from expgen.envs.sb3_env import Sb3VecEnv
+from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import make_encoder
 from expgen.runs.config import TrainConfig
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.resources import Resources
-
-
-class SharedEnv(OtherVecEnv):
-    """One of our environments as Stable-Baselines3 sees it."""
-
-    def __init__(self, env: VecEnv) -> None:
-        self.env = env
-        self.is_image = len(env.spec.obs_shape) == 3
-        height_first = env.spec.obs_shape[-1:] + env.spec.obs_shape[:-1] if self.is_image else env.spec.obs_shape
-        space = gymnasium.spaces.Box(0, 255, height_first, np.uint8)
-        super().__init__(env.num_envs, space, gymnasium.spaces.Discrete(env.spec.num_actions))
-        self.infos: list[dict[str, Any]] = [{} for _ in range(env.num_envs)]
-
-    def _pixels(self) -> np.ndarray:
-        return np.ascontiguousarray(self.env.observe().obs.transpose(0, 3, 1, 2))
-
-    def reset(self) -> np.ndarray:
-        return self._pixels()
-
-    def step_async(self, actions: np.ndarray) -> None:
-        self.env.act(actions.astype(np.int32))
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        seen = self.env.observe()
-        return self._pixels(), seen.reward.copy(), seen.first.copy(), self.infos
-
-    def close(self) -> None:
-        self.env.close()
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        return [None] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None: ...
-
-    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **keywords: Any) -> list[Any]:
-        return [None] * self.num_envs
-
-    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        return [False] * self.num_envs
 
 
 class SameEncoder(BaseFeaturesExtractor):
@@ -107,7 +65,8 @@ def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
 
 def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
     """The same by Stable-Baselines3."""
-    env = SharedEnv(make_env(config.env, config.train_set, config.envs, config.seed, threads))
+    how = {"levels": config.train_set, "seed": config.seed, "threads": threads}
+    env = Sb3VecEnv(config.env, config.envs, channels_first=True, **how)
     ppo = config.algorithm
     model = OtherPPO(
         "CnnPolicy",
@@ -126,7 +85,7 @@ def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
         device="cpu",
         policy_kwargs={
             "features_extractor_class": SameEncoder,
-            "features_extractor_kwargs": {"spec": env.env.spec, "config": config},
+            "features_extractor_kwargs": {"spec": env.env.games.spec, "config": config},
             "net_arch": [],
             "activation_fn": nn.ReLU,
         },

@@ -3,9 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from expgen.envs.gymnasium_ids import register_with_gymnasium
+
 if TYPE_CHECKING:
+    from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
     from expgen.envs.levels import LevelSet
     from expgen.envs.make import make_env
+    from expgen.envs.sb3_env import Sb3VecEnv as Sb3VecEnv
     from expgen.errors import InputError
     from expgen.evaluation.evaluate import Evaluation, evaluate
     from expgen.reward.gymnasium_wrappers import KnnRewardVectorWrapper, KnnRewardWrapper
@@ -15,12 +19,13 @@ if TYPE_CHECKING:
     from expgen.runs.train import RunResult, train
 
 __all__ = [
-    "Evaluation", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper", "KnnStepReward", "LevelSet",
-    "RunResult", "evaluate", "load_agent", "make_env", "train",
+    "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper",
+    "KnnStepReward", "LevelSet", "RunResult", "evaluate", "load_agent", "make_env", "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
     "Evaluation": "expgen.evaluation.evaluate",
+    "GymnasiumVectorEnv": "expgen.envs.gymnasium_vector",
     "InputError": "expgen.errors",
     "KnnConfig": "expgen.reward.knn",
     "KnnRewardVectorWrapper": "expgen.reward.gymnasium_wrappers",
@@ -28,11 +33,14 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "KnnStepReward": "expgen.reward.knn_step",
     "LevelSet": "expgen.envs.levels",
     "RunResult": "expgen.runs.train",
+    "Sb3VecEnv": "expgen.envs.sb3_env",  # not in __all__: it needs Stable-Baselines3
     "evaluate": "expgen.evaluation.evaluate",
     "load_agent": "expgen.runs.load",
     "make_env": "expgen.envs.make",
     "train": "expgen.runs.train",
 }
+
+register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:
@@ -44,4 +52,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES})

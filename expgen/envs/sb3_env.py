@@ -1,0 +1,75 @@
+"""Our environments as Stable-Baselines3's: `PPO("CnnPolicy", Sb3VecEnv("maze", 64, levels=200)).learn(…)`.
+
+What an ended episode's info says is what Stable-Baselines3 looks for: `is_success`. The games do not draw the last
+frame of an episode, so there is no `terminal_observation`, and a time-out is an end like any other.
+"""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from numpy import ndarray
+
+from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
+from expgen.errors import InputError
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError:
+    raise InputError("Sb3VecEnv needs Stable-Baselines3: pip install 'expgen[sb3]'") from None
+
+
+class Sb3VecEnv(VecEnv):
+    """`num_envs` games of `env`, made as GymnasiumVectorEnv makes them with the arguments `how` (levels, seed, …).
+
+    `channels_first` hands pictures over as Stable-Baselines3's networks want them, which spares it a copy.
+    """
+
+    def __init__(self, env: Any, num_envs: int = 64, channels_first: bool = False, **how: Any) -> None:
+        self.env = GymnasiumVectorEnv(env, num_envs, **how)
+        self.channels_first, shape = channels_first, self.env.games.spec.obs_shape
+        if channels_first and len(shape) != 3:
+            raise InputError(f"channels_first is True for observations {shape}; accepted: False")
+        space: Any = self.env.single_observation_space
+        if channels_first:
+            space = Box(0, 255, (shape[2], *shape[:2]), np.uint8)
+        super().__init__(num_envs, space, self.env.single_action_space)
+
+    def __repr__(self) -> str:
+        return repr(self.env).replace("GymnasiumVectorEnv", "Sb3VecEnv")
+
+    def reset(self) -> ndarray:
+        """Every game at the start of an episode; after `seed`, with levels in the order of that seed."""
+        obs, _ = self.env.reset(seed=self._seeds[0])
+        self._reset_seeds()
+        return self._ordered(obs)
+
+    def step_async(self, actions: ndarray) -> None:
+        self.env.step_async(actions)
+
+    def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, Any]]]:
+        seen = self.env.games.observe()
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for env in np.flatnonzero(seen.first).tolist():
+            infos[env] = {"is_success": bool(seen.solved[env])}
+        return self._ordered(seen.obs), seen.reward.copy(), seen.first.copy(), infos
+
+    def _ordered(self, obs: ndarray) -> ndarray:
+        """A copy of `obs`, its channels where they are wanted."""
+        return np.array(obs.transpose(0, 3, 1, 2) if self.channels_first else obs, order="C")
+
+    def close(self) -> None:
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The same of every game."""
+        return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise InputError(f"set_attr sets {attr_name!r} of {self!r}; accepted: arguments when it is made")
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **keywords: Any) -> list[Any]:
+        raise InputError(f"env_method calls {method_name!r} of {self!r}; accepted: methods of its .env")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        return [False] * len(list(self._get_indices(indices)))

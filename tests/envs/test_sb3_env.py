@@ -1,0 +1,87 @@
+"""Our environments under Stable-Baselines3: its PPO trains on them, its evaluation counts episodes."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is missing: pip install 'expgen[sb3]'")
+
+from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
+
+from expgen.envs.library import is_installed  # noqa: E402
+from expgen.envs.sb3_env import Sb3VecEnv  # noqa: E402
+from expgen.errors import InputError  # noqa: E402
+
+needs_procgen = [pytest.mark.procgen, pytest.mark.skipif(not is_installed(), reason="no ProcGen library")]
+SMALL = {"max_cells": 2, "time_limit": 12}
+
+
+def test_its_ppo_learns_small_mazes() -> None:
+    env = Sb3VecEnv("minimaze", 16, levels=3, goal_reward=1.0, **SMALL)
+    how = {"n_steps": 32, "batch_size": 128, "n_epochs": 4, "learning_rate": 1e-3, "seed": 0, "device": "cpu"}
+    model = sb3.PPO("MlpPolicy", VecMonitor(env), **how)
+    before, _ = evaluate_policy(model, env, 100, deterministic=False, warn=False)
+    model.learn(16 * 32 * 12)
+    after, _ = evaluate_policy(model, env, 100, deterministic=False, warn=False)
+    assert after > before + 0.3 and len(model.ep_success_buffer) > 50
+
+
+@pytest.mark.parametrize("channels_first", [False, pytest.param(True)])
+@needs_procgen[0]
+@needs_procgen[1]
+def test_its_ppo_trains_on_procgen(channels_first: bool) -> None:
+    env = Sb3VecEnv("procgen:maze", 2, levels=3, channels_first=channels_first)
+    model = sb3.PPO("CnnPolicy", env, n_steps=8, batch_size=16, n_epochs=1, device="cpu").learn(16)
+    assert model.observation_space.shape == (3, 64, 64) and model.num_timesteps == 16
+
+
+def test_an_episode_ends_with_its_success_and_restarts_at_once() -> None:
+    env = Sb3VecEnv("minimaze", 2, levels=[3], **SMALL)
+    begin = env.reset()
+    for _ in range(12):
+        obs, reward, done, infos = env.step(np.zeros(2, dtype=np.int64))
+    assert done.all() and infos == [{"is_success": False}] * 2 and not reward.any()
+    np.testing.assert_array_equal(obs, begin)
+
+
+def test_seeds_choose_the_order_of_levels() -> None:
+    env = Sb3VecEnv("minimaze", 4)
+    env.seed(3)
+    one = env.reset()
+    assert (env.reset() == one).all()
+    env.step(np.zeros(4, dtype=np.int64))
+    assert (env.reset() != one).any()
+    env.seed(3)
+    assert (env.reset() == one).all()
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda env: env.step(np.zeros(3, dtype=int)), r"actions have shape \(3,\)"),
+        (lambda env: env.step(np.array([0, 7])), "actions are 0 to 7; accepted: 0 to 4"),
+        (lambda env: env.set_attr("levels", 3), "set_attr sets 'levels' of Sb3VecEnv.*; accepted: arguments when"),
+        (
+            lambda env: env.env_method("play", 3),
+            "env_method calls 'play' of Sb3VecEnv.*: methods of its .env",
+        ),
+        (lambda env: Sb3VecEnv("minimaze", 0), "num_envs is 0; accepted: 1 or more"),
+        (lambda env: Sb3VecEnv("minimaze", levels="x"), "levels is 'x'"),
+        (lambda env: Sb3VecEnv("gymnasium:CartPole-v1", 1, channels_first=True), r"for observations \(4,\); .*: False"),
+    ],
+)
+def test_wrong_uses_are_refused_in_one_line(use: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        use(Sb3VecEnv("minimaze", 2, levels=20))
+    assert "\n" not in str(refusal.value)
+
+
+def test_its_absence_is_one_line_with_the_remedy() -> None:
+    code = "import sys; sys.modules['stable_baselines3'] = None\nimport expgen\ntry: import expgen.envs.sb3_env\n"
+    code += "except expgen.InputError as error: print(error)"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said == "Sb3VecEnv needs Stable-Baselines3: pip install 'expgen[sb3]'\n"

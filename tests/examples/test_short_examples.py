@@ -1,0 +1,23 @@
+"""The worked examples: short, and each runs to its end and says what it should."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from examples import cleanrl_ppo
+
+EXAMPLES = Path(cleanrl_ppo.__file__).parent
+WHOLE_PAGE = {"ppo_one_page.py"}  # meant to be read as a page, and held to the Learner by its own test
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_an_example_has_at_most_40_lines(path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    assert len(lines) <= 40 or path.name in WHOLE_PAGE
+
+
+def test_a_cleanrl_style_ppo_trains_through_gymnasium(capsys: pytest.CaptureFixture[str]) -> None:
+    cleanrl_ppo.train(updates=14)
+    shares = [int(share) for share in re.findall(r"solved (\d+)% of \d+ episodes", capsys.readouterr().out)]
+    assert len(shares) == 14 and sum(shares[-4:]) > sum(shares[:4]) + 12
