@@ -1,6 +1,7 @@
 """expgen: agents that play levels they have never seen (Explore to Generalize in Zero-Shot RL, NeurIPS 2023)."""
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from expgen.envs.gymnasium_ids import register_with_gymnasium
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from expgen.reward.knn_step import KnnStepReward
     from expgen.runs.load import load_agent
     from expgen.runs.train import RunResult, train
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads: threads that spin stall neighbours
 
 __all__ = [
     "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper",

@@ -1,6 +1,7 @@
 """The Python of product.md, with a run folder for a bundled agent."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,11 @@ def test_bad_input_is_an_input_error_and_a_value_error() -> None:
     with pytest.raises(expgen.InputError, match="--algo is 'a3c'"):
         expgen.train(algo="a3c")
     assert issubclass(expgen.InputError, ValueError)
+
+
+@pytest.mark.parametrize(("asked", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
+def test_torchs_threads_wait_passively_unless_told_otherwise(asked: dict[str, str], policy: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP then says what it has read
+    told = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
+    assert f"OMP_WAIT_POLICY = '{policy}'" in told.stderr, told.stderr
