@@ -16,3 +16,10 @@ def text_line(cells: Sequence[object], widths: Sequence[int], align: str = "<", 
     """
     padded = (f"{printable(cell):{align}{width}}" for cell, width in zip(cells, widths, strict=True))
     return gap.join(padded).rstrip()
+
+
+def duration(seconds: float) -> str:
+    """`42 s`, `12.5 min` or `13.2 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"

@@ -15,8 +15,14 @@ from expgen.storage.store import Store
 class Parser(argparse.ArgumentParser):
     """Of one verb. Bad input is one line, raised like every other, and half a flag's name is bad input."""
 
-    def __init__(self, verb: str, **keywords: Any) -> None:
-        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, **keywords)
+    def __init__(self, verb: str, common: frozenset[str] = frozenset(), more: str = "", **keywords: Any) -> None:
+        """`--help` shows the flags `common` alone, where any are named; `--help all` shows all, and `more` above."""
+        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, **{**keywords, "add_help": False})
+        self.common, self.more = common, more
+        if keywords.get("add_help", True):
+            what = "show this page; --help all shows every flag" if common else "show this page"
+            keywords = {"nargs": "?", "const": "", "metavar": "all", "dest": "help", "default": argparse.SUPPRESS}
+            self.add_argument("-h", "--help", action=_Help, help=what, **keywords)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
@@ -38,6 +44,20 @@ class Parser(argparse.ArgumentParser):
         """Likewise for choices."""
         if action.choices is not None:
             check_choice(_name_of(action), value, action.choices)
+
+
+class _Help(argparse.Action):
+    """Prints the help page and ends."""
+
+    def __call__(self, parser: Any, namespace: object, value: Any, option_string: str | None = None) -> None:
+        if value and check_choice("--help", value, ("all",)):
+            parser.description = f"{parser.description} {parser.more}".strip()
+        elif parser.common:
+            for action in parser._actions:
+                if action is not self and action.option_strings and not parser.common & set(action.option_strings):
+                    action.help = argparse.SUPPRESS
+        parser.print_help()
+        parser.exit()
 
 
 def _name_of(action: argparse.Action) -> str:

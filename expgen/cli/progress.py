@@ -7,7 +7,16 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
+from expgen.text import duration
+
 LINE_SECONDS = 10.0
+SHOWN = {  # names of scores, and the columns of a row that hold them
+    "return": "episode_return",
+    "solved": "episode_solved",
+    "train": "train_return",
+    "test": "test_return",
+    "covers": "test_oracle_share",
+}
 Unit = Literal["step", "episode"]
 COUNTS = {"step": "env_steps", "episode": "episodes"}  # the entry of a row that counts them
 MOMENT = 0.1  # seconds, too few for a rate: runs elsewhere report all at once
@@ -16,13 +25,16 @@ MOMENT = 0.1  # seconds, too few for a rate: runs elsewhere report all at once
 class Progress:
     """Follows the rows of metrics of all learners together, or of the episodes that someone plays.
 
+    Scores are means over the learners of a kind; of a population each kind, members and explorer, has its own.
     Episodes that are soon played need no line, and none at their end: a table follows.
     """
 
     def __init__(self, total: int, done: Mapping[str, int] | None = None, unit: Unit = "step") -> None:
         self.total, self.unit = total, unit
         self.done = dict(done or {})  # steps or episodes by who took them
-        self.latest: dict[str, float] = {}
+        self.latest: dict[str, dict[str, float]] = {}  # scores by whose they are
+        self.heard: dict[str, float] = {}  # when each learner's last row came,
+        self.took: dict[str, float] = {}  # and how long after the one before
         self.bar: Any = None
         if sys.stderr.isatty():
             begun = sum(self.done.values())
@@ -40,14 +52,18 @@ class Progress:
         before = sum(self.done.values())
         self.done[learner] = int(row[COUNTS[self.unit]])
         steps = sum(self.done.values())
-        shown = {"return": "episode_return", "solved": "episode_solved", "train": "train_return", "test": "test_return"}
-        self.latest |= {short: row[name] for short, name in shown.items() if name in row}
-        scores = " ".join(f"{name} {value:.2f}" for name, value in self.latest.items())
+        now = time.monotonic()
+        if learner in self.heard:
+            self.took[learner] = now - self.heard[learner]
+        self.heard[learner] = now
+        before_it = {} if self.unit == "episode" else self.latest  # of episodes, whoever plays now
+        scores_of_it = {short: row[name] for short, name in SHOWN.items() if name in row}
+        self.latest = {**before_it, learner: {**self.latest.get(learner, {}), **scores_of_it}}
+        scores = self.scores()
         if self.bar is not None:
             self.bar.update(steps - before)
             self.bar.set_postfix_str(scores)
             return
-        now = time.monotonic()
         self.began = self.began or (now, steps)
         if self.unit == "episode" and steps == before:
             return  # said already
@@ -56,10 +72,35 @@ class Progress:
             self.printed = now
             elapsed = now - self.began[0]
             rate = (steps - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
-            left = f"{(self.total - steps) / rate:,.0f} s left" if rate else ""
+            left = f"{duration((self.total - steps) / rate)} left" if rate else ""
             done = f"{steps:,}/{self.total:,} {self.unit}s"
             speed = f"{rate:,.{0 if rate >= 10 or not rate else 1}f} {self.unit}s/s"
             print(f"{done}  {speed}  {left}  {scores}", file=sys.stderr, flush=True)
+
+    def scores(self) -> str:
+        """`return 3.00 solved 0.25`; of a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
+        kinds: dict[str, list[str]] = {}
+        for learner in {**self.done, **self.latest}:
+            kinds.setdefault(_kind_of(learner), []).append(learner)
+        parts = []
+        for kind, learners in kinds.items():
+            found = [self.latest[learner] for learner in learners if learner in self.latest]
+            means = {}
+            for name in SHOWN:
+                if values := [scores[name] for scores in found if name in scores]:
+                    means[name] = sum(values) / len(values)
+            text = " ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+            steps = tqdm.format_sizeof(sum(self.done.get(learner, 0) for learner in learners))
+            parts.append(
+                text
+                if len(kinds) == 1 or self.unit == "episode"
+                else f"{kind}{'s' * (len(learners) > 1)} {steps}: {text or '-'}"
+            )
+        return " | ".join(part for part in parts if part)
+
+    def round_seconds(self) -> float | None:
+        """How long a rollout and its update took the slowest learner; None before anyone has done two."""
+        return max(self.took.values(), default=None)
 
     def make_room(self) -> None:
         """Take the bar away until the next row: something else is about to be printed."""
@@ -69,3 +110,8 @@ class Progress:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def _kind_of(learner: str) -> str:
+    """`member` for `member3`, also where it is `RUN/member3`."""
+    return learner.rpartition("/")[2].rstrip("0123456789")

@@ -113,8 +113,8 @@ def _run(
         line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
         print(line, file=sys.stderr, flush=True)
 
-    with StopSignals() as signals:
-        watch = Watch()
+    watch = Watch()
+    with StopSignals(still_to_do=watch.still_to_do) as signals:
         watcher = Watcher(watch.start, watch.row, signals.arrived)
         try:
             page, complaints = reproduce(

@@ -9,7 +9,7 @@ from expgen.reproduce.job_list import read_job_list
 from expgen.runs.status import RunStatus, run_status, runs_below
 from expgen.storage.location import Location
 from expgen.storage.view import View
-from expgen.text import text_line
+from expgen.text import duration, text_line
 
 BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
@@ -58,8 +58,7 @@ def _steps(status: RunStatus | None) -> str:
 def _left(status: RunStatus | None) -> str:
     if status is None or status.seconds_left is None:
         return "-"
-    minutes = status.seconds_left / 60
-    return f"{minutes / 60:.1f} h" if minutes >= 90 else f"{minutes:.1f} min"
+    return duration(status.seconds_left)
 
 
 def _line(*cells: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
+from expgen.cli.banner import device_line, run_lines
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
@@ -21,12 +22,15 @@ from expgen.config_tree import parts_of
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.plan import plans_of
 from expgen.runs.presets import PRESETS
 from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 from expgen.training.life import Watcher
 from expgen.training.resources import check_processes
+
+COMMON = "algo env preset run resume take-over device levels seed members steps envs"  # flags that --help shows
 
 
 def main(argv: Sequence[str]) -> int:
@@ -43,8 +47,10 @@ def main(argv: Sequence[str]) -> int:
         for share in shares
     ]
     results: dict[str, RunResult] = {}
-    with StopSignals() as signals:
-        watch = Watch()
+    num_learners = sum(run.num_learners for run in runs)
+    banner = [line for run in runs for line in run.banner]
+    watch = Watch(banner=[*banner, device_line(is_local, **where_to, num_learners=num_learners)])
+    with StopSignals(still_to_do=watch.still_to_do) as signals:
         try:
             for ended in engine.run(tasks, Watcher(watch.start, watch.row, signals.arrived)):
                 results |= ended.result()
@@ -59,6 +65,8 @@ class _Run(NamedTuple):
 
     where: Location
     request: RunRequest
+    num_learners: int
+    banner: list[str]
 
     @property
     def name(self) -> str:
@@ -75,9 +83,10 @@ def _opened(arguments: dict[str, Any]) -> _Run:
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
     named = {name: arguments.pop(name) for name in ("env", "algo", "preset", "run", "resume", "take_over")}
     request = RunRequest(**named, settings=arguments)
-    folder = open_run(request).folder
-    where = request.run if request.run and is_url(request.run) else folder.path
-    return _Run(where, replace(request, resume=True, take_over=True, run=absolute(where)))  # a task may be begun again
+    opened = open_run(request)
+    where = request.run if request.run and is_url(request.run) else opened.folder.path
+    again = replace(request, resume=True, take_over=True, run=absolute(where))  # a task may be begun again
+    return _Run(where, again, len(plans_of(opened.config)), run_lines(opened, where))
 
 
 def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:
@@ -125,10 +134,11 @@ def _parser(algo: str) -> Parser:
     config = default_config(algo)
     parser = Parser(
         "train",
-        description="Train on a set of levels. Algorithms: "
-        + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
+        common=frozenset(f"--{name}" for name in COMMON.split()),
+        more="Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
+        description="Train a policy, or several side by side, on a set of levels.",
         epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
-        "Other algorithms have other settings: expgen train --algo A --help.",
+        "Every setting of an algorithm: expgen train --algo A --help all.",
     )
     parser.add_argument(
         "game",
@@ -136,7 +146,7 @@ def _parser(algo: str) -> Parser:
         metavar="GAME",
         help="a ProcGen game, or several with commas, as --seed may be: a run of each (default what --env says)",
     )
-    parser.add_argument("--algo", default=None, help="what learns (default ppo)")
+    parser.add_argument("--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo)")
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")

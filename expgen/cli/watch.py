@@ -1,19 +1,27 @@
 """Watching work from the command line: what a task tells its watcher, as progress."""
 
+import sys
+from collections.abc import Sequence
+
 from expgen.cli.progress import Progress, Unit
 from expgen.evaluation.evaluate import Episode
+from expgen.text import duration
 from expgen.training.life import Watcher
 
 
 class Watch:
-    """Progress, once the run says how long it is."""
+    """Progress, once the run says how long it is; before it, what begins."""
 
-    def __init__(self, unit: Unit = "step") -> None:
+    def __init__(self, unit: Unit = "step", banner: Sequence[str] = ()) -> None:
+        """`banner`: lines that are printed when work begins, after all that could be refused."""
         self.unit: Unit = unit
+        self.banner = banner
         self.progress: Progress | None = None
 
     def start(self, total: int, done: dict[str, int]) -> None:
         self.close()
+        print(*(f"{line}\n" for line in self.banner), sep="", end="", file=sys.stderr, flush=True)
+        self.banner = ()
         self.progress = Progress(total, done, self.unit)
 
     def row(self, learner: str, row: dict[str, float]) -> None:
@@ -24,6 +32,12 @@ class Watch:
         """For a line of something else."""
         if self.progress:
             self.progress.make_room()
+
+    def still_to_do(self) -> str:
+        """What a stop waits for, and how long that took the last time."""
+        took = self.progress.round_seconds() if self.progress else None
+        about = f", about {duration(took)}" if took is not None else ""
+        return f"when every learner has finished its rollout and update and written a checkpoint{about}"
 
     def close(self) -> None:
         if self.progress:

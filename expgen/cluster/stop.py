@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Literal
 
@@ -24,8 +25,12 @@ class StopSignals:
     process ends. Only the main thread can handle signals; elsewhere this does nothing.
     """
 
-    def __init__(self, reaction: Reaction = "ask") -> None:
+    def __init__(
+        self, reaction: Reaction = "ask", still_to_do: Callable[[], str] = lambda: "after the rollout under way"
+    ) -> None:
+        """`still_to_do` says, when asked to stop, what is finished and written before; it must not print."""
         self.reaction: Reaction = reaction
+        self.still_to_do = still_to_do
         self.number: int | None = None
         self.before: dict[int, Any] = {}
         self.deadline: threading.Timer | None = None
@@ -41,7 +46,7 @@ class StopSignals:
         match self.reaction:
             case "ask":
                 self.reaction = "unwind"
-                _say("expgen: stopping after the rollout under way; again to stop at once")
+                _say(f"expgen: stopping {self.still_to_do()}; again to stop at once")
             case "unwind":
                 self.reaction = "exit"
                 self.deadline = threading.Timer(UNWIND_SECONDS, self._exit)

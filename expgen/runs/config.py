@@ -137,7 +137,9 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
     """
     changed, left = with_changes(config, {name: _as_text(name, value) for name, value in values.items()})
     if left:
-        raise InputError(f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help")
+        raise InputError(
+            f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help all"
+        )
     return changed
 
 

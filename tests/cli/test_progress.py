@@ -32,7 +32,18 @@ def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: 
     watch.close()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and lines[0].startswith("500/4,000 steps")
-    assert re.sub(" +", " ", lines[1]) == "1,500/4,000 steps 100 steps/s 25 s left return 3.00 solved 0.25"
+    assert re.sub(" +", " ", lines[1]) == "1,500/4,000 steps 100 steps/s 25 s left return 2.50 solved 0.25"
+
+
+def test_each_kind_of_a_population_has_its_own_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress(10**9, {"a/member0": 0, "a/member1": 0, "a/explorer": 0})
+    watch.row("a/member0", {"env_steps": 1000, "episode_return": 2.0})
+    watch.row("a/explorer", {"env_steps": 3000, "episode_return": 9.0, "test_return": 1.0, "test_oracle_share": 0.75})
+    clock[0] += 10
+    watch.row("a/member1", {"env_steps": 1000, "episode_return": 4.0})
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith("members 2.00k: return 3.00 | explorer 3.00k: return 9.00 test 1.00 covers 0.75")
+    assert "694.4 h left" in line  # a billion steps at 400 a second
 
 
 def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

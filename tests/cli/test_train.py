@@ -13,22 +13,58 @@ import pytest
 import torch
 
 from expgen.algorithms.recipes import RECIPES
+from expgen.cli.banner import run_lines
 from expgen.cluster.stop import StopSignals
 from expgen.config_tree import parts_of
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
+from expgen.runs.open_run import RunRequest, open_run
 from expgen.settings import flag_of
 
 
 def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:
     text = " ".join(command("train", "--help").out.split())
-    assert "Settings shown are those of --algo ppo" in text and "expgen train --algo A --help" in text
+    assert "Settings shown are those of --algo ppo" in text and "expgen train --algo A --help all" in text
+
+
+@pytest.mark.parametrize("algo", RECIPES)
+def test_help_is_a_screenful_of_the_flags_most_need(algo: str, command: Callable[..., Any]) -> None:
+    page = command("train", "--algo", algo, "--help").out
+    assert len(page.splitlines()) <= 50 and "--steps" in page and "--preset" in page and "--help all" in page
+    assert "--clip" not in page and "--engine" not in page and "--test-levels" not in page
+
+
+def test_help_takes_all_and_nothing_else(command: Callable[..., Any], refused: Callable[..., str]) -> None:
+    assert refused("train", "--help", "everything") == "expgen: --help is 'everything'; accepted: all"
+    assert command("status", "--help", "all").out == command("status", "--help").out
+
+
+def test_a_banner_says_what_is_trained_where_and_on_what(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = [*small.flags(tmp_path, 2, algo="expgen", members=2, **small.explorer), "--seed", "3"]
+    lines = command(*words).err.splitlines()
+    assert lines[0] == f"{tmp_path}: a new run"
+    learners = "2 members of 256 steps and 1 explorer of 128 steps"
+    assert lines[1] == f"  expgen on minimaze: {learners}; levels 20, seed 3"
+    assert lines[2] == "on cpu with 1 cores, one process; how long it takes is known after the first updates"
+    assert "members 256: " in lines[-1].replace("512", "256") and " | explorer 128: " in lines[-1]
+    again = command("train", "--resume", "--run", tmp_path, "--device", "cpu").err.splitlines()
+    assert again[0] == f"{tmp_path}: goes on; 640 of 640 steps are done"
+
+
+def test_a_banner_of_a_stopped_run_says_how_long_is_left(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 4, should_stop=lambda: bool(list(tmp_path.glob("metrics.csv"))))
+    metrics = tmp_path / "metrics.csv"
+    metrics.write_text("learner,env_steps,seconds\nmember0,128,14400\n")  # four hours for a quarter of the steps
+    line, _ = run_lines(open_run(RunRequest(run=tmp_path, resume=True)), tmp_path)
+    assert line == f"{tmp_path}: goes on; 128 of 512 steps are done, about 12.0 h left at the speed so far"
 
 
 @pytest.mark.parametrize("algo", RECIPES)
 def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[..., Any]) -> None:
-    outcome = command("train", "--algo", algo, "--help")
+    outcome = command("train", "--algo", algo, "--help", "all")
     assert outcome.status == 0
     words = set(outcome.out.replace(",", " ").split())
     config = default_config(algo)

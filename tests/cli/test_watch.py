@@ -2,6 +2,7 @@
 
 import pytest
 
+from expgen.cli import progress
 from expgen.cli.watch import SoFar, Watch
 from expgen.evaluation.evaluate import Episode
 from expgen.training.life import Watcher
@@ -27,3 +28,18 @@ def test_work_that_begins_again_is_counted_anew(capsys: pytest.CaptureFixture[st
     watch.close()  # nothing is open any more
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["100/100", "200/200"]
+
+
+def test_a_stop_is_as_far_away_as_the_slowest_learners_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    watch = Watch()
+    what = "when every learner has finished its rollout and update and written a checkpoint"
+    assert watch.still_to_do() == what
+    watch.start(9000, {})
+    for now[0], learner in ((1, "member0"), (2, "explorer"), (6, "member0")):
+        watch.row(learner, {"env_steps": int(now[0])})
+    assert watch.still_to_do() == f"{what}, about 5 s"
+    now[0] = 402
+    watch.row("explorer", {"env_steps": 10})
+    assert watch.still_to_do() == f"{what}, about 6.7 min"

@@ -29,6 +29,12 @@ def test_the_first_asks_and_the_second_stops_at_once(number: int, capfd: pytest.
     assert signals.number == number  # the exit status names what came first
 
 
+def test_a_stop_says_what_is_still_done(capfd: pytest.CaptureFixture[str]) -> None:
+    with StopSignals(still_to_do=lambda: "in 3 s, with a checkpoint"):
+        signal.raise_signal(signal.SIGINT)
+    assert capfd.readouterr().err == "expgen: stopping in 3 s, with a checkpoint; again to stop at once\n"
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_handlers_of_before_are_back_also_after_an_error(number: int) -> None:
     heard: list[int] = []
