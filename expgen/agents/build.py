@@ -10,8 +10,9 @@ import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
-from expgen.agents.description import EXPLORER, AgentDescription, PolicyDescription
+from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.quorum import scaled_quorum
+from expgen.agents.turns import explorers_agent
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
@@ -68,13 +69,17 @@ def build_agent(
     asked = dict(changes or {})
     settings = consensus_of(description, asked)
     players = players_of(description, settings)
-    policies = load_policies(description, players, device, weights)
-    members = [policy for (policy, _), name in zip(policies, players, strict=True) if name != EXPLORER]
-    explorer = policies[-1][0] if EXPLORER in players else None
-    vote = ConsensusAgent(members, explorer, description.spec, settings, seed)
-    env_steps = sum(steps for _, steps in policies)
+    loaded = load_policies(description, players, device, weights)
+    policies, num_members = [policy for policy, _ in loaded], voters_of(description, settings)
+    members, explorers = policies[:num_members], policies[num_members:]
+    player: Agent = (
+        ConsensusAgent(members, explorers, description.spec, settings, seed)
+        if members
+        else explorers_agent(explorers, settings.turn, seed, description.spec)
+    )
+    env_steps = sum(steps for _, steps in loaded)
     told = {**marks, **_told(description, asked, settings, len(members))}
-    return LoadedAgent(vote, description.algo, description.seed, description.algo, told, env_steps, None)
+    return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
 
 
 def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> ConsensusConfig:
@@ -90,8 +95,14 @@ def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> C
 
 def players_of(description: AgentDescription, settings: ConsensusConfig) -> list[str]:
     """Whose policies an ensemble of these `settings` plays with: members first."""
-    members = [f"member{index}" for index in range(settings.ensemble_size or len(description.members))]
-    return members + ([EXPLORER] if settings.fallback == "explorer" and description.explorer else [])
+    members = [f"member{index}" for index in range(voters_of(description, settings))]
+    explorers = description.explorers if settings.fallback == "explorer" else ()
+    return members + [explorer_name(index) for index in range(len(explorers))]
+
+
+def voters_of(description: AgentDescription, settings: ConsensusConfig) -> int:
+    """How many members vote."""
+    return settings.ensemble_size or len(description.members)
 
 
 def _told(
@@ -99,8 +110,10 @@ def _told(
 ) -> dict[str, Any]:
     """What a score row says of an ensemble: what was asked for, how many vote, and what `expgen tune` picked."""
     told = {name: value for name, value in asked.items() if (name, value) != ("ensemble_size", 0)}
-    if not asked.get("ensemble_size"):
+    if num_members and not asked.get("ensemble_size"):
         told["members"] = num_members  # reports set whole ensembles beside parts of them
+    if len(description.explorers) > 1:
+        told |= {"explorers": len(description.explorers), "turn": settings.turn}
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]
     return told | ({"tuned": "+".join(picked)} if picked else {})
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.acted_frames import ActedFrames
-from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.decision import Actor, Decision, Tally
 from expgen.agents.ensemble import Ensemble
@@ -42,7 +42,6 @@ from expgen.agents.noise import (
     MEMBERS,
     MEMORYLESS,
     STRETCH,
-    WITH_MEMORY,
     EpisodeClock,
     stream_seed,
     uniform_noise,
@@ -50,6 +49,7 @@ from expgen.agents.noise import (
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
 from expgen.agents.quorum import majority
+from expgen.agents.turns import explorers_agent
 from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -90,6 +90,9 @@ class ConsensusConfig:
     once: bool = later_setting(
         False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
     )
+    turn: int = later_setting(
+        1, "steps that one of several explorers acts before another has its turn; 1: one is drawn at each step", low=1
+    )
 
     @property
     def is_geometric(self) -> bool:
@@ -109,7 +112,7 @@ def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_me
             raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(names)}")
     changed = dataclasses.replace(config, **values)
     check_config(changed)
-    if changed.leader >= num_members:
+    if changed.leader >= max(num_members, 1):
         raise InputError(f"--leader is {changed.leader}; accepted: 0 to {num_members - 1}")
     if changed.ensemble_size > num_members:
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
@@ -131,14 +134,14 @@ class ConsensusAgent:
     """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
 
     `fallback="none"` is the leader alone, with the votes still counted; with the majority's vote it is the leader where
-    there is no consensus. The explorer may be None where it is not asked. `panels` says who votes where, if not every
-    member everywhere.
+    there is no consensus. The explorer may be None where it is not asked; several take turns (agents.turns). `panels`
+    says who votes where, if not every member everywhere.
     """
 
     def __init__(
         self,
         members: Sequence[Policy],
-        explorer: Policy | None,
+        explorer: Policy | Sequence[Policy] | None,
         spec: EnvSpec,
         config: ConsensusConfig,
         seed: int = 0,
@@ -208,12 +211,15 @@ class ConsensusAgent:
         self.poll.is_complete = True
 
 
-def _fallback_agent(config: ConsensusConfig, explorer: Policy | None, spec: EnvSpec, seed: int) -> Agent | None:
+def _fallback_agent(
+    config: ConsensusConfig, explorer: Policy | Sequence[Policy] | None, spec: EnvSpec, seed: int
+) -> Agent | None:
     """Who acts where the ensemble does not agree; None for the leader himself."""
     if config.fallback == "none":
         return None
     if config.fallback == "random":
         return UniformAgent(spec.num_actions, seed)
-    if explorer is None:
+    explorers = explorer if isinstance(explorer, Sequence) else [explorer] if explorer else []
+    if not explorers:
         raise InputError("--fallback is explorer but there is no explorer; accepted: random, none")
-    return PolicyAgent(explorer, seed, WITH_MEMORY)
+    return explorers_agent(explorers, config.turn, seed)

@@ -25,6 +25,11 @@ AGENT_FILE = "agent.json"
 EXPLORER = "explorer"
 
 
+def explorer_name(index: int) -> str:
+    """explorer, explorer1, explorer2, …"""
+    return f"{EXPLORER}{index or ''}"
+
+
 @dataclass(frozen=True)
 class PolicyDescription:
     """One trained policy."""
@@ -53,9 +58,10 @@ class PolicyDescription:
 
 @dataclass(frozen=True)
 class AgentDescription:
-    """Members, the explorer they fall back on, and how they vote.
+    """Members, the explorers they fall back on, and how they vote.
 
-    Without `consensus` nobody votes: the members are agents of their own, of which `member0` is meant by default.
+    Without members the explorers play by themselves. Without `consensus` nobody votes: the members are agents of their
+    own, of which `member0` is meant by default.
     """
 
     folder: Path  # where the paths of policies begin
@@ -67,7 +73,7 @@ class AgentDescription:
     levels: LevelSet  # that any of its policies may have trained on
     test_levels: LevelSet  # to score it on; `all` are all others
     members: tuple[PolicyDescription, ...]
-    explorer: PolicyDescription | None = None
+    explorers: tuple[PolicyDescription, ...] = ()
     consensus: ConsensusConfig | None = None
     weights: Weights = "live"  # that play: those of the policies, or their averages where they have them
     tuned: tuple[str, ...] = ()  # settings that `expgen tune` picked
@@ -79,9 +85,9 @@ class AgentDescription:
 
     @property
     def policies(self) -> dict[str, PolicyDescription]:
-        """By name: member0, member1, …, and the explorer."""
+        """By name: member0, member1, …, and the explorers."""
         named = {f"member{index}": member for index, member in enumerate(self.members)}
-        return named | ({EXPLORER: self.explorer} if self.explorer is not None else {})
+        return named | {explorer_name(index): explorer for index, explorer in enumerate(self.explorers)}
 
     @property
     def has_unseen_levels(self) -> bool:
@@ -106,20 +112,20 @@ class AgentDescription:
     def from_json(folder: Path, data: Mapping[str, Any]) -> "AgentDescription":
         """From the plain data that `plain` makes of one; KeyError, TypeError or InputError where it is none."""
         _check_fields(AgentDescription, data)
-        explorer, consensus = data["explorer"], data["consensus"]
+        consensus = data["consensus"]
         parts = {
             "spec": EnvSpec.from_json(data["spec"]),
             "levels": LevelSet.parse(str(data["levels"])),
             "test_levels": LevelSet.parse(str(data["test_levels"]), "test_levels"),
             "members": tuple(map(PolicyDescription.from_json, data["members"])),
-            "explorer": explorer and PolicyDescription.from_json(explorer),
+            "explorers": tuple(map(PolicyDescription.from_json, data["explorers"])),
             "consensus": None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
             "weights": check_choice("weights", data["weights"], get_args(Weights)),
             "tuned": tuple(data["tuned"]),
         }
         agent = AgentDescription(folder, **{**data, **parts})
-        if not agent.members:
-            raise InputError("members is empty; accepted: 1 policy or more")
+        if not agent.members and (consensus is None or not agent.explorers):
+            raise InputError("members is empty; accepted: 1 policy or more, or explorers alone and a consensus")
         for name in agent.policies:
             agent.checkpoints_of(name)  # refuses paths that lead outside
         if agent.has_unseen_levels and agent.test_set.overlaps(agent.levels):
@@ -152,13 +158,14 @@ def _plain(part: Any) -> Any:
 def with_policy_paths(agent: AgentDescription, folder: Path, paths: Mapping[str, str]) -> AgentDescription:
     """The agent in another folder, where its policies have other paths; those without one are left out."""
     moved = {name: replace(policy, path=paths[name]) for name, policy in agent.policies.items() if name in paths}
-    explorer = moved.pop(EXPLORER, None)
-    return replace(agent, folder=folder, members=tuple(moved.values()), explorer=explorer)
+    explorers = tuple(moved.pop(name) for name in list(moved) if name.startswith(EXPLORER))
+    return replace(agent, folder=folder, members=tuple(moved.values()), explorers=explorers)
 
 
 def agent_text(agent: AgentDescription) -> str:
     """The text of `agent.json`: a line for each setting and each policy."""
     text = {name: json.dumps(value, ensure_ascii=False) for name, value in plain(agent).items()}
-    members = ",\n    ".join(json.dumps(plain(member), ensure_ascii=False) for member in agent.members)
-    text["members"] = f"[\n    {members}\n  ]"
+    for name in ("members", "explorers"):
+        policies = ",\n    ".join(json.dumps(plain(policy), ensure_ascii=False) for policy in getattr(agent, name))
+        text[name] = f"[\n    {policies}\n  ]" if policies else "[]"
     return "{\n" + ",\n".join(f"  {json.dumps(name)}: {value}" for name, value in text.items()) + "\n}\n"

@@ -12,6 +12,7 @@ from expgen.random import GOLDEN, counter_hash, mix
 # Streams of one seed, independent of each other. A leader and the explorer it takes turns with are seeded alike and
 # act in the same step: were they to share their noise, a rare vote of the one would drag the other's action along.
 WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j that does not lead: MEMBERS + j
+TURN, EXPLORERS = 2**20, 2**20 + 1  # which explorer acts; explorer j > 0: EXPLORERS + j
 
 
 def stream_seed(seed: int, stream: int) -> int:

@@ -44,6 +44,7 @@ class Recipe:
     run: Mapping[str, Any] = field(default_factory=dict)  # how the run differs from TrainConfig's defaults
     member: str | None = None  # of an ensemble: the algorithm of its members,
     explorer: str | None = None  # and that of the explorer trained beside them
+    takes_turns: bool = False  # its learners are explorers that play together, without members
 
 
 # What PPO's successors play before each update: as many steps as ExpGen's PPO, of twice the environments.
@@ -60,6 +61,11 @@ RECIPES = {
     "maxent": Recipe(
         "the explorer: PPO with a GRU on the intrinsic reward alone",
         PPO, PPOConfig(gamma=0.9), NetworkConfig(memory="gru"), KnnConfig(), KnnReward, needs_full_view=True,
+    ),
+    "openend": Recipe(
+        "explorers that success does not stop, playing in turns without any members",
+        PPO, PPOConfig(gamma=0.9), NetworkConfig(memory="gru"), KnnConfig(end_value=1.0), KnnReward,
+        needs_full_view=True, takes_turns=True, run={"members": 3, "average": 0.98},
     ),
     "mixed": Recipe(
         "PPO with a GRU on a weighted sum of the intrinsic and the game's reward",

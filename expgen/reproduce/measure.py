@@ -55,7 +55,7 @@ def figures_of(agent: AgentDescription, steps: Mapping[str, int], **played: Any)
 
     `played` goes into every EvaluationRequest.
     """
-    if agent.consensus is None:
+    if agent.consensus is None or not agent.members:
         raise InputError(f"the run trained {agent.algo}; accepted: a population with an explorer, such as expgen")
     members = len(agent.members)
     alone: list[dict[str, Any]] = [{"learner": name, "seed": index} for index, name in enumerate(agent.policies)]

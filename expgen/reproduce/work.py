@@ -120,7 +120,7 @@ def compose(job: Job, config: TrainConfig, runs: Path) -> AgentDescription:
         algo=job.algo,
         levels=union([part.levels for part in parts]),
         members=tuple(members),
-        explorer=explorer,
+        explorers=(explorer,),
         consensus=make_consensus(config, job.preset),
     )
     write_agent(agent, runs / f"{job.name}.json")

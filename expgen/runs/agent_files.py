@@ -36,10 +36,10 @@ def describe_run(
 ) -> AgentDescription:
     """The agent of a run whose learners are `plans`, voting by `consensus`."""
     policies = {plan.name: describe_policy(plan) for plan in plans}
-    explorer = policies.pop(EXPLORER, None)
+    explorers = tuple(policies.pop(plan.name) for plan in plans if plan.name.startswith(EXPLORER))
     test = LevelSet.parse(config.test_levels, "--test-levels")
     where = (config.env, config.options, spec, config.train_set, test)
-    return AgentDescription(folder, config.algo, config.seed, *where, tuple(policies.values()), explorer, consensus)
+    return AgentDescription(folder, config.algo, config.seed, *where, tuple(policies.values()), explorers, consensus)
 
 
 def agent_of_run(
@@ -103,25 +103,34 @@ def _json(file: Path) -> Any:
 def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """What a file says, with what it leaves to the runs that its policies come from."""
     runs: dict[Path, AgentDescription] = {}
-    members = [_completed_policy(folder, member, runs) for member in data["members"]]
-    given = data.get("explorer")
-    explorer = None if given is None else _completed_policy(folder, given, runs)
+    data = dict(data)
+    if "explorer" in data:  # earlier versions knew but one
+        data["explorers"] = [data["explorer"]] if data["explorer"] else []
+        del data["explorer"]
+    given = data.get("members", []) if data.get("explorers") else data["members"]
+    members, explorers = (
+        [_completed_policy(folder, policy, runs) for policy in policies]
+        for policies in (given, data.get("explorers", ()))
+    )
     if not runs:  # every policy is described in full, so all else is too
-        return dict(data)
+        return data
     first = next(iter(runs.values()))
     for run in runs.values():
         if (run.env, dict(run.options), run.spec) != (first.env, dict(first.options), first.spec):
             raise InputError(f"{run.folder} plays {run.env}; accepted: policies of {first.env} with these options")
-    sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *([explorer] if explorer else []))]
-    base = plain(replace(first, members=(), explorer=None, levels=union(sets), tuned=(), consensus=None))
-    votes = len(members) > 1 or explorer is not None
-    member = str(members[0]["algo"])
-    if votes:
-        base["algo"] = "expgen" if member == "ppo" else f"expgen-{member}"
-        base["consensus"] = {}
-    else:
-        base["algo"] = member
-    return {**base, **data, "members": members, "explorer": explorer}
+    sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *explorers)]
+    base = plain(replace(first, members=(), explorers=(), levels=union(sets), tuned=(), consensus=None))
+    base |= _kind([str(member["algo"]) for member in members], len(explorers))
+    return {**base, **data, "members": members, "explorers": explorers}
+
+
+def _kind(members: Sequence[str], num_explorers: int) -> dict[str, Any]:
+    """Of what algorithm an agent is whose file does not say so, and whether its policies play together."""
+    if len(members) + num_explorers == 1 and members:
+        return {"algo": members[0], "consensus": None}
+    member = next(iter(members), None)
+    algo = "openend" if member is None else "expgen" if member == "ppo" else f"expgen-{member}"
+    return {"algo": algo, "consensus": {}}
 
 
 def _completed_policy(folder: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class ExplorerConfig:
     steps: int = setting(100_000_000, "environment steps", low=1)
     envs: int = setting(0, "environments; 0: as many as a member has", low=0)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    count: int = later_setting(1, "explorers trained side by side, which take turns in play", low=1)
     average: float = average_setting()
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()

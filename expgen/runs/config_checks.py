@@ -26,8 +26,9 @@ def checked(config: TrainConfig) -> TrainConfig:
         if config.network.memory != "none":
             memory = f"--memory is {config.network.memory} but members of an ensemble have none"
             raise InputError(f"{memory}; accepted: none")
-    if config.seed + config.members > 2**31:
-        accepted = f"accepted for {config.members} members: 0 to {2**31 - config.members}"
+    learners = max(config.members, config.explorer.count if config.explorer else 0)
+    if config.seed + learners > 2**31:
+        accepted = f"accepted for {learners} learners side by side: 0 to {2**31 - learners}"
         raise InputError(f"--seed is {config.seed}; {accepted}")
     return config
 

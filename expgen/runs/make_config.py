@@ -26,12 +26,18 @@ def make_consensus(
     config: TrainConfig, preset: str | None = None, settings: Mapping[str, Any] | None = None
 ) -> ConsensusConfig | None:
     """How the agent of a new run votes: as `preset` says, changed by `settings`; None where it has no ensemble."""
-    if config.explorer is None:
+    if not plays_together(config.algo):
         return None
     preset = preset or default_preset(config.env)
     of = make_config(config.env, config.algo, preset).members
     usual = changed_consensus(ConsensusConfig(), agent_values(config.env, preset), of)
     return resized_consensus(usual, of, config, settings or {})
+
+
+def plays_together(algo: str) -> bool:
+    """Whether the policies of a run make one agent: an ensemble with its explorers, or explorers alone."""
+    recipe = recipe_of(algo)
+    return recipe.explorer is not None or recipe.takes_turns
 
 
 def resized_consensus(
@@ -42,7 +48,7 @@ def resized_consensus(
     Unless `settings` name a quorum, it is what `agents.quorum` makes of the old one.
     """
     changed = changed_consensus(consensus, settings, config.members)
-    if settings.get("min_agree"):
+    if settings.get("min_agree") or recipe_of(config.algo).takes_turns:
         return changed
     known = 0 if "min_agree" in settings else consensus.min_agree
     return dataclasses.replace(changed, min_agree=resized_quorum(known, of, config.members, config.env))
@@ -50,6 +56,6 @@ def resized_consensus(
 
 def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings that train, and those of how an ensemble votes; without an ensemble all are taken for the former."""
-    names = {field.name for field in dataclasses.fields(ConsensusConfig)} if recipe_of(algo).explorer else set()
+    names = {field.name for field in dataclasses.fields(ConsensusConfig)} if plays_together(algo) else set()
     votes = {name: value for name, value in settings.items() if name in names}
     return {name: value for name, value in settings.items() if name not in votes}, votes

@@ -90,7 +90,7 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     if not request.take_over:
         refuse_if_alive(folder)
     config = checked(asked)
-    consensus = read_agent(folder.path).consensus if config.explorer is not None else None
+    consensus = read_agent(folder.path).consensus
     return OpenedRun(folder, config, consensus and resized_consensus(consensus, frozen.members, config, votes))
 
 

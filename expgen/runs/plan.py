@@ -1,10 +1,11 @@
-"""A run's learners spelled out: members and, beside an ensemble, the explorer."""
+"""A run's learners spelled out: members and, beside an ensemble, the explorers."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from expgen.agents.description import explorer_name
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
@@ -12,7 +13,7 @@ from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
-from expgen.runs.config import EXPLORER, TrainConfig
+from expgen.runs.config import TrainConfig
 from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
@@ -36,12 +37,12 @@ class LearnerPlan:
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
-    """Members first, in the order of their seeds, then the explorer."""
+    """Members first, in the order of their seeds, then the explorers in that of theirs."""
     recipe = recipe_of(config.algo)
     algo = recipe.member or config.algo
     plans = [
         LearnerPlan(
-            f"member{index}",
+            explorer_name(index) if recipe.takes_turns else f"member{index}",
             algo,
             config.seed + index,
             member_levels(config, config.seed + index),
@@ -59,14 +60,16 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
         part = config.explorer
         how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
         what = (part.network, part.algorithm, part.reward)
-        who = (EXPLORER, recipe.explorer, config.seed, config.train_set)
-        plans.append(LearnerPlan(*who, *how_long, *what, average=part.average))
+        for index in range(part.count):
+            who = (explorer_name(index), recipe.explorer, config.seed + index, config.train_set)
+            plans.append(LearnerPlan(*who, *how_long, *what, average=part.average))
     return plans
 
 
 def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
-    """`count` learners of a run, the last of a population its explorer; one alone is a member."""
-    members = count - 1 if config.explorer is not None and count > 1 else count
+    """`count` learners of a run, the last of a population its explorers; one alone is a member."""
+    explorers = config.explorer.count if config.explorer else 0
+    members = count - explorers if count > explorers else count
     return plans_of(replace(config, members=members))[:count]
 
 

@@ -21,10 +21,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "eval_every": 4096, "eval_episodes": 8,
     },
 }  # fmt: skip
-# An explorer that success does not stop (docs/beyond-the-paper.md): κ, by game, and averaged weights.
-BEST_EXPLORER = {"end_value": 0.9, "average": 0.98}
-BEST_END_VALUE = {"procgen:heist": 1.0}
-BEST_STEPS = 16_000_000  # of the explorer on ProcGen
+# Explorers that success does not stop (docs/beyond-the-paper.md): κ = 1, averaged weights, three that take turns.
+BEST_EXPLORER = {"end_value": 1.0, "average": 0.98}
+BEST_EXPLORERS = 3
+BEST_STEPS = 8_192_000  # of an explorer on ProcGen
+BEST_STEPS_BY_GAME = {"procgen:heist": 13_107_200}
 BEST_AGENT = {"vote": "majority", "once": True}
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
@@ -50,8 +51,9 @@ IDAAC_ORDER: dict[str, dict[str, Any]] = {
     "bigfish": {"order_coef": 0.01, "order_hidden": 4},
     "dodgeball": {"order_hidden": 64},
 }
+EXPLORERS = ("maxent", "openend")
 # Algorithms that keep their discount whatever a preset says, for it belongs to their reward.
-OWN_DISCOUNT = ("maxent", "mixed")
+OWN_DISCOUNT = ("maxent", "openend", "mixed")
 # What differs from the defaults of an algorithm, by environment.
 GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
     "maxent": {
@@ -99,19 +101,21 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         if on_a_laptop:
             values |= LAPTOP_ENSEMBLE
     member = recipe.member or algo
-    if algo == "maxent" and on_a_laptop:
+    if algo in EXPLORERS and on_a_laptop:
         values |= LAPTOP_EXPLORER
     if member in ("daac", "idaac") and on_a_laptop:
         values |= LAPTOP_DAAC
     if algo in OWN_DISCOUNT:
         values["gamma"] = recipe.config.gamma
-    values |= GAME_VALUES.get(member, {}).get(env, {})
+    values |= GAME_VALUES.get("maxent" if algo in EXPLORERS else member, {}).get(env, {})
     if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:
         values["steps"] = PAPER_STEPS[algo]
-    if preset == "best" and algo == "maxent":
-        values |= {**BEST_EXPLORER, "end_value": BEST_END_VALUE.get(env, BEST_EXPLORER["end_value"])}
-        if env.startswith("procgen:"):
-            values["steps"] = BEST_STEPS
+    if preset == "best" and recipe.explorer:
+        values["explorer_count"] = BEST_EXPLORERS
+    if algo == "openend" or (preset == "best" and algo == "maxent"):
+        values |= BEST_EXPLORER
+        if env.startswith("procgen:") and preset in ("paper", "best"):
+            values["steps"] = BEST_STEPS_BY_GAME.get(env, BEST_STEPS)
     return values
 
 

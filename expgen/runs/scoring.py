@@ -104,12 +104,14 @@ class RunScorer:
         return metrics
 
     def score_ensemble(self, averaged: Collection[str] = ()) -> None:
-        """Rows of the whole ensemble, with its explorer and with random actions in its place.
+        """Rows of all policies together, with explorers and with random actions in their place.
 
         `averaged` are the learners that have averaged weights; an ensemble with any of them is scored with these too.
         """
         assert self.agent.consensus is not None
-        variants: list[dict[str, Any]] = [{}, {"changes": {"fallback": "random"}}]
+        variants: list[dict[str, Any]] = [{}]
+        if self.agent.members:
+            variants.append({"changes": {"fallback": "random"}})
         if any(name in averaged for name in players_of(self.agent, self.agent.consensus)):
             variants.append({"weights": "average"})
         for variant in variants:

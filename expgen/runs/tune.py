@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.build import load_policies
+from expgen.agents.build import load_policies, players_of
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
-from expgen.agents.description import EXPLORER, AgentDescription
+from expgen.agents.description import AgentDescription
 from expgen.agents.panel import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
@@ -71,16 +71,16 @@ def tune(
         if not 1 <= quorum <= len(seen):
             raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
     assert agent.consensus is not None
-    names = [name for name in agent.policies if name != EXPLORER or agent.consensus.fallback == "explorer"]
+    names = players_of(agent, replace(agent.consensus, ensemble_size=0))
     policies = [policy for policy, _ in load_policies(agent, names, request.device, request.weights or agent.weights)]
-    members, explorer = policies[: len(seen)], policies[len(seen)] if policies[len(seen) :] else None
+    members, explorers = policies[: len(seen)], policies[len(seen) :]
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
     for quorum in quorums:
         for alpha in request.alphas:
             panels = OutOfBag(seen, levels, quorum)
             settings = replace(agent.consensus, min_agree=quorum, alpha=alpha)
-            voters = ConsensusAgent(members, explorer, agent.spec, settings, request.seed, panels)
+            voters = ConsensusAgent(members, explorers, agent.spec, settings, request.seed, panels)
             evaluation = result_of(play_levels(voters, arena, levels, panels, on_episode=on_episode))
             yield Trial(quorum, alpha, evaluation, voters.tally.total())
 
@@ -90,11 +90,11 @@ def left_out(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
 
     An explorer that has seen every level leaves none out; then its having seen them is put up with.
     """
-    if agent.consensus is None:
+    if agent.consensus is None or not agent.members:
         raise InputError(f"{agent.folder} is a run of --algo {agent.algo}; accepted: one with an ensemble, as expgen")
-    explored = agent.explorer.levels if agent.explorer else LevelSet(())
+    explored = [explorer.levels for explorer in agent.explorers]
     seen = [member.levels for member in agent.members]
-    unexplored = tuple(level for level in agent.levels.seeds or () if level not in explored)
+    unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
     levels = panel_levels(seen, LevelSet(unexplored) if unexplored else agent.levels)
     if not levels.seeds:
         accepted = "a population trained with --member-levels bootstrap"

@@ -9,6 +9,7 @@ from numpy import ndarray
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
+from expgen.agents.turns import TurnsAgent
 
 Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
 """`leader`: it acts without a consensus (`fallback="none"`); `rule`: an agent that does not learn."""
@@ -48,8 +49,8 @@ def reason_of(agent: Agent) -> Reason:
     """Of the last action `agent` chose, in its first environment; an ensemble's agent must have asked everyone."""
     if isinstance(agent, ConsensusAgent):
         return _consensus_reason(agent)
-    if isinstance(agent, PolicyAgent) and agent.output is not None:
-        return Reason("policy", probability=_policy(agent), value=float(agent.output.value[0, 0]))
+    if (acting := _acting(agent)) and acting.output is not None:
+        return Reason("policy", probability=_policy(acting), value=float(acting.output.value[0, 0]))
     return Reason("random" if isinstance(agent, UniformAgent) else "rule")
 
 
@@ -67,7 +68,7 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
         is_set_aside=bool(decision.set_aside[0]),
         lasts=int(decision.explore_steps[0]),
         probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
-        explorer=_policy(agent.fallback) if isinstance(agent.fallback, PolicyAgent) else (),
+        explorer=_policy(acting) if (acting := _acting(agent.fallback)) else (),
     )
 
 
@@ -82,6 +83,13 @@ def _who(actor: Actor, is_consensus: bool) -> Who:
     if actor is Actor.MEMBER:
         return "ensemble" if is_consensus else "leader"
     return "explorer" if actor is Actor.EXPLORER else "random"
+
+
+def _acting(agent: Agent | None) -> PolicyAgent | None:
+    """The one policy that chose the first environment's action, if one did: of explorers the one whose turn it is."""
+    if isinstance(agent, TurnsAgent):
+        return agent.agents[agent.acting[0]]
+    return agent if isinstance(agent, PolicyAgent) else None
 
 
 def _policy(agent: PolicyAgent) -> tuple[float, ...]:

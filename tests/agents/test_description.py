@@ -38,7 +38,7 @@ AGENT = AgentDescription(
     levels=LevelSet(range(21)),
     test_levels=LevelSet(None),
     members=(policy("a/checkpoints/member0"), policy("a/checkpoints/member1", "leep", seed=1)),
-    explorer=policy("b/checkpoints/member0", "maxent"),
+    explorers=(policy("b/checkpoints/member0", "maxent"),),
     consensus=ConsensusConfig(min_agree=2, vote="majority"),
     weights="average",
     tuned=("alpha",),
@@ -49,7 +49,7 @@ def test_a_description_comes_back_from_its_text() -> None:
     data = json.loads(agent_text(AGENT))
     assert data == plain(AGENT) and "somewhere" not in agent_text(AGENT)
     assert AgentDescription.from_json(AGENT.folder, data) == AGENT
-    alone = replace(AGENT, explorer=None, consensus=None, members=AGENT.members[:1])
+    alone = replace(AGENT, explorers=(), consensus=None, members=AGENT.members[:1])
     assert AgentDescription.from_json(AGENT.folder, json.loads(agent_text(alone))) == alone
 
 
@@ -78,7 +78,7 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"members": []}, "members is empty; accepted: 1 policy or more"),
+        ({"members": [], "explorers": []}, "members is empty; accepted: 1 policy or more"),
         ({"weights": "mean"}, "weights is 'mean'; accepted: live, average"),
         ({"consensus": {"quorum": 2}}, "consensus has a field 'quorum'; accepted: ensemble_size"),
         ({"consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 1"),

@@ -58,8 +58,8 @@ def test_an_agent_is_composed_of_the_checkpoints_of_other_jobs(trained):
     agent = read_agent(out / "runs" / f"{job.name}.json")
     paths = [f"{ppo.name}/checkpoints/member0", f"{ppo.name}/checkpoints/member1"]
     assert [member.path for member in agent.members] == paths
-    assert agent.explorer is not None and agent.explorer.path == f"{explorer.name}/checkpoints/member0"
-    assert (agent.algo, agent.explorer.algo) == ("expgen", "maxent")
+    assert agent.explorers[0].path == f"{explorer.name}/checkpoints/member0"
+    assert (agent.algo, agent.explorers[0].algo) == ("expgen", "maxent")
     assert agent.trained() == ["member0", "member1", "explorer"]
     folder = RunFolder(out / "runs" / job.name)
     assert [path.name for path in folder.path.iterdir()] == ["journal.json"]  # nothing was trained

@@ -47,9 +47,9 @@ EXPLORER = "maxent/checkpoints/member0"
 def test_a_run_describes_its_own_agent(runs: Path) -> None:
     agent = read_agent(runs / "population")
     assert [member.path for member in agent.members] == ["checkpoints/member0", "checkpoints/member1"]
-    assert agent.consensus is not None and agent.consensus.min_agree == 1 and agent.explorer is not None
+    assert agent.consensus is not None and agent.consensus.min_agree == 1 and agent.explorers
     alone = read_agent(runs / "ppo")
-    assert (len(alone.members), alone.explorer, alone.consensus) == (3, None, None)
+    assert (len(alone.members), alone.explorers, alone.consensus) == (3, (), None)
 
 
 def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: Callable[..., Any]) -> None:
@@ -60,7 +60,7 @@ def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: C
         "minimaze",
         [*(f"member{i}" for i in range(3)), "explorer"],
     )
-    assert agent.levels == LevelSet(tuple(range(25))) and agent.explorer is not None and agent.explorer.seed == 5
+    assert agent.levels == LevelSet(tuple(range(25))) and agent.explorers[0].seed == 5
     player = expgen.load_agent(file)
     assert isinstance(player, ConsensusAgent) and (player.quorum, player.config.vote) == (2, "majority")
     explorer = expgen.load_agent(file, "explorer")

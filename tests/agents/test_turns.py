@@ -1,0 +1,72 @@
+"""Explorers that take turns: who acts when, what the others remember, and that one alone is itself."""
+
+import numpy as np
+import pytest
+import torch
+
+from expgen.agents.agent import PolicyAgent
+from expgen.agents.noise import WITH_MEMORY
+from expgen.agents.turns import TurnsAgent, explorers_agent
+from tests.agents.test_consensus import EXPLORER, SPEC, sure_of
+
+NUM_ENVS, STEPS = 5, 13
+
+
+def frames(seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (STEPS, NUM_ENVS, *SPEC.obs_shape)).astype(SPEC.obs_dtype)
+
+
+def played(agent, obs: np.ndarray) -> np.ndarray:
+    """Actions `[T, N]` of one episode in every environment."""
+    episode = np.arange(NUM_ENVS)
+    return np.stack([agent.act(step, np.full(NUM_ENVS, t == 0), episode) for t, step in enumerate(obs)])
+
+
+def test_one_explorer_plays_as_it_does_by_itself() -> None:
+    obs = frames()
+    alone = played(PolicyAgent(EXPLORER, 3, WITH_MEMORY), obs)
+    assert np.array_equal(played(explorers_agent([EXPLORER], 4, 3), obs), alone)
+
+
+def test_each_of_three_explorers_acts_four_steps_in_a_row_and_the_first_is_drawn() -> None:
+    agent = TurnsAgent([sure_of(action, "gru") for action in (0, 1, 2)], 4, seed=7)
+    actions = played(agent, frames())
+    for env in range(NUM_ENVS):
+        begins = actions[0, env]
+        assert actions[:, env].tolist() == [(begins + t // 4) % 3 for t in range(STEPS)]
+    firsts = {int(played(TurnsAgent(list(agent_policies()), 4, seed), frames())[0, 0]) for seed in range(20)}
+    assert firsts == {0, 1, 2}
+
+
+def agent_policies():
+    return (sure_of(action, "gru") for action in (0, 1, 2))
+
+
+def test_with_turns_of_one_step_every_explorer_acts_about_as_often() -> None:
+    agent = TurnsAgent(list(agent_policies()), 1, seed=1)
+    obs, counts = frames(), np.zeros(3)
+    for episode in range(40):
+        agent.clock.__init__()  # type: ignore[misc]
+        for t, step in enumerate(obs):
+            action = agent.act(step, np.full(NUM_ENVS, t == 0), np.arange(NUM_ENVS) + NUM_ENVS * episode)
+            counts += np.bincount(action, minlength=3)
+    share = counts / counts.sum()  # of 2,600 draws: a standard deviation of 0.009
+    assert share == pytest.approx([1 / 3] * 3, abs=0.04)
+
+
+def test_whoever_acts_all_explorers_remember_every_frame() -> None:
+    obs = frames()
+    both = TurnsAgent([EXPLORER, sure_of(2, "gru")], 6, seed=2)
+    played(both, obs)
+    alone = PolicyAgent(EXPLORER, 2)
+    played(alone, obs)
+    assert torch.equal(both.agents[0].state, alone.state)
+
+
+def test_what_an_explorer_does_depends_on_its_episode_and_not_on_the_batch() -> None:
+    obs, policies = frames(), [EXPLORER, *agent_policies()]
+    whole = played(TurnsAgent(policies, 3, seed=5), obs)
+    agent = TurnsAgent(policies, 3, seed=5)
+    one = [agent.act(step[2:3], np.array([t == 0]), np.array([2]))[0] for t, step in enumerate(obs)]
+    assert one == whole[:, 2].tolist()
