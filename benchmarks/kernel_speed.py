@@ -94,7 +94,7 @@ def nhwc(x: Tensor) -> Tensor:
     return x.permute(0, 2, 3, 1)
 
 
-def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], list[Packed]]:
+def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed, ...]]:
     """Convolutions with bfloat16 weights; packing takes the first for a stage's own."""
     convs = [nn.Conv2d(inputs, outputs, 3, padding=1).to(DEVICE) for inputs, outputs in sizes]
     for conv in convs:

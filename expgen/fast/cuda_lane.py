@@ -3,6 +3,7 @@
 So one learner's actions slip in between another's minibatches; the launches never wait for the host.
 """
 
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,13 @@ from numpy import ndarray
 
 from expgen.envs.vec_env import Observation
 from expgen.fast.fast_networks import accelerate_networks
+from expgen.fast.graphs import capture_on_gpu
+from expgen.fast.kernels.prepared import prepared_in
 from expgen.networks.actor_critic import Policy
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
+
+AWAKE_SECONDS = 2e-4  # of waiting for actions, as long as they take on a GPU that is not busy; waking up takes a while too
 
 
 class CudaLane:
@@ -28,10 +33,11 @@ class CudaLane:
         self.slot = torch.zeros(1, dtype=torch.int64, device=rollout.device)
         self.action = torch.zeros(rollout.num_envs, dtype=torch.int32, pin_memory=True)
         self.action_view = self.action.numpy()
-        self.decided = torch.cuda.Event(blocking=True)  # the host sleeps until it comes: games want the cores
+        self.decided = torch.cuda.Event(blocking=True)
         self.handed_over: deque[torch.cuda.Event] = deque()
         self.pinned: dict[int, bool] = {}  # buffers seen, and whether this lane page-locked them
-        self.graph = self._capture()
+        with torch.no_grad(), self._held_weights():
+            self.graph = self._capture()
 
     def start(self, t: int, observation: Observation) -> None:
         self._pin(observation.obs)
@@ -40,13 +46,17 @@ class CudaLane:
             if t == 0:
                 self.acting.wait_stream(self.update)
                 self.slot.zero_()
+                self.refresh_weights()
             self.rollout.record(t, observation)
             self.graph.replay()
             self.action.copy_(self.device_action, non_blocking=True)
             self.decided.record(self.acting)
 
     def wait(self) -> ndarray:
-        self.decided.synchronize()  # the CPU waits for the GPU here
+        patience = time.perf_counter() + AWAKE_SECONDS
+        while not self.decided.query():  # the CPU waits for the GPU here
+            if time.perf_counter() > patience:
+                self.decided.synchronize()  # asleep: games want the cores
         return self.action_view
 
     @contextmanager
@@ -67,6 +77,19 @@ class CudaLane:
         act_in_slot(self.policy, self.rollout, self.slot)
         self.device_action.copy_(self.rollout.action.index_select(0, self.slot)[0])
         self.slot.add_(1)
+
+    @contextmanager
+    def _held_weights(self) -> Iterator[None]:
+        """What is captured inside reads weights in a form of their own, made by `refresh_weights`."""
+        forms = prepared_in(self.policy)
+        self.acting.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.acting):
+            made, self.refresh_weights = capture_on_gpu(lambda: tuple(form.make() for form in forms))
+        for form, held in zip(forms, made, strict=True):
+            form.held = held
+        yield
+        for form in forms:
+            form.held = None
 
     def _capture(self) -> torch.cuda.CUDAGraph:
         self.device_action = torch.zeros_like(self.action, device=self.rollout.device, pin_memory=False)

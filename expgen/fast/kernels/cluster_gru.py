@@ -31,12 +31,15 @@ class ClusterGru:
         """The kernels on a GPU."""
         return cls(cuda_module(device, GRU))
 
+    def prepare(self, weight: Tensor) -> Tensor:
+        return weight.to(self.product)
+
     def forward(self, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         num_steps, num_envs, _ = a.shape
         size = start.shape[-1]
         out = start.new_empty(num_steps, num_envs, size)
         gates = start.new_empty(num_steps, num_envs, GATES, size)
-        arguments = (a, keep, start, weight.to(self.product), bias, out, gates, num_steps, num_envs)
+        arguments = (a, keep, start, weight, bias, out, gates, num_steps, num_envs)
         name = f"gru_forward_{size}" if num_steps > 1 else f"gru_step_{size}"
         self.launch(name, _grid(size, num_envs), _copies(size) + 3 * _SUMS, *arguments)
         return out, gates

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from expgen.fast.kernels.prepared import Prepared
+
 GATES = 4  # stored per step: r, z, n and b_n
 
 
@@ -22,6 +24,9 @@ class GruKernels(Protocol):
     """`a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `start` `[N, S]`, `weight` `[3, new, old]`."""
 
     product: torch.dtype  # that matrices are multiplied in
+
+    def prepare(self, weight: Tensor) -> Tensor:
+        """`weight` as `forward` reads it."""
 
     def forward(self, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         """h_t `[T, N, S]`, and the gates r, z, n and b_n `[T, N, 4, S]`."""
@@ -35,10 +40,16 @@ class GruKernels(Protocol):
 class _Scan(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor, kernels: GruKernels
+        ctx: Any,
+        a: Tensor,
+        keep: Tensor,
+        start: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        prepared: Tensor,
+        kernels: GruKernels,
     ) -> Tensor:
-        size = start.shape[-1]
-        out, gates = kernels.forward(a, keep, start, weight.view(3, size, size), bias)
+        out, gates = kernels.forward(a, keep, start, prepared, bias)
         ctx.save_for_backward(keep, start, weight, out, gates)
         ctx.kernels = kernels
         return out
@@ -52,7 +63,7 @@ class _Scan(torch.autograd.Function):
         d_a = d_gates[:, :, :3].flatten(2)  # [T, N, 3S]
         d_b = torch.cat([d_gates[:, :, :2], d_gates[:, :, 3:]], 2).flatten(0, 1).flatten(1)  # [T·N, 3S]
         d_weight = d_b.to(product).T @ before.flatten(0, 1).to(product)
-        return d_a, None, None, d_weight.to(weight.dtype), d_b.sum(0), None
+        return d_a, None, None, d_weight.to(weight.dtype), d_b.sum(0), None, None
 
 
 class FusedGru:
@@ -61,13 +72,21 @@ class FusedGru:
     def __init__(self, gru: nn.GRU, kernels: GruKernels) -> None:
         self.weights = list(gru.parameters())  # W_x, W_h and their biases
         self.kernels = kernels
+        self.weight_x, self.weight_h = Prepared(self._weight_x), Prepared(self._weight_h)
+        self.prepared = (self.weight_x, self.weight_h)
 
     def __call__(self, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
-        weight_x, weight_h, bias_x, bias_h = self.weights
-        product = self.kernels.product
-        a = F.linear(x.to(product), weight_x.to(product)).float() + bias_x
+        _, weight_h, bias_x, bias_h = self.weights
+        a = F.linear(x.to(self.kernels.product), self.weight_x()).float() + bias_x
         keep = (~first).to(state.dtype)
-        return _Scan.apply(a, keep, state.contiguous(), weight_h, bias_h, self.kernels)
+        return _Scan.apply(a, keep, state.contiguous(), weight_h, bias_h, self.weight_h(), self.kernels)
+
+    def _weight_x(self) -> Tensor:
+        return self.weights[0].to(self.kernels.product)
+
+    def _weight_h(self) -> Tensor:
+        weight = self.weights[1].detach()
+        return self.kernels.prepare(weight.view(3, -1, weight.shape[1]))
 
 
 def fused_gru(gru: nn.GRU) -> FusedGru | None:

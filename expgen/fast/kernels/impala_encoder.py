@@ -10,7 +10,10 @@ from expgen.fast.kernels.cuda_module import cuda_module, has_compiler, largest_s
 from expgen.fast.kernels.impala_kernels import IMAGE_SIDE, MOST_SHARED, Launcher
 from expgen.fast.kernels.impala_trunk import FusedTrunk
 from expgen.fast.kernels.impala_weights import STEM_INPUTS
+from expgen.fast.kernels.prepared import Prepared
 from expgen.networks.impala import ImpalaEncoder
+
+LAST_SIDE, LAST_CHANNELS = IMAGE_SIDE // 8, 32  # of the map that the last stage makes
 
 
 def can_fuse(encoder: nn.Module) -> TypeGuard[ImpalaEncoder]:
@@ -35,15 +38,19 @@ class FusedImpala:
     def __init__(self, encoder: ImpalaEncoder, launcher: Launcher | None = None) -> None:
         """`launcher`: what runs the kernels; by default the encoder's GPU."""
         self.trunk = FusedTrunk(encoder, launcher or cuda_module(encoder.linear.weight.device))
-        self.linear, self.is_pooled = encoder.linear, encoder.is_pooled
+        self.encoder = encoder
+        self.linear = Prepared(self._linear)
+        self.prepared = (self.trunk.packed, self.linear)
 
     def __call__(self, obs: Tensor) -> Tensor:
         x = F.relu(self.trunk(obs))  # [B, h, w, C]
-        weight = self.linear.weight.to(x.dtype)
-        if self.is_pooled:
-            x = x.mean((1, 2))
-        else:
-            rows, columns, channels = x.shape[1:]
-            weight = weight.view(-1, channels, rows, columns).permute(0, 2, 3, 1).flatten(1)  # as the map is stored
-            x = x.flatten(1)
-        return F.relu(F.linear(x, weight, self.linear.bias.to(x.dtype))).float()  # [B, F]
+        x = x.mean((1, 2)) if self.encoder.is_pooled else x.flatten(1)
+        return F.relu(F.linear(x, *self.linear())).float()  # [B, F]
+
+    def _linear(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias of the last layer in bfloat16, its inputs in the order in which maps are stored."""
+        linear = self.encoder.linear
+        weight = linear.weight.to(torch.bfloat16)
+        if not self.encoder.is_pooled:
+            weight = weight.view(-1, LAST_CHANNELS, LAST_SIDE, LAST_SIDE).permute(0, 2, 3, 1).flatten(1)
+        return weight, linear.bias.to(torch.bfloat16)

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 
 from expgen.fast.kernels.impala_kernels import ImpalaKernels, Launcher, num_parts
 from expgen.fast.kernels.impala_weights import Packed, WeightPacking
+from expgen.fast.kernels.prepared import Prepared
 from expgen.networks.impala import ImpalaEncoder
 
+Forms = tuple[Packed, ...]  # of all convolutions
 CONVS_OF_A_STAGE = 5  # its own and two blocks of two
 
 
@@ -25,15 +27,16 @@ class FusedTrunk:
     def __init__(self, encoder: ImpalaEncoder, launcher: Launcher) -> None:
         self.kernels = ImpalaKernels(launcher)
         self.pack = WeightPacking([conv for conv in encoder.modules() if isinstance(conv, nn.Conv2d)])
+        self.packed = Prepared(self.pack)
 
     def __call__(self, obs: Tensor) -> Tensor:
         obs = obs.contiguous()
         parameters = self.pack.parameters
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             return _Trunk.apply(obs, self, *parameters)
-        return self.forward(obs, self.pack(), keep=False)[0]
+        return self.forward(obs, self.packed(), keep=False)[0]
 
-    def forward(self, obs: Tensor, packed: list[Packed], keep: bool) -> tuple[Tensor, list[Tensor | None]]:
+    def forward(self, obs: Tensor, packed: Forms, keep: bool) -> tuple[Tensor, list[Tensor | None]]:
         """The last map, and of every stage what its backward pass needs: winner, x, h, x, h and the stage's output."""
         kept: list[Tensor | None] = []
         x = obs
@@ -48,7 +51,7 @@ class FusedTrunk:
             kept += [x]
         return x, kept
 
-    def backward(self, obs: Tensor, packed: list[Packed], kept: tuple[Tensor, ...], gradient: Tensor) -> list[Tensor]:
+    def backward(self, obs: Tensor, packed: Forms, kept: tuple[Tensor, ...], gradient: Tensor) -> list[Tensor]:
         """The gradients of weight and bias of each convolution, flat and concatenated, from that of the last map."""
         kernels = self.kernels
         sizes = [9 * conv.channels_in * conv.channels_out + conv.channels_out for conv in packed[1:]]

@@ -48,14 +48,14 @@ class WeightPacking:
             offset += conv.weight.numel() + out
         self.index, self.sizes = torch.cat(pieces).to(device), [len(piece) for piece in pieces]
 
-    def __call__(self) -> list[Packed]:
+    def __call__(self) -> tuple[Packed, ...]:
         """The weights of every convolution as they are now."""
         flat = torch.cat([*(_in_memory_order(parameter) for parameter in self.parameters), self.zero])
         pieces = flat.index_select(0, self.index).to(self.dtype).split(self.sizes)
-        return [
+        return tuple(
             Packed(pieces[2 * n], pieces[2 * n + 1], conv.bias.detach(), conv.in_channels, conv.out_channels)  # type: ignore[union-attr]
             for n, conv in enumerate(self.convs)
-        ]
+        )
 
 
 def lane_order(weight: Tensor, together: int) -> Tensor:

@@ -123,15 +123,17 @@ class TritonGru:
     def __init__(self, product: torch.dtype = torch.bfloat16) -> None:
         self.product = product
 
+    def prepare(self, weight: Tensor) -> Tensor:
+        return weight.mT.to(self.product).contiguous()  # [3, old, new]
+
     def forward(self, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         num_steps, num_envs, _ = a.shape
         size = start.shape[-1]
         out = start.new_empty(num_steps, num_envs, size)
         gates = start.new_empty(num_steps, num_envs, GATES, size)
-        product = weight.mT.to(self.product).contiguous()  # [3, old, new]
         grid, counters = _groups(start, size)
         _forward[grid](
-            a, keep, start, product, bias, out, gates, counters, num_envs, num_steps, size, ROWS, size // grid[0],
+            a, keep, start, weight, bias, out, gates, counters, num_envs, num_steps, size, ROWS, size // grid[0],
             num_warps=4,
         )  # fmt: skip
         return out, gates

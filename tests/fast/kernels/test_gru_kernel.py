@@ -99,7 +99,7 @@ def test_cluster_kernels_give_the_same_bits_again() -> None:
     kernels, size = ClusterGru.on(DEVICE), 256
     a, start = torch.randn(512, 4, 3 * size, device=DEVICE), torch.randn(4, size, device=DEVICE)
     keep, weight = (torch.rand(512, 4, device=DEVICE) > 0.01).float(), torch.randn(3, size, size, device=DEVICE) / 16
-    runs = [kernels.forward(a, keep, start, weight, a[0, 0]) for _ in range(5)]
+    runs = [kernels.forward(a, keep, start, kernels.prepare(weight), a[0, 0]) for _ in range(5)]
     back = [kernels.backward(a[..., :size].contiguous(), keep, start, weight, *run) for run in runs]
     for (out, gates), d_gates in zip(runs[1:], back[1:], strict=True):
         assert torch.equal(out, runs[0][0]) and torch.equal(gates, runs[0][1]) and torch.equal(d_gates, back[0])

@@ -55,7 +55,7 @@ def pictures(batch: int) -> Tensor:
     return torch.randint(0, 256, (batch, 64, 64, 3), dtype=torch.uint8, generator=generator).to(DEVICE)
 
 
-def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], list[Packed]]:
+def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed, ...]]:
     """Convolutions of (inputs, outputs) whose weights are bfloat16 numbers, and the kernels' form of them.
 
     Packing takes five to be a stage, so `sizes` begin as one does.
@@ -235,6 +235,21 @@ def test_playing_computes_what_training_does(launcher: Launcher):
     with torch.no_grad():
         played = fused(obs)
     assert torch.equal(played, fused(obs).detach())
+
+
+def test_weights_held_for_acting_stay_until_they_are_made_again(launcher: Launcher):
+    module, obs = encoder(), pictures(1)
+    fused = FusedImpala(module, launcher)
+    with torch.no_grad():
+        before = fused(obs)
+        for form in fused.prepared:
+            form.held = form.make()
+        for parameter in (module.stages[1].block1.conv1.weight, module.linear.weight):
+            parameter.mul_(-2)
+        assert torch.equal(fused(obs), before)
+        for form in fused.prepared:
+            form.held = None
+        assert not torch.allclose(fused(obs), before)
 
 
 def test_which_encoders_the_kernels_compute():
