@@ -9,6 +9,7 @@ import torch
 
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
+from expgen.bench.load import LearnerClock, Watch
 from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
@@ -17,13 +18,18 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, first_plans, plans_of
 from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import Turn, run_side_by_side
-from expgen.training.resources import Resources, hardware, plan_resources
+from expgen.training.resources import Resources, cores_here, hardware, plan_resources
 
 FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
 
 
-def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device: str) -> Iterator[Speed]:
-    """Each figure as it is measured, over about `seconds` of work after warming up."""
+def bench(
+    config: TrainConfig, learner_counts: list[int], seconds: float, device: str, say: Callable[[str], None]
+) -> Iterator[Speed]:
+    """Each figure as it is measured, over about `seconds` of work after warming up.
+
+    `say` is told in words where a learner's time goes, how busy the machine is kept and what limits.
+    """
     resources = plan_resources(device, 1)
 
     def row(what: str, learners: int, rate: float) -> Speed:
@@ -31,11 +37,17 @@ def bench(config: TrainConfig, learner_counts: list[int], seconds: float, device
         return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
-    phases = _phase_rates(config, resources, seconds)
+    phases, shares = _phase_rates(config, resources, seconds)
+    say("one learner's time: " + ", ".join(f"{what} {share:.0%}" for what, share in shares.items()))
     yield row("rollout", 1, phases[Phase.COLLECT])
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
-        yield row("training", count, training_rate(config, count, plan_resources(device, count), seconds))
+        watch = Watch(resources.device)
+        rate = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
+        load = watch.end()
+        say(f"training, learners {count}: {load.words(cores_here())}")
+        say(f"  what limits: {load.limit(cores_here(), shares, resources.device.type == 'cuda')}")
+        yield row("training", count, rate)
     peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
     yield row(FLOOR, 1, peak / flops.total)
     yield row(UPDATE_FLOOR, 1, peak / flops.learning)
@@ -85,14 +97,17 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
         return _rate(work, seconds)
 
 
-def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> dict[Phase, float]:
-    """One learner alone, its time split by phase."""
+def _phase_rates(
+    config: TrainConfig, resources: Resources, seconds: float
+) -> tuple[dict[Phase, float], dict[str, float]]:
+    """One learner alone: steps per second of its rollouts and of its updates, and how it shares out its time."""
     learner = build_learner(config, plans_of(config)[0], resources)
     spent = dict.fromkeys(Phase, 0.0)
     rollouts = 0
     try:
         for _ in learner.iterate():  # warms up
             pass
+        clock = LearnerClock(learner)
         while not rollouts or sum(spent.values()) < seconds:
             last = time.perf_counter()
             for phase in learner.iterate():
@@ -104,11 +119,21 @@ def _phase_rates(config: TrainConfig, resources: Resources, seconds: float) -> d
     finally:
         learner.close()
     spent[Phase.UPDATE] += spent.pop(Phase.READY) + spent.pop(Phase.WAIT)
-    return {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
+    rates = {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
+    return rates, clock.shares(sum(spent.values()))
 
 
-def training_rate(config: TrainConfig, count: int, resources: Resources, seconds: float) -> float:
-    """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer."""
+def training_rate(
+    config: TrainConfig,
+    count: int,
+    resources: Resources,
+    seconds: float,
+    on_begin: Callable[[], None] = lambda: None,
+) -> float:
+    """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer.
+
+    `on_begin` is called when one has warmed up; the last call begins the `seconds` that are measured.
+    """
     plans = first_plans(config, count)
     learners = [build_learner(config, plan, resources) for plan in plans]
     began, done = 0.0, 0
@@ -116,6 +141,7 @@ def training_rate(config: TrainConfig, count: int, resources: Resources, seconds
     def life(learner: Learner, rollout_size: int) -> Iterator[Phase]:
         nonlocal began, done
         yield from learner.iterate()  # warms up
+        on_begin()
         began = time.perf_counter()  # the last one to warm up starts the clock
         done = 0
         while time.perf_counter() - began < seconds:

@@ -46,13 +46,14 @@ def main(argv: Sequence[str]) -> int:
     rows = []
     if not arguments.json:
         print(",".join(COLUMNS))
-    for speed in bench(config, counts, arguments.seconds, arguments.device):
+    words: list[str] = []
+    for speed in bench(config, counts, arguments.seconds, arguments.device, words.append):
         rows.append(speed)
         if not arguments.json:
             print(",".join(str(value) for value in dataclasses.astuple(speed)), flush=True)
     if arguments.json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
-    print(*shares(rows), sep="\n", file=sys.stderr)
+    print(*words, *shares(rows), sep="\n", file=sys.stderr)
     if arguments.trace is not None:
         trace(config, max(counts), arguments.device, arguments.trace)
     return 0

@@ -5,8 +5,9 @@ So one learner's actions slip in between another's minibatches; the launches nev
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from numpy import ndarray
@@ -19,7 +20,7 @@ from expgen.networks.actor_critic import Policy
 from expgen.rollout.rollout import Rollout
 from expgen.rollout.sampling import act_in_slot
 
-AWAKE_SECONDS = 2e-4  # of waiting for actions, as long as they take on a GPU that is not busy; waking up takes a while too
+AWAKE_SECONDS = 2e-4  # of waiting for actions: as long as a GPU takes that is not busy, and waking up takes time too
 
 
 class CudaLane:
@@ -82,9 +83,12 @@ class CudaLane:
     def _held_weights(self) -> Iterator[None]:
         """What is captured inside reads weights in a form of their own, made by `refresh_weights`."""
         forms = prepared_in(self.policy)
+        made: tuple[Any, ...] = ()
+        self.refresh_weights: Callable[[], None] = lambda: None
         self.acting.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.acting):
-            made, self.refresh_weights = capture_on_gpu(lambda: tuple(form.make() for form in forms))
+            if forms:
+                made, self.refresh_weights = capture_on_gpu(lambda: tuple(form.make() for form in forms))
         for form, held in zip(forms, made, strict=True):
             form.held = held
         yield

@@ -13,7 +13,8 @@ from expgen.runs.make_config import make_config
 def test_every_figure_is_measured(small: Any, algo: str) -> None:
     settings = {name: value for name, value in small.settings.items() if name not in ("preset", "device")}
     config = make_config(algo=algo, preset="smoke", **settings)
-    rows = list(bench(config, [1, 2], seconds=0.05, device="cpu"))
+    words: list[str] = []
+    rows = list(bench(config, [1, 2], seconds=0.05, device="cpu", say=words.append))
     assert [(row.what, row.learners) for row in rows] == [
         ("environment", 1),
         ("rollout", 1),
@@ -29,4 +30,5 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
     assert tuple(vars(rows[0])) == COLUMNS
     known = {row.what: row.steps_per_s for row in rows}
+    assert [line.split(":")[0] for line in words[:3]] == ["one learner's time", "training, learners 1", "  what limits"]
     assert known["update's arithmetic alone"] > known["arithmetic alone"]  # it leaves out acting

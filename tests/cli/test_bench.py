@@ -16,7 +16,10 @@ def test_lines_for_speed_csv(command: Callable[..., Any]) -> None:
     assert outcome.status == 0 and header == "what,game,learners,steps_per_s,hardware,commit,date"
     parts = ["environment", "rollout", "update", "training", "arithmetic alone", "update's arithmetic alone"]
     assert [line.split(",")[0] for line in lines] == [*parts, *(f"forward of {batch}" for batch in (32, 320, 4096))]
-    assert [line.split(":")[0] for line in outcome.err.splitlines()] == ["update", "training, learners 1"]
+    assert [line.split(":")[0] for line in outcome.err.splitlines()] == [
+        *("one learner's time", "training, learners 1", "  what limits"),
+        *("update", "training, learners 1"),
+    ]
 
 
 def test_json(command: Callable[..., Any]) -> None:

@@ -1,0 +1,156 @@
+"""How busy training keeps the machine, where a learner's time goes, and what limits it, in words."""
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from expgen.rollout.rollout import Rollout
+from expgen.training.learner import Learner
+
+FULL = 0.9  # of what there is; beyond, more work would mostly wait
+SAMPLE_MILLISECONDS = "200"
+
+
+@dataclass
+class Load:
+    """What training kept busy, on the mean."""
+
+    cores: float = 0.0  # of the machine, by all threads of this process
+    turning: float = 0.0  # of one core, by the thread that turns the learners
+    gpu: float | None = None  # part of the time in which any kernel ran; None: unknown
+    watts: float | None = None
+
+    def words(self, num_cores: int) -> str:
+        """As in `7.6 of 16 cores busy, 0.9 of one by the thread that turns the learners; GPU at work 80%, 271 W`."""
+        turned = f"{self.turning:.1f} of one by the thread that turns the learners"
+        gpu = "" if self.gpu is None else f"; GPU at work {self.gpu:.0%} of the time, {self.watts:.0f} W"
+        return f"{self.cores:.1f} of {num_cores} cores busy, {turned}{gpu}"
+
+    def limit(self, num_cores: int, shares: dict[str, float], is_gpu: bool) -> str:
+        """What is full; where nothing is, what a learner waits for longest (`shares` of its time)."""
+        longest = max(shares, key=lambda what: shares[what])
+        if not is_gpu:
+            return f"the cores; a learner spends most on its {longest}"
+        if self.gpu is not None and self.gpu > FULL:
+            return "the GPU: it is at work all the time"
+        if self.cores > FULL * num_cores:
+            return "the cores: all are busy"
+        if self.turning > FULL:
+            return "one thread: it turns all learners; more worker processes (train --processes) would help"
+        return (
+            f"waiting: nothing is full, a learner spends most on its {longest}; more side by side would help"
+        )
+
+
+class Watch:
+    """Looks at the load from its start, or its last restart, to its end."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.samples: list[tuple[float, float]] = []
+        self.program = _nvidia_smi(device) if device.type == "cuda" else None
+        if self.program is not None:
+            threading.Thread(target=self._read, args=(self.program.stdout,), daemon=True).start()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was before."""
+        self.samples.clear()
+        self.began = time.perf_counter(), time.process_time(), time.thread_time()
+
+    def end(self) -> Load:
+        """The load since; to be called by the thread that turns the learners, as `restart` is."""
+        passed, process, thread = (
+            now - before
+            for now, before in zip((time.perf_counter(), time.process_time(), time.thread_time()), self.began)
+        )
+        samples = list(self.samples)
+        if self.program is not None:
+            self.program.terminate()
+            self.program.wait()
+        load = Load(process / passed, thread / passed)
+        if samples:
+            load.gpu = sum(percent for percent, _ in samples) / len(samples) / 100
+            load.watts = sum(watts for _, watts in samples) / len(samples)
+        return load
+
+    def _read(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.samples += read_samples(line)
+
+
+def _nvidia_smi(device: torch.device) -> "subprocess.Popen[str] | None":
+    """A program that tells a GPU's percent and watts again and again; None where there is none."""
+    name = f"GPU-{torch.cuda.get_device_properties(device).uuid}"
+    query = ["--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", SAMPLE_MILLISECONDS]
+    try:
+        return subprocess.Popen(
+            ["nvidia-smi", "-i", name, *query], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+    except OSError:
+        return None
+
+
+def read_samples(text: str) -> list[tuple[float, float]]:
+    """Lines as `80, 271.3`; those that say anything else, as `[N/A]`, are left out."""
+    samples = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            percent, watts = (float(part) for part in line.split(","))
+            samples.append((percent, watts))
+    return samples
+
+
+class LearnerClock:
+    """Adds up where a learner's time goes: acting, games, reward; the rest is its update."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        env: Any = learner.env
+        lane: Any = learner.lane
+        env.act, env.observe = self._timed("games", env.act), self._timed("games", env.observe)
+        lane.start, lane.wait = self._timed("acting", lane.start), self._timed("acting", lane.wait)
+        learner.reward = _TimedReward(learner.reward, self)
+
+    def shares(self, total: float) -> dict[str, float]:
+        """Of `total` seconds."""
+        parts = {what: self.seconds[what] / total for what in ("games", "acting", "reward")}
+        return parts | {"update": 1 - sum(parts.values())}
+
+    def _timed(self, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            result = function(*arguments)
+            self.seconds[what] += time.perf_counter() - began
+            return result
+
+        return timed
+
+
+class _TimedReward:
+    """A reward source whose device has nothing else to do while it is timed."""
+
+    def __init__(self, reward: Any, clock: LearnerClock) -> None:
+        self.reward, self.clock = reward, clock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reward, name)
+
+    def __call__(self, rollout: Rollout) -> torch.Tensor:
+        _settle(rollout.device)
+        began = time.perf_counter()
+        paid = self.reward(rollout)
+        _settle(rollout.device)
+        self.clock.seconds["reward"] += time.perf_counter() - began
+        return paid
+
+
+def _settle(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
