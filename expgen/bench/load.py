@@ -44,9 +44,7 @@ class Load:
             return "the cores: all are busy"
         if self.turning > FULL:
             return "one thread: it turns all learners; more worker processes (train --processes) would help"
-        return (
-            f"waiting: nothing is full, a learner spends most on its {longest}; more side by side would help"
-        )
+        return f"waiting: nothing is full, a learner spends most on its {longest}; more side by side would help"
 
 
 class Watch:
