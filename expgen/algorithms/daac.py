@@ -7,21 +7,27 @@ We differ from the authors' code in what only computes the same numbers faster: 
 batches after the rollout instead of step by step. Initialisation and skip connections are those of our encoders.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.critic import Critic, CriticConfig
-from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig
-from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
+from expgen.algorithms.policy_gradient import (
+    Descent,
+    LearningConfig,
+    approximate_kl,
+    clipped_surrogate,
+    clipped_value_loss,
+    entropy,
+    epochs_of_minibatches,
+    fill_values,
+    log_prob_of,
+)
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy
 from expgen.networks.decoupled import Decoupled, ValueNetwork
-from expgen.networks.state import Part
-from expgen.rollout.gae import normalized
+from expgen.networks.state import Part, load_parts, state_of
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
@@ -39,20 +45,6 @@ class DAACConfig(LearningConfig):
     value_every: int = setting(1, "the value network learns from one rollout in so many (N_π)", low=1)
     advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which each network's gradient is clipped", low=0)
-
-    @property
-    def critic(self) -> CriticConfig:
-        """The value network's part of these settings."""
-        return CriticConfig(
-            self.value_every,
-            self.value_epochs,
-            self.minibatches,
-            self.minibatch_order,
-            self.learning_rate,
-            self.adam_epsilon,
-            self.clip,
-            self.max_grad_norm,
-        )
 
 
 def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACConfig) -> tuple[Tensor, Metrics]:
@@ -90,6 +82,52 @@ class AdvantageHead(nn.Module):
         return of_features + self.of_action[action]
 
 
+class Critic:
+    """Owns a value network, its Adam, and the count that says when it learns."""
+
+    def __init__(self, network: ValueNetwork, config: DAACConfig) -> None:
+        self.network, self.config = network, config
+        self.descent = Descent(network.parameters(), config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+        self.num_rollouts = 0
+
+    def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
+        """E_V epochs over the rollout, if it is one of every N_π (the first is)."""
+        config, is_due = self.config, self.num_rollouts % self.config.value_every == 0
+        self.num_rollouts += 1
+        unread = rollout.advantage  # value targets alone are learnt from
+        for _ in range(config.value_epochs if is_due else 0):
+            for batch in minibatches(rollout, unread, config.minibatches, config.minibatch_order, generator):
+                yield self.step(batch)
+
+    def step(self, batch: Minibatch) -> Metrics:
+        """One gradient step on L_V."""
+        loss = clipped_value_loss(self.network(batch.obs), batch.value, batch.value_target, self.config.clip)
+        norm = self.descent.step(loss)
+        return {"value_loss": loss.detach(), "value_grad_norm": norm}
+
+    def compute_values(self, rollout: Rollout) -> None:
+        """V of every observation of a finished rollout, in `rollout.value`."""
+        fill_values(self.values, rollout, self.config.minibatches)
+
+    @torch.no_grad()
+    def values(self, obs: Tensor) -> Tensor:
+        """V `[B]` of `obs` `[B, …]`."""
+        return self.network(obs.unsqueeze(0)).squeeze(0)
+
+    def parts(self) -> dict[str, Part]:
+        """What a checkpoint holds of it, beside the count."""
+        return {"network": self.network, "adam": self.descent}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, optimiser and count."""
+        return {**state_of(self.parts()), "num_rollouts": torch.tensor(self.num_rollouts)}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_parts(self.parts(), state)
+        self.num_rollouts = int(state["num_rollouts"])
+
+
 class DAAC(Algorithm):
     """Owns the policy, its advantage head and a critic."""
 
@@ -99,7 +137,7 @@ class DAAC(Algorithm):
         self.policy, self.value_network, generator = networks
         self.config = config
         self.advantage_head = AdvantageHead(self.policy, generator)
-        self.critic = Critic(self.value_network, config.critic)
+        self.critic = Critic(self.value_network, config)
         parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
 
@@ -109,11 +147,8 @@ class DAAC(Algorithm):
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
-        config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
-        for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
+        for batch in epochs_of_minibatches(rollout, self.config, generator):
+            yield self.step(batch)
         yield from self.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch) -> Metrics:

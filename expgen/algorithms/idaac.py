@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.algorithms.critic import Critic
-from expgen.algorithms.daac import AdvantageHead, DAACConfig, daac_loss
-from expgen.algorithms.descent import Descent
+from expgen.algorithms.daac import AdvantageHead, Critic, DAACConfig, daac_loss
 from expgen.algorithms.idaac_order import Pairs, draw_pairs
+from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
@@ -76,7 +75,7 @@ class IDAAC(Algorithm):
         self.policy, self.value_network, generator = networks
         self.config = config
         self.advantage_head = AdvantageHead(self.policy, generator)
-        self.critic = Critic(self.value_network, config.critic)
+        self.critic = Critic(self.value_network, config)
         head = self.policy.policy_head
         self.classifier = OrderClassifier(head.in_features, config.order_hidden, generator).to(head.weight.device)
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)

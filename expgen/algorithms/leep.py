@@ -16,7 +16,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from expgen.algorithms.descent import Descent
+from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.level_stream import LevelStream

@@ -13,18 +13,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expgen.algorithms.critic import fill_values
-from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig
-from expgen.algorithms.losses import approximate_kl, clipped_surrogate, entropy, log_prob_of
+from expgen.algorithms.policy_gradient import (
+    Descent,
+    LearningConfig,
+    approximate_kl,
+    clipped_surrogate,
+    entropy,
+    epochs_of_minibatches,
+    fill_values,
+    log_prob_of,
+)
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
 from expgen.networks.actor_critic import PolicyOutput
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, minibatches
+from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -106,12 +111,9 @@ class PPG(Algorithm):
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
-        config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
-        for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
-        if config.aux_epochs:
+        for batch in epochs_of_minibatches(rollout, self.config, generator):
+            yield self.step(batch)
+        if self.config.aux_epochs:
             self.history.add(rollout)
             if self.history.is_full:
                 yield from self.auxiliary_phase(generator)

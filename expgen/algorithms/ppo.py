@@ -9,14 +9,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expgen.algorithms.descent import Descent
-from expgen.algorithms.learning import LearningConfig
-from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
+from expgen.algorithms.policy_gradient import (
+    Descent,
+    LearningConfig,
+    approximate_kl,
+    clipped_surrogate,
+    clipped_value_loss,
+    entropy,
+    epochs_of_minibatches,
+    log_prob_of,
+)
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import Part
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, minibatches
+from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -54,11 +60,8 @@ class PPO(Algorithm):
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches, the advantages normalised over the rollout; yields the metrics of each."""
-        config = self.config
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
-        for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                yield self.step(batch)
+        for batch in epochs_of_minibatches(rollout, self.config, generator):
+            yield self.step(batch)
 
     def step(self, batch: Minibatch) -> Metrics:
         """One gradient step on L."""

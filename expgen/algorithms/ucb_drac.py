@@ -14,14 +14,12 @@ from torch import Tensor
 
 from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.algorithms.bandit import UcbBandit
-from expgen.algorithms.descent import Descent
-from expgen.algorithms.losses import log_prob_of
+from expgen.algorithms.policy_gradient import Descent, epochs_of_minibatches, log_prob_of
 from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import Part
-from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.minibatch import Minibatch, Order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
@@ -70,14 +68,12 @@ class UcbDrac(Algorithm):
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """One augmentation for E epochs of minibatches; yields the metrics of each."""
-        config, arm = self.config, self.pick(rollout)
-        advantage = normalized(rollout.advantage, config.advantage_epsilon)
+        arm = self.pick(rollout)
         which = torch.tensor(float(arm), device=rollout.device)
-        for _ in range(config.epochs):
-            for batch in minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator):
-                changed = augment(batch.obs, AUGMENTATIONS[NAMES[arm]], generator)
-                noise = self.gumbel_noise(batch, generator)
-                yield {**self.step(batch, changed, noise), "augmentation": which}
+        for batch in epochs_of_minibatches(rollout, self.config, generator):
+            changed = augment(batch.obs, AUGMENTATIONS[NAMES[arm]], generator)
+            noise = self.gumbel_noise(batch, generator)
+            yield {**self.step(batch, changed, noise), "augmentation": which}
 
     def pick(self, rollout: Rollout) -> int:
         """The augmentation of this update, after telling the bandit what followed its last choice.

@@ -17,8 +17,8 @@ from expgen.fast.fast_networks import accelerate_networks
 from expgen.fast.graphs import capture_on_gpu
 from expgen.fast.kernels.prepared import prepared_in
 from expgen.networks.actor_critic import Policy
+from expgen.rollout.collect import act_in_slot
 from expgen.rollout.rollout import Rollout
-from expgen.rollout.sampling import act_in_slot
 
 AWAKE_SECONDS = 2e-4  # of waiting for actions: as long as a GPU takes that is not busy, and waking up takes time too
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from torch.optim import Adam
 
-from expgen.algorithms.critic import Critic
-from expgen.algorithms.descent import Descent
+from expgen.algorithms.daac import Critic
+from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm
 
 

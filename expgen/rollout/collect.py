@@ -1,11 +1,14 @@
-"""Fill a rollout: observe, store, act, yield."""
+"""Fill a rollout: observe, store, act, yield. Actions are drawn on the device, with noise that came from outside."""
 
 from collections.abc import Iterator
 from typing import Protocol
 
+import torch
 from numpy import ndarray
+from torch import Tensor
 
 from expgen.envs.vec_env import Observation, VecEnv
+from expgen.networks.actor_critic import Policy
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 
@@ -42,3 +45,27 @@ def collect(env: VecEnv, actor: Actor, rollout: Rollout, director: Director | No
     start(rollout.num_steps)
     yield
     actor.wait()
+
+
+def sample(logits: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """One action per row of `logits` `[N, A]` by the Gumbel-max trick, and its log-probability."""
+    action = (logits + noise).argmax(-1)  # [N]
+    log_prob = torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+    return action, log_prob
+
+
+@torch.no_grad()
+def act_in_slot(policy: Policy, rollout: Rollout, t: Tensor) -> None:
+    """Decide step `t` (a one-element tensor): fill that slot's value, action and log-probability, and the next state.
+
+    Tensors in, tensors out, fixed shapes and no host values, so that `accelerate` may capture it as a graph.
+    """
+    stored = (rollout.obs, rollout.first, rollout.state, rollout.noise)
+    obs, first, state, noise = (tensor.index_select(0, t) for tensor in stored)
+    output = policy(obs, first, state[0])
+    action, log_prob = sample(output.logits[0], noise[0])
+    rollout.value.index_copy_(0, t, output.value)
+    rollout.action.index_copy_(0, t, action.unsqueeze(0))
+    rollout.log_prob.index_copy_(0, t, log_prob.unsqueeze(0))
+    if policy.state_size:
+        rollout.state.index_copy_(0, t + 1, output.state.unsqueeze(0))

@@ -10,8 +10,8 @@ from numpy import ndarray
 
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
+from expgen.rollout.collect import act_in_slot
 from expgen.rollout.rollout import Rollout
-from expgen.rollout.sampling import act_in_slot
 
 
 class Lane(Protocol):

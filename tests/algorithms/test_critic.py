@@ -7,17 +7,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.critic import Critic, CriticConfig
-from expgen.algorithms.losses import clipped_value_loss
+from expgen.algorithms.daac import Critic, DAACConfig
+from expgen.algorithms.policy_gradient import clipped_value_loss
 from expgen.rollout.rollout import Rollout
 
 
-def config(**changes: Any) -> CriticConfig:
+def config(**changes: Any) -> DAACConfig:
     plain: dict[str, Any] = {
-        "every": 1, "epochs": 2, "minibatches": 3, "minibatch_order": "shuffled", "learning_rate": 1e-2,
-        "adam_epsilon": 1e-5, "clip": 0.2, "max_grad_norm": 0.5,
+        "value_every": 1, "value_epochs": 2, "minibatches": 3, "learning_rate": 1e-2,
     }  # fmt: skip
-    return CriticConfig(**{**plain, **changes})
+    return DAACConfig(**{**plain, **changes})
 
 
 def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Tensor]]:
@@ -25,7 +24,7 @@ def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Ten
 
 
 def test_it_learns_from_the_first_rollout_and_then_from_one_in_so_many(toy: Any) -> None:
-    critic = Critic(toy.networks().value, config(every=3))
+    critic = Critic(toy.networks().value, config(value_every=3))
     assert [len(learn(critic, toy.rollout())) for _ in range(7)] == [6, 0, 0, 6, 0, 0, 6]
 
 
@@ -34,7 +33,7 @@ def test_the_loss_is_that_of_the_whole_rollout_before_the_step(toy: Any) -> None
     with torch.no_grad():
         value = network(rollout.obs[:-1])
         expected = clipped_value_loss(value, rollout.value[:-1], rollout.value_target, 0.1)
-    (metrics,) = learn(Critic(network, config(epochs=1, minibatches=1, clip=0.1)), rollout)
+    (metrics,) = learn(Critic(network, config(value_epochs=1, minibatches=1, clip=0.1)), rollout)
     assert metrics.keys() == {"value_loss", "value_grad_norm"}
     torch.testing.assert_close(metrics["value_loss"], expected)
 
@@ -44,7 +43,7 @@ def test_it_comes_to_predict_its_targets_and_leaves_the_policy_alone(
 ) -> None:
     networks, rollout = toy.networks(), toy.rollout()
     before = weights(networks.policy)
-    critic = Critic(networks.value, config(epochs=200, clip=100.0, max_grad_norm=10.0))
+    critic = Critic(networks.value, config(value_epochs=200, clip=100.0, max_grad_norm=10.0))
     metrics = learn(critic, rollout)
     assert metrics[-1]["value_loss"] < 0.2 * metrics[0]["value_loss"]
     assert torch.equal(before, weights(networks.policy))
@@ -63,7 +62,10 @@ def test_advantages_are_not_read(toy: Any, weights: Callable[[nn.Module], Tensor
 def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
     toy: Any, equal: Callable[[dict[str, Tensor], dict[str, Tensor]], bool]
 ) -> None:
-    saved, loaded = Critic(toy.networks().value, config(every=2)), Critic(toy.networks(1).value, config(every=2))
+    saved, loaded = (
+        Critic(toy.networks().value, config(value_every=2)),
+        Critic(toy.networks(1).value, config(value_every=2)),
+    )
     learn(saved, toy.rollout())
     loaded.load_state({name: tensor.clone() for name, tensor in saved.state().items()})
     for seed in (4, 5):  # not due, then due

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from expgen.algorithms.descent import Descent
+from expgen.algorithms.policy_gradient import Descent
 
 
 def pair() -> tuple[nn.Parameter, nn.Parameter]:

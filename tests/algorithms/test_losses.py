@@ -6,7 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from expgen.algorithms.losses import approximate_kl, clipped_surrogate, clipped_value_loss, entropy, log_prob_of
+from expgen.algorithms.policy_gradient import (
+    approximate_kl,
+    clipped_surrogate,
+    clipped_value_loss,
+    entropy,
+    log_prob_of,
+)
 
 
 def tensor(*numbers: float) -> Tensor:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from expgen.algorithms.descent import Descent
+from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.fast_adam import accelerate_optimizers, descents_in

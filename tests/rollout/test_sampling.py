@@ -4,8 +4,8 @@ import torch
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, make_policy
+from expgen.rollout.collect import act_in_slot, sample
 from expgen.rollout.rollout import Rollout
-from expgen.rollout.sampling import act_in_slot, sample
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 CPU = torch.device("cpu")

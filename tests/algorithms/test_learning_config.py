@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from expgen.algorithms.learning import LearningConfig
+from expgen.algorithms.policy_gradient import LearningConfig
 from expgen.algorithms.recipes import RECIPES
 from expgen.errors import InputError
 from expgen.runs.make_config import make_config

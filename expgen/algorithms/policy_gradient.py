@@ -1,0 +1,116 @@
+"""What policy-gradient algorithms share: settings, the walk over a rollout, terms of losses, the step down a loss."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Adam
+
+from expgen.networks.state import load_optimizer, optimizer_state
+from expgen.rollout.gae import normalized
+from expgen.rollout.minibatch import Minibatch, Order, minibatches
+from expgen.rollout.rollout import Rollout
+from expgen.settings import setting
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """How advantages are estimated, how a rollout is walked, and the clipped policy loss; each algorithm adds its own.
+
+    Where an algorithm's default is another, its config says so with `settings.own_default`.
+    """
+
+    gamma: float = setting(0.999, "discount γ", low=0, high=1)
+    gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
+    epochs: int = setting(1, "passes over each rollout", low=1)
+    minibatches: int = setting(8, "optimiser steps a pass", low=1)
+    minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
+    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
+    adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
+    clip: float = setting(0.2, "clip range of the policy ratio", low=0)
+    entropy_coef: float = setting(0.01, "weight of the entropy bonus")
+    advantage_epsilon: float = setting(1e-8, "added to the std that advantages are divided by", low=0)
+
+
+def epochs_of_minibatches(rollout: Rollout, config: LearningConfig, generator: torch.Generator) -> Iterator[Minibatch]:
+    """E epochs over the rollout, each transition once an epoch; the advantages are normalised over the rollout."""
+    advantage = normalized(rollout.advantage, config.advantage_epsilon)
+    for _ in range(config.epochs):
+        yield from minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator)
+
+
+def fill_values(values: Callable[[Tensor], Tensor], rollout: Rollout, num_parts: int) -> None:
+    """`values` of every observation of a finished rollout, a part of them at a time, into `rollout.value`.
+
+    Nothing moves the weights while a rollout is played, so these are the values an actor would have stored step by
+    step; a few large batches cost far less than one small batch a step.
+    """
+    frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
+    value = torch.cat([values(part) for part in frames.tensor_split(num_parts)])
+    rollout.value.copy_(value.view_as(rollout.value))
+
+
+def log_prob_of(logits: Tensor, action: Tensor) -> Tensor:
+    """log π(a|o) from `logits` `[…, A]` and `action` `[…]`."""
+    return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def entropy(logits: Tensor) -> Tensor:
+    """mean H[π] = −mean Σ_a π(a) log π(a)."""
+    log_prob = torch.log_softmax(logits, -1)
+    return -(log_prob.exp() * log_prob).sum(-1).mean()
+
+
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """L_π = −mean min(ρ Â, clip(ρ, 1−c, 1+c) Â), ρ = π/π_old."""
+    ratio = (log_prob - old_log_prob).exp()
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+
+
+def clipped_value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
+    """L_V = ½ mean max((V − R)², (V_old + clip(V − V_old, ±c) − R)²)."""
+    clipped = old_value + (value - old_value).clamp(-clip, clip)
+    return 0.5 * torch.maximum((value - target).square(), (clipped - target).square()).mean()
+
+
+def approximate_kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
+    """mean (ρ − 1 − log ρ): an unbiased, non-negative estimate of KL(π_old ‖ π) from samples of π_old."""
+    log_ratio = log_prob - old_log_prob
+    return (log_ratio.exp() - 1 - log_ratio).mean()
+
+
+class Descent:
+    """Moves its own weights down a loss, and no others that the loss depends on."""
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        learning_rate: float,
+        epsilon: float,
+        max_grad_norm: float | None = None,
+        fused: bool = False,
+    ) -> None:
+        """`fused`: Adam steps in one operation, which spoils what lies between weights that are views of one tensor."""
+        self.parameters = list(parameters)
+        self.max_grad_norm = max_grad_norm
+        self.adam = Adam(self.parameters, learning_rate, eps=epsilon, fused=fused)
+
+    def step(self, loss: Tensor) -> Tensor:
+        """One step; the global norm of the gradient before it was clipped."""
+        self.adam.zero_grad(set_to_none=True)
+        loss.backward(inputs=self.parameters)
+        if self.max_grad_norm is None:
+            norm = nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        else:
+            norm = nn.utils.clip_grad_norm_(self.parameters, self.max_grad_norm)
+        self.adam.step()
+        return norm
+
+    def state(self) -> dict[str, Tensor]:
+        """Adam's moments."""
+        return optimizer_state(self.adam)
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from `state`."""
+        load_optimizer(self.adam, state)
