@@ -16,12 +16,21 @@ class InputError(ValueError):
     """
 
 
-class FailedStorage(InputError):
+class StorageError(InputError):
+    """A file or folder that cannot be written."""
+
+
+class FailedStorage(StorageError):
     """A disk that is full, a folder that was deleted, storage that does not respond: one line, but exit status 1."""
 
 
 class TakenOver(RuntimeError):
     """Another process has become the owner of the run."""
+
+
+def line_of(error: BaseException) -> str:
+    """An error's kind and text in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextlib.contextmanager
@@ -33,9 +42,9 @@ def naming(url: str, folder: Path) -> Iterator[None]:
         raise type(error)(str(error).replace(str(folder), url)) from None
 
 
-def unwritable(path: Path, error: OSError) -> InputError:
+def unwritable(path: Path, error: OSError) -> StorageError:
     """What to raise where `path` could not be written."""
-    kind = FailedStorage if error.errno in OUT_OF_SPACE else InputError
+    kind = FailedStorage if error.errno in OUT_OF_SPACE else StorageError
     return kind(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
 
 

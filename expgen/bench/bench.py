@@ -151,7 +151,8 @@ def training_rate(
     lives = [life(learner, plan.envs * plan.rollout_steps) for learner, plan in zip(learners, plans, strict=True)]
     try:
         turns = [Turn(learner.name, its) for learner, its in zip(learners, lives, strict=True)]
-        run_side_by_side(turns, resources.updates_at_once)
+        for error in run_side_by_side(turns, resources.updates_at_once).values():
+            raise error
         return done / (time.perf_counter() - began)
     finally:
         for learner in learners:

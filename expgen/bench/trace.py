@@ -23,7 +23,8 @@ def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
 
     def side_by_side() -> None:
         turns = [Turn(learner.name, _named(learner.name, learner.iterate())) for learner in learners]
-        run_side_by_side(turns, resources.updates_at_once)
+        for error in run_side_by_side(turns, resources.updates_at_once).values():
+            raise error
 
     try:
         side_by_side()  # warms up

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from expgen.cluster.stop import StopSignals
-from expgen.errors import FailedStorage, InputError
+from expgen.errors import FailedStorage, InputError, line_of
 from expgen.text import printable
 
 VERBS = {
@@ -59,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        line = printable(" ".join(f"{type(error).__name__}: {error}".split()))
-        print(f"expgen: failed: {line} (--debug shows where)", file=sys.stderr)
+        print(f"expgen: failed: {printable(line_of(error))} (--debug shows where)", file=sys.stderr)
         return FAILED
 
 

@@ -19,6 +19,7 @@ from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task
 from expgen.config_tree import parts_of
+from expgen.errors import check_range
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import RunRequest, open_run
@@ -27,6 +28,7 @@ from expgen.runs.presets import PRESETS
 from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
+from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.resources import check_processes
 
@@ -39,11 +41,17 @@ def main(argv: Sequence[str]) -> int:
     is_local = asked[0]["engine"] == "local"
     engine, *_ = [pop_engine(arguments) for arguments in asked]
     where_to, *_ = [{name: arguments.pop(name) for name in ("device", "processes")} for arguments in asked]
+    hang_seconds, *_ = [arguments.pop("hang_seconds") for arguments in asked]
     check_processes(where_to["processes"])
+    check_range("--hang-seconds", hang_seconds, 0, sys.maxsize)
     runs = [_opened(arguments) for arguments in asked]
     shares = [runs] if is_local else [[run] for run in runs]  # one machine's pool for all, or what a cluster places
     tasks = [
-        Task(", ".join(run.name for run in share), partial(_train, share, where_to), run=share[0].request.run)
+        Task(
+            ", ".join(run.name for run in share),
+            partial(_train, share, {**where_to, "hang_seconds": hang_seconds}),
+            run=share[0].request.run,
+        )
         for share in shares
     ]
     results: dict[str, RunResult] = {}
@@ -98,7 +106,8 @@ def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) 
 def _conclude(where: Location, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
     if result is not None and result.failed:
-        print(f"expgen: {'; '.join(result.failed)}; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        what = printable("; ".join(result.failed))
+        print(f"expgen: {what}; go on with: expgen train --resume --run {where}", file=sys.stderr)
         return 1
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
@@ -159,6 +168,10 @@ def _parser(algo: str) -> Parser:
     parser.add_argument(
         "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
     )
+    parser.add_argument(
+        "--hang-seconds", type=float, default=0.0, metavar="S", help="end a learner, in a worker process, whose games "
+        "or minibatch take longer than this (default 0: wait for ever)",
+    )  # fmt: skip
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     for name, part in parts_of(config).items():

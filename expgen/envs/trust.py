@@ -7,12 +7,15 @@ name, so it counts only where the user has said the same on this command line (`
 import importlib
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from expgen.errors import InputError
 
+T = TypeVar("T")
 _TRUSTED: set[str] = set()
+_IMPORTED: dict[str, None] = {}  # by --import, in that order
 
 
 def trust_env(name: str) -> None:
@@ -30,6 +33,18 @@ def import_module(name: str) -> None:
         reason = " ".join(str(error).split())
         raise InputError(f"--import is {name!r}; accepted: a module that can be imported ({reason})") from None
     _TRUSTED.add(name)
+    _IMPORTED[name] = None
+
+
+def with_imports(work: Callable[[T], None]) -> Callable[[T], None]:
+    """`work` for another process, which first imports what `import_module` has imported here."""
+    return partial(_import_first, tuple(_IMPORTED), work)
+
+
+def _import_first(modules: Sequence[str], work: Callable[[T], None], argument: T) -> None:
+    for module in modules:
+        import_module(module)
+    work(argument)
 
 
 def check_trusted(name: str, options: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from expgen.errors import InputError
+from expgen.errors import InputError, line_of
 
 END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -107,8 +107,7 @@ def serve(descriptor: int) -> None:
     except InputError as error:
         connection.send(Refused(error))
     except Exception as error:
-        line = " ".join(f"{type(error).__name__}: {error}".split())
-        connection.send(Failed(line, traceback.format_exc()))
+        connection.send(Failed(line_of(error), traceback.format_exc()))
         os._exit(1)  # what failed may hang on the way out
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from expgen.agents.build import CARD, check_shipped
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError
+from expgen.errors import InputError, unwritable
 from expgen.files import JSON_BYTES, UnreadableFile, join_inside, read_bytes, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
-OWN_NAMES = ("*.json", "*.csv", "checkpoints", "scoring", "tensorboard")  # what a run writes
+OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # what a run writes
 
 
 class RunFolder:
@@ -69,6 +69,14 @@ class RunFolder:
             return TrainConfig.from_json(data["train"]), spec
         except (KeyError, TypeError) as error:
             raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
+
+    def log_failure(self, what: str, trace: str) -> None:
+        """Keep where something failed, for whoever looks for the reason."""
+        try:
+            with open(join_inside(self.path, self.failures_file.name), "a") as file:
+                file.write(f"{what}\n{trace}\n")
+        except OSError as error:
+            raise unwritable(self.failures_file, error) from None
 
     def checkpoint(self, learner: str) -> Checkpoint:
         """The newest good checkpoint of `learner`."""

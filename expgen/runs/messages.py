@@ -44,11 +44,13 @@ class Row(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A learner's life is over: at its schedule's end, on request, or because it diverged."""
+    """A learner's life is over: at its schedule's end, on request, or because it diverged or failed."""
 
     learner: LearnerId
     env_steps: int
-    has_diverged: bool
+    has_diverged: bool = False
+    error: str = ""  # why it failed, in one line
+    traceback: str = ""
 
 
 class ScoreRequest(NamedTuple):
@@ -65,3 +67,11 @@ class Scored(NamedTuple):
 
     request: ScoreRequest
     scores: Scores
+
+
+class NotScored(NamedTuple):
+    """The answer where playing it failed."""
+
+    request: ScoreRequest
+    error: str
+    traceback: str

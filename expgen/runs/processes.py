@@ -1,7 +1,8 @@
 """Runs whose learners train in several worker processes on one device: this process supervises and writes.
 
 Training workers build their share of the learners and train them; a scoring worker plays what they leave to be scored.
-A worker that dies takes nobody along: it is started again from its learners' checkpoints.
+A worker that dies takes nobody along: it is started again from its learners' checkpoints; where that does not help,
+each of them gets a process of its own, and only the one that dies again is given up.
 """
 
 import contextlib
@@ -14,13 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusConfig
+from expgen.envs.trust import with_imports
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Scored, ScoreRequest, Start
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, NotScored, Row, Scored, ScoreRequest, Start
 from expgen.runs.plan import LearnerPlan
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
@@ -29,6 +31,7 @@ from expgen.runs.spread import cost_of, spread
 from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
 from expgen.runs.writer import RunWriter
+from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.resources import cores_here, resolve_device
 
@@ -47,15 +50,17 @@ class PlannedRun(NamedTuple):
     num_unfinished: int  # learners with steps left
 
 
-def run_in_processes(runs: Sequence[PlannedRun], device: str, num_workers: int, watcher: Watcher) -> list[RunResult]:
-    """Train all learners of `runs` on `device` in `num_workers` processes.
+def run_in_processes(
+    runs: Sequence[PlannedRun], device: str, num_workers: int, watcher: Watcher, hang_seconds: float = 0.0
+) -> list[RunResult]:
+    """Train all learners of `runs` on `device` in `num_workers` processes; `hang_seconds` is that of `train`.
 
     This process never uses the device itself.
     """
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
         variables = cleanup.enter_context(cuda_mps()) if chosen.type == "cuda" else {}
-        crew = _Crew(runs, str(chosen), num_workers, variables, watcher.should_stop)
+        crew = _Crew(runs, str(chosen), num_workers, variables, watcher.should_stop, hang_seconds)
         cleanup.callback(crew.close)
         crew.build()
         for run in runs:
@@ -92,8 +97,10 @@ class _Crew:
         num_workers: int,
         variables: dict[str, str],
         should_stop: Callable[[], bool],
+        hang_seconds: float,
     ) -> None:
         self.device, self.variables, self.should_stop = device, variables, should_stop
+        self.hang_seconds = hang_seconds
         self.cores = max(1, cores_here() // num_workers)
         self.runs = {run.folder.path: run for run in runs}
         self.writers: dict[Path, RunWriter] = {}
@@ -187,9 +194,11 @@ class _Crew:
                 if request := self.writers[learner.run].row(learner.name, row):
                     self._request(request)
                 job.worker.send(self.is_stopping)
-            case Ended(learner, env_steps, has_diverged):
+            case Ended(learner, env_steps, has_diverged, error, trace):
                 job.learners.remove(learner)
-                if has_diverged:
+                if error:
+                    self._fail(learner.run, learner.name, error, trace)
+                elif has_diverged:
                     self.diverged.append(learner)
                 else:
                     self.writers[learner.run].env_steps[learner.name] = env_steps
@@ -197,13 +206,18 @@ class _Crew:
                 self.to_score.pop(request, None)
                 self.num_scored += 1
                 self.writers[request.run].scored(request, scores)
+            case NotScored(request, error, trace):
+                self.to_score.pop(request, None)
+                self.num_scored += 1
+                self._fail(request.run, f"scoring {request.learner or 'the ensemble'}", error, trace)
             case Done():
                 self.leaving.append(job.worker)
                 self.training.remove(job)
             case Refused(error):
                 raise error
             case Failed(line, trace):
-                self._log(job, trace)
+                for run in dict.fromkeys(learner.run for learner in job.learners) or self.writers:
+                    self._log(run, job.name, trace)
                 self._lost(job, line)
             case None:
                 self._lost(job, job.worker.how_it_died())
@@ -211,6 +225,9 @@ class _Crew:
     def _lost(self, job: _Job, why: str) -> None:
         """Start a worker again that has died, unless that has not helped before or the run is ending."""
         job.worker.close()
+        if job is not self.scoring and not job.learners:  # it died on its way out
+            self.training.remove(job)
+            return
         progress = self.num_scored if job is self.scoring else self._stored(job.learners)
         job.deaths = job.deaths + 1 if progress == job.progress else 1
         job.progress = progress
@@ -230,6 +247,9 @@ class _Crew:
 
     def _give_up(self, job: _Job, why: str) -> None:
         """Go on without it; what it leaves undone stays for a resumed run."""
+        if len(job.learners) > 1 and not self.is_stopping:
+            self._split(job, why)
+            return
         if job is self.scoring:
             self.scoring = None
             undone = dict.fromkeys((request.run for request in self.to_score), "scoring")
@@ -244,8 +264,24 @@ class _Crew:
             self.failed[run].append(f"{what}: {why}")
             print(f"expgen: {what} given up: its process died {DEATHS} times ({why})", file=sys.stderr, flush=True)
 
+    def _split(self, job: _Job, why: str) -> None:
+        """One of its learners may be what a worker dies of: each gets one more try in a process of its own."""
+        line = f"expgen: {job.name} died {DEATHS} times ({why}); each of its learners gets a process of its own"
+        print(line, file=sys.stderr, flush=True)
+        self.training.remove(job)
+        for learner in job.learners:
+            worker = self._start(self._training_of([learner]))
+            alone = _Job(f"the worker of {learner.name}", worker, [learner], self._stored([learner]), DEATHS - 1)
+            self.training.append(alone)
+
+    def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
+        """`what` of a run failed by itself, and its neighbours go on."""
+        self.failed[run].append(f"{what}: {error}")
+        self._log(run, what, trace)
+        print(f"expgen: {what} failed: {printable(error)}", file=sys.stderr, flush=True)
+
     def _start(self, work: Work) -> Worker:
-        return Worker(work, self.variables)
+        return Worker(with_imports(work), self.variables)
 
     def _training_of(self, learners: Sequence[LearnerId]) -> Work:
         assignments = [
@@ -253,11 +289,11 @@ class _Crew:
             for run, planned in self.runs.items()
             if any(of == run for of, _ in learners)
         ]
-        return partial(train_assigned, assignments, self.device, self.cores)
+        return partial(train_assigned, assignments, self.device, self.cores, self.hang_seconds)
 
     def _scoring(self) -> Work:
         owners = {run: writer.lock.owner for run, writer in self.writers.items()}
-        return partial(score_requested, owners, self.device, self.cores)
+        return partial(score_requested, owners, self.device, self.cores, self.hang_seconds)
 
     def _request(self, request: ScoreRequest) -> None:
         """Have a policy played; the first one starts the worker that does."""
@@ -271,12 +307,10 @@ class _Crew:
             self.writers[learner.run].begin(learner.name)
         return Start(self.is_stopping)
 
-    def _log(self, job: _Job, trace: str) -> None:
-        """Keep where a worker failed, for whoever looks for the reason."""
-        for run in dict.fromkeys(learner.run for learner in job.learners) or self.writers:
-            if run in self.writers:
-                with open(self.runs[run].folder.failures_file, "a") as file:
-                    file.write(f"{job.name}\n{trace}\n")
+    def _log(self, run: Path, what: str, trace: str) -> None:
+        """Keep where something failed, for whoever looks for the reason."""
+        if run in self.writers:
+            self.runs[run].folder.log_failure(what, trace)
 
     def _stored(self, learners: Sequence[LearnerId]) -> list[int]:
         """By which one sees that a worker gets on."""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError, TakenOver, unwritable
+from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, line_of, unwritable
 from expgen.files import sweep_parts
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
@@ -65,7 +65,10 @@ class RunLock:
 
 @contextlib.contextmanager
 def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
-    """Own the run in `folder` meanwhile; an error that ends it is written to the journal."""
+    """Own the run in `folder` meanwhile; an error that ends it is written to the journal.
+
+    What can no longer be written there is a FailedStorage.
+    """
     folder.check_entries()
     lock = RunLock(folder, work)
     lock.take()
@@ -76,7 +79,9 @@ def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
         raise
     except BaseException as error:
         with contextlib.suppress(InputError):  # no space left for this either; TakenOver explains the error
-            lock.save("failed", " ".join(f"{type(error).__name__}: {error}".split()))
+            lock.save("failed", line_of(error))
+        if isinstance(error, StorageError):  # it could be written until now: that is a failure, not bad input
+            raise FailedStorage(str(error)) from None
         raise
 
 

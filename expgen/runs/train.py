@@ -1,6 +1,8 @@
 """train: a config → learners side by side → checkpoints, metrics and scores in a run folder."""
 
 import contextlib
+import sys
+import traceback
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +13,7 @@ from expgen.agents.build import policies_from
 from expgen.agents.description import AgentDescription
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.trust import check_trusted, trust_env
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range, line_of
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append
 from expgen.runs.agent_files import agent_of_run, write_agent
@@ -26,8 +28,9 @@ from expgen.runs.scoring import RunScorer
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
+from expgen.text import printable
 from expgen.training.checkpoint import latest_checkpoint
-from expgen.training.learner import Learner
+from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, Report, Scores, Watcher, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
@@ -43,6 +46,7 @@ def train(
     run: Location | None = None,
     device: str = "auto",
     processes: int | str = 1,
+    hang_seconds: float = 0.0,
     resume: bool = False,
     take_over: bool = False,
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
@@ -59,6 +63,8 @@ def train(
     device: auto, cpu, cuda or cuda:N.
     processes: number of worker processes that share the learners; 1 is this process, `auto` several on a GPU with
         cores to spare. Workers are new Python processes: they know no environments that only this one registered.
+    hang_seconds: a learner whose games take longer for one step, or its minibatch, is ended and the others go on; they
+        train in worker processes then. 0: there is no limit, as a debugger needs it.
     resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
     on_start, on_row: called with the total steps and those done, then with each row of metrics.
@@ -66,18 +72,23 @@ def train(
     settings: fields of TrainConfig and of the configs inside it.
     """
     request = RunRequest(env, algo, preset, run, resume, take_over, settings)
-    return train_together([request], device, processes, Watcher(on_start, on_row, should_stop))[0]
+    return train_together([request], device, processes, hang_seconds, Watcher(on_start, on_row, should_stop))[0]
 
 
 def train_together(
-    requests: Sequence[RunRequest], device: str = "auto", processes: int | str = 1, watcher: Watcher | None = None
+    requests: Sequence[RunRequest],
+    device: str = "auto",
+    processes: int | str = 1,
+    hang_seconds: float = 0.0,
+    watcher: Watcher | None = None,
 ) -> list[RunResult]:
     """Train several runs, whose learners share the worker processes; in one process, run after run.
 
-    `device` and `processes` are those of `train`. Learners are told of as `RUN/LEARNER`. A stop may leave the last runs
-    without a result.
+    `device`, `processes` and `hang_seconds` are those of `train`. Learners are told of as `RUN/LEARNER`. A stop may leave
+    the last runs without a result.
     """
     check_processes(processes)
+    check_range("--hang-seconds", hang_seconds, 0, sys.maxsize)
     watcher = watcher or Watcher()
     with contextlib.ExitStack() as cleanup:
         runs = []
@@ -86,8 +97,8 @@ def train_together(
             watcher = replace(watcher, should_stop=should_stop)
             runs.append(run)
         workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
-        if workers > 1:
-            return run_in_processes(runs, device, workers, watcher)
+        if workers > 1 or hang_seconds:
+            return run_in_processes(runs, device, workers, watcher, hang_seconds)
         results: list[RunResult] = []
         for run in runs:
             if results and watcher.should_stop():
@@ -150,7 +161,7 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
         learners = []
         for plan in plans:
             learner = build_learner(config, plan, resources)
-            cleanup.callback(learner.close)
+            cleanup.callback(_close, learner)
             learners.append(learner)
         lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
         repair_metrics(folder.metrics_file)
@@ -180,13 +191,28 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, watcher.should_stop)
             turns.append(Turn(learner.name, life))
-        diverged = run_side_by_side(turns, resources.updates_at_once)
+        errors = run_side_by_side(turns, resources.updates_at_once)
+        diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
+        failed = {name: error for name, error in errors.items() if name not in diverged}
+        if len(failed) == len(learners):
+            raise next(iter(failed.values()))
+        for name, error in failed.items():
+            folder.log_failure(name, "".join(traceback.format_exception(error)))
         is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
         if is_complete and agent.consensus is not None:
             scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])
-        state: State = "diverged" if diverged else "done" if is_complete else "stopped"
-        lock.save(state, ", ".join(diverged))
-    return RunResult(folder, config, tuple(diverged), is_complete)
+        lines = tuple(f"{name}: {line_of(error)}" for name, error in failed.items())
+        state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
+        lock.save(state, "; ".join(lines) or ", ".join(diverged))
+    return RunResult(folder, config, diverged, is_complete, lines)
+
+
+def _close(learner: Learner) -> None:
+    """A game that fails on its way out too takes nobody along."""
+    try:
+        learner.close()
+    except Exception as error:  # whatever it raises
+        print(f"expgen: {learner.name} could not close its game: {printable(line_of(error))}", file=sys.stderr)
 
 
 def _score_left(

@@ -4,6 +4,7 @@ A score costs it only the time to save the weights: another worker plays them.
 """
 
 import contextlib
+import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import torch
 
 from expgen.envs.trust import trust_env
+from expgen.errors import StorageError, line_of
 from expgen.networks.state import with_prefix
 from expgen.runs.folder import RunFolder
+from expgen.runs.hang_limit import HangLimit
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Start
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
@@ -24,8 +27,15 @@ from expgen.training.pipeline import Turn, run_side_by_side
 from expgen.training.resources import allotted, plan_resources
 
 
-def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, parent: Connection) -> None:
-    """Build, wait for `Start`, train each learner from its newest checkpoint; `cores` are this worker's share."""
+def train_assigned(
+    assignments: Sequence[Assignment], device: str, cores: int, hang_seconds: float, parent: Connection
+) -> None:
+    """Build, wait for `Start`, train each learner from its newest checkpoint.
+
+    assignments: what to train.
+    cores: this worker's share of the machine.
+    hang_seconds: limit of HangLimit; 0 for none.
+    """
     with allotted(cores), contextlib.ExitStack() as cleanup:
         resources = plan_resources(device, sum(len(part.learners) for part in assignments))
         torch.set_num_threads(resources.torch_threads)
@@ -40,7 +50,7 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
                     specs[run] = learner.env.spec
         parent.send(Built(specs))
         start: Start = parent.recv()
-        wishes = _Wishes(parent, start.should_stop)
+        wishes, limit = _Wishes(parent, start.should_stop), HangLimit(hang_seconds)
         turns = []
         for who, learner in learners.items():
             folder = RunFolder(who.run)
@@ -48,7 +58,7 @@ def train_assigned(assignments: Sequence[Assignment], device: str, cores: int, p
                 resume_learner(learner, checkpoint)
             score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
             life = life_of(learner, score, report, folder.checkpoints_of(who.name), wishes.should_stop)
-            turns.append(Turn(who.name, _announced(life, who, learner, parent)))
+            turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
         run_side_by_side(turns, resources.updates_at_once)
 
 
@@ -87,11 +97,22 @@ class _Wishes:
         return report
 
 
-def _announced(life: Iterator[Phase], who: LearnerId, learner: Learner, parent: Connection) -> Iterator[Phase]:
+def _announced(
+    life: Generator[Phase, None, None], who: LearnerId, learner: Learner, parent: Connection, limit: HangLimit
+) -> Iterator[Phase]:
     """`life`, whose end the parent hears of."""
+
+    def fail(error: str, trace: str) -> None:
+        parent.send(Ended(who, learner.env_steps, error=error, traceback=trace))
+
     try:
-        yield from life
+        yield from limit.on(life, fail)
     except Diverged:
         parent.send(Ended(who, learner.env_steps, has_diverged=True))
         raise
-    parent.send(Ended(who, learner.env_steps, has_diverged=False))
+    except (StorageError, EOFError, ConnectionError, GeneratorExit):  # not its own failure
+        raise
+    except (Exception, SystemExit) as error:
+        fail(line_of(error), traceback.format_exc())
+        raise
+    parent.send(Ended(who, learner.env_steps))

@@ -1,7 +1,7 @@
 """One policy's whole life, as a generator: rollouts and updates, scored, reported and saved as its schedule says."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def life_of(
     report: Report,
     folder: Path,
     should_stop: Callable[[], bool],
-) -> Iterator[Phase]:
+) -> Generator[Phase, None, None]:
     """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
     began = saved = time.monotonic()
     before, sessions, now = learner.seconds, learner.sessions, time.time()

@@ -4,7 +4,7 @@ Learners are generators; each turn resumes one of them until it has started some
 minibatches occupy the device, the C threads step the others' games. They share the device, never data, and each is
 strictly on-policy, so a learner's weights do not depend on who runs beside it. Few learners update at a time: those
 that act are waited for by nobody else's minibatches then, and one whose memory keeps a corner of the device busy
-leaves room for one more.
+leaves room for one more. A learner that fails, as by an error of its game, leaves the others alone.
 """
 
 import sys
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from expgen.errors import StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
 
 REST_SECONDS = 1e-4  # of the host, when all learners wait for the device: a minibatch takes it twenty times as long
@@ -25,10 +26,13 @@ class Turn(NamedTuple):
     life: Iterator[Phase]
 
 
-def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> list[str]:
-    """Take turns until every learner's life has ended; the names of those that diverged."""
+def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> dict[str, Exception]:
+    """Take turns until every learner's life has ended; the errors of those that diverged or failed, by name.
+
+    A run that cannot be saved, or that another process has taken over, ends for all of them.
+    """
     waiting = dict.fromkeys(turns, Phase.COLLECT)
-    diverged: list[str] = []
+    errors: dict[str, Exception] = {}
     updating: set[Turn] = set()
     while waiting:
         for turn in list(waiting):
@@ -36,10 +40,15 @@ def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> list[st
                 continue
             try:
                 phase = next(turn.life)
-            except (StopIteration, Diverged) as end:
+            except (StorageError, TakenOver):
+                raise
+            except (Exception, SystemExit) as end:  # whatever a game raises is its own learner's end
+                if isinstance(end, SystemExit):
+                    errors[turn.name] = RuntimeError(f"the game exited ({end})").with_traceback(end.__traceback__)
+                elif not isinstance(end, StopIteration):
+                    errors[turn.name] = end
                 if isinstance(end, Diverged):
                     print(f"expgen: {end}", file=sys.stderr)
-                    diverged.append(turn.name)
                 del waiting[turn]
                 updating.discard(turn)
                 continue
@@ -50,4 +59,4 @@ def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> list[st
             waiting[turn] = phase
         if Phase.WAIT in waiting.values() and not any(phase in _AT_WORK for phase in waiting.values()):
             time.sleep(REST_SECONDS)
-    return diverged
+    return errors

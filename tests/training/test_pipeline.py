@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from expgen.errors import FailedStorage, InputError, StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
 from expgen.training.pipeline import REST_SECONDS, Turn, run_side_by_side
 
 COLLECT, READY, UPDATE, WAIT = Phase.COLLECT, Phase.READY, Phase.UPDATE, Phase.WAIT
 
 
-def life(name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: Exception | None = None) -> Iterator[Phase]:
+def life(
+    name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: BaseException | None = None
+) -> Iterator[Phase]:
     """Goes through `phases`, noting each as it is entered."""
     for phase in phases:
         log.append((name, phase))
@@ -20,13 +23,13 @@ def life(name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: Exce
         raise end
 
 
-def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> list[str]:
+def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> dict[str, Exception]:
     return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()])
 
 
 def test_turns_go_round() -> None:
     log: list[tuple[str, Phase]] = []
-    assert run(log, a=[COLLECT] * 2, b=[COLLECT] * 3, c=[COLLECT]) == []
+    assert run(log, a=[COLLECT] * 2, b=[COLLECT] * 3, c=[COLLECT]) == {}
     assert [name for name, _ in log] == ["a", "b", "c", "a", "b", "b"]
 
 
@@ -34,7 +37,7 @@ def test_one_updates_at_a_time_while_the_others_collect() -> None:
     log: list[tuple[str, Phase]] = []
     round_of_work = [COLLECT, READY, UPDATE, UPDATE, UPDATE]
     work = [*round_of_work * 3, COLLECT]
-    assert run(log, a=work, b=work, c=[COLLECT] * 20 + work) == []
+    assert run(log, a=work, b=work, c=[COLLECT] * 20 + work) == {}
     assert len(log) == 3 * 16 + 20
     updating = None
     interleaved = 0
@@ -52,7 +55,7 @@ def test_one_updates_at_a_time_while_the_others_collect() -> None:
 
 def test_a_learner_that_ends_in_its_update_frees_the_device() -> None:
     log: list[tuple[str, Phase]] = []
-    assert run(log, a=[READY, UPDATE], b=[READY, UPDATE, UPDATE]) == []
+    assert run(log, a=[READY, UPDATE], b=[READY, UPDATE, UPDATE]) == {}
     assert log[-2:] == [("b", UPDATE), ("b", UPDATE)]
 
 
@@ -60,28 +63,43 @@ def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture
     log: list[tuple[str, Phase]] = []
     bad = life("a", [READY, UPDATE], log, Diverged("a diverged at 128 steps"))
     good = life("b", [COLLECT, READY, UPDATE, UPDATE, COLLECT], log)
-    assert run_side_by_side([Turn("a", bad), Turn("b", good)]) == ["a"]
+    (error,) = run_side_by_side([Turn("a", bad), Turn("b", good)]).items()
+    assert error[0] == "a" and isinstance(error[1], Diverged)
     assert [phase for name, phase in log if name == "b"] == [COLLECT, READY, UPDATE, UPDATE, COLLECT]
     assert capsys.readouterr().err == "expgen: a diverged at 128 steps\n"
 
 
-def test_any_other_failure_ends_the_run() -> None:
-    turns = [Turn("a", life("a", [COLLECT], [], ZeroDivisionError())), Turn("b", life("b", [COLLECT], []))]
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize(
+    "end", [ZeroDivisionError(), InputError("an odd observation"), SystemExit(0), OSError(5, "EIO")]
+)
+def test_one_whose_game_fails_leaves_the_others_alone(end: BaseException) -> None:
+    log: list[tuple[str, Phase]] = []
+    turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, log))]
+    (failed,) = run_side_by_side(turns).items()
+    assert failed[0] == "a" and (failed[1] is end or str(failed[1]) == "the game exited (0)")
+    assert len(log) == 5
+
+
+@pytest.mark.parametrize(
+    "end", [FailedStorage("disk full"), StorageError("read-only"), TakenOver(), KeyboardInterrupt()]
+)
+def test_what_concerns_the_whole_run_ends_it(end: BaseException) -> None:
+    turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, []))]
+    with pytest.raises(type(end)):
         run_side_by_side(turns)
 
 
 def test_nobody_is_done_at_once() -> None:
-    assert run_side_by_side([]) == []
+    assert run_side_by_side([]) == {}
 
 
 def test_the_host_rests_while_all_wait_for_the_device() -> None:
     began = time.monotonic()
-    assert run([], a=[READY, UPDATE] + [WAIT] * 300, b=[COLLECT, READY]) == []
+    assert run([], a=[READY, UPDATE] + [WAIT] * 300, b=[COLLECT, READY]) == {}
     assert time.monotonic() - began >= 290 * REST_SECONDS
 
 
 def test_nobody_rests_while_one_plays() -> None:
     began = time.process_time()
-    assert run([], a=[READY, UPDATE] + [WAIT] * 200, b=[COLLECT] * 203) == []
+    assert run([], a=[READY, UPDATE] + [WAIT] * 200, b=[COLLECT] * 203) == {}
     assert time.process_time() - began < 200 * REST_SECONDS
