@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
+from expgen.files import sweep_parts
 from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
@@ -87,6 +88,7 @@ class RunWriter:
         return all(self.env_steps[name] >= plan.steps for name, plan in self.plans.items())
 
     def close(self) -> None:
-        """No more rows will come."""
+        """No more rows will come, and no worker is left that writes."""
         self.events.close()
+        sweep_parts(self.folder.path)  # of workers that were killed
         remove_empty(self.folder)
