@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.expgen-setup
 
-.PHONY: setup demo test lint bench chaos clean
+.PHONY: setup demo test lint docs bench chaos clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,11 @@ lint: setup
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
+# The documentation as a site, links checked: open site/index.html
+docs: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-docs.txt --no-build-isolation -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 # Break a Ray cluster of this machine in every way we know; results/chaos.json says what came of it
 chaos: setup
 	$(BIN)/python scripts/chaos
@@ -37,5 +42,5 @@ bench: setup
 	$(BIN)/expgen bench
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist *.egg-info demo site .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

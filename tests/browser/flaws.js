@@ -1,6 +1,7 @@
 /* What a person would complain of at first sight: text that is too small, faint, cut off, or on top of other text. */
 (() => {
   const flaws = [];
+  const SEEN = { visibilityProperty: true, opacityProperty: true };
   const name = (text) => text.trim().replace(/\s+/g, " ").slice(0, 40);
   const rgb = (color) => (color.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
   const light = (color) => {
@@ -14,10 +15,20 @@
     }
     return rgb(getComputedStyle(document.documentElement).colorScheme.includes("dark") ? "rgb(0,0,0)" : "rgb(255,255,255)");
   };
+  const shown = (box, node) => {
+    let [left, top, right, bottom] = [Math.max(box.left, 0), box.top, Math.min(box.right, innerWidth), box.bottom];
+    for (; node && node !== document.body; node = node.parentElement) {
+      if (getComputedStyle(node).overflow === "visible") continue;
+      const frame = node.getBoundingClientRect();
+      [left, top] = [Math.max(left, frame.left), Math.max(top, frame.top)];
+      [right, bottom] = [Math.min(right, frame.right), Math.min(bottom, frame.bottom)];
+    }
+    return { left, top, right, bottom, width: right - left, height: bottom - top };
+  };
   if (document.documentElement.scrollWidth > innerWidth) flaws.push(`page is ${document.documentElement.scrollWidth} px wide`);
   for (const node of document.querySelectorAll("body *")) {
     const { overflowX } = getComputedStyle(node);
-    if (/auto|scroll/.test(overflowX) && node.scrollWidth > node.clientWidth + 1 && node.checkVisibility()) {
+    if (/auto|scroll/.test(overflowX) && node.scrollWidth > node.clientWidth + 1 && node.checkVisibility(SEEN)) {
       flaws.push(`<${node.tagName.toLowerCase()} class="${node.className}"> scrolls sideways`);
     }
   }
@@ -27,7 +38,7 @@
     const text = walker.currentNode;
     const parent = text.parentElement;
     if (!text.data.trim() || parent.closest("script, style, noscript, option, iframe, defs, title")) continue;
-    if (!parent.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    if (!parent.checkVisibility(SEEN)) continue;
     const style = getComputedStyle(parent);
     const scale = parent.getScreenCTM ? Math.hypot(parent.getScreenCTM().a, parent.getScreenCTM().b) : 1;
     const size = parseFloat(style.fontSize) * scale;
@@ -39,7 +50,8 @@
     }
     const range = document.createRange();
     range.selectNodeContents(text);
-    for (const box of parent.getScreenCTM ? [parent.getBoundingClientRect()] : range.getClientRects()) {
+    for (const whole of parent.getScreenCTM ? [parent.getBoundingClientRect()] : range.getClientRects()) {
+      const box = shown(whole, parent);
       if (box.width > 1 && box.height > 1) boxes.push({ box, parent, text: name(text.data) });
     }
   }

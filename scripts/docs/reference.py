@@ -1,0 +1,157 @@
+"""Reference pages, made when the site is built: commands from argparse, settings from configs, Python from source."""
+
+import argparse
+import ast
+import contextlib
+import importlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import expgen
+from expgen.algorithms.recipes import RECIPES
+from expgen.cli.flags import Parser
+from expgen.cli.main import VERBS
+
+PACKAGE = Path(expgen.__file__).parent
+Flags = dict[str, dict[str, str]]  # help by flag, by group
+
+
+def pages() -> dict[str, str]:
+    """Markdown by the file that it would be in."""
+    return {
+        "reference/commands.md": commands(),
+        "reference/settings.md": settings(),
+        "reference/python.md": python(),
+        "reference/modules.md": modules(),
+    }
+
+
+def commands() -> str:
+    """Every verb with its flags."""
+    lines = ["# Commands", "", "As `expgen VERB --help` says. Every verb also takes `--import MODULE` and `--debug`."]
+    for verb, summary in VERBS.items():
+        parser = parser_of(verb)
+        groups = flags_of(parser)
+        if verb == "train":
+            groups = {title: groups[title] for title in list(groups)[:3]}
+        lines += ["", f"## expgen {verb}", "", f"{summary[0].upper()}{summary[1:]}.", "", *_listed(groups)]
+        if verb == "train":
+            lines += ["", "All else is a [setting](settings.md)."]
+    return "\n".join(lines)
+
+
+def settings() -> str:
+    """What `expgen train` can be told, first what all algorithms share, then what each has of its own."""
+    by_algo = {algo: _trained(algo) for algo in RECIPES}
+    shared = set.intersection(*(set().union(*map(dict.items, groups.values())) for groups in by_algo.values()))
+    lines = [
+        "# Settings",
+        "",
+        "Flags of `expgen train`, keywords of `expgen.train` and fields of `config.json` are the same names. Defaults",
+        "are the paper's; `--preset` changes some of them.",
+        "",
+        "## Every algorithm",
+        "",
+        *_listed(_chosen(by_algo["ppo"], lambda flag: flag in shared)),
+    ]
+    for algo, groups in by_algo.items():
+        lines += [
+            "",
+            f"## --algo {algo}",
+            "",
+            f"{RECIPES[algo].summary}.",
+            "",
+            *_listed(_chosen(groups, lambda flag: flag not in shared)),
+        ]
+    return "\n".join(lines)
+
+
+def python() -> str:
+    """Every public name of the package."""
+    lines = ["# Python", "", "What `import expgen` offers. What is behind it: [modules](modules.md)."]
+    for name in expgen.__all__:
+        lines += ["", f"## expgen.{name}", "", *_documented(getattr(expgen, name))]
+    return "\n".join(lines)
+
+
+def modules() -> str:
+    """Every file of the package in one line."""
+    lines = ["# Modules", "", "The first line of every file; how they meet: [architecture](../architecture.md)."]
+    for folder in [PACKAGE, *sorted(path for path in PACKAGE.rglob("*") if path.is_dir())]:
+        found = {path: ast.get_docstring(ast.parse(path.read_text())) for path in sorted(folder.glob("*.py"))}
+        told = {path: text.splitlines()[0] for path, text in found.items() if text}
+        if told:
+            lines += ["", f"## {folder.relative_to(PACKAGE.parent)}", ""]
+            lines += [f"- `{path.name}`: {text}" for path, text in told.items()]
+    return "\n".join(lines)
+
+
+def parser_of(verb: str, *words: str) -> Parser:
+    """The parser of a verb, as it is when it prints its help."""
+    asked: list[Parser] = []
+    plain = Parser.print_help
+    Parser.print_help = lambda self, file=None: asked.append(self)  # type: ignore[method-assign,assignment]
+    try:
+        with contextlib.suppress(SystemExit):
+            importlib.import_module(f"expgen.cli.{verb}").main([*words, "--help"])
+    finally:
+        Parser.print_help = plain  # type: ignore[method-assign]
+    return asked[0]
+
+
+def flags_of(parser: argparse.ArgumentParser) -> Flags:
+    """What a parser accepts."""
+    formatter = parser._get_formatter()
+    groups: Flags = {}
+    for group in parser._action_groups:
+        actions = [action for action in group._group_actions if action.help and action.dest != "help"]
+        if actions:
+            names = [formatter._format_action_invocation(action) for action in actions]
+            groups[str(group.title)] = dict(zip(names, map(formatter._expand_help, actions)))
+    return groups
+
+
+def _trained(algo: str) -> Flags:
+    """The settings of an algorithm: all groups of `train` but the first three, which are no settings."""
+    groups = flags_of(parser_of("train", "--algo", algo))
+    return {title: groups[title] for title in list(groups)[3:]}
+
+
+def _chosen(groups: Flags, is_chosen: Callable[[tuple[str, str]], bool]) -> Flags:
+    return {title: dict(filter(is_chosen, group.items())) for title, group in groups.items()}
+
+
+def _listed(groups: Flags) -> list[str]:
+    lines = []
+    for title, group in groups.items():
+        if group:
+            lines += [f"**{title}**", "", *(f"- `{flag}`: {_escaped(text)}" for flag, text in group.items()), ""]
+    return lines
+
+
+def _escaped(text: str) -> str:
+    """Help is plain text; Markdown and HTML shall leave it alone."""
+    for sign in "\\`*_<[":
+        text = text.replace(sign, f"\\{sign}" if sign != "<" else "&lt;")
+    return text
+
+
+def _documented(thing: Any) -> list[str]:
+    """Signature or fields, then the docstring as it is written."""
+    doc = inspect.getdoc(thing) or ""
+    if inspect.isclass(thing):
+        body = ast.parse(inspect.getsource(thing)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        source = inspect.getsource(thing).splitlines()
+        fields = [source[node.lineno - 1].rstrip() for node in body.body if isinstance(node, ast.AnnAssign)]
+        methods = [
+            f"    def {name}{inspect.signature(method)}"
+            for name, method in vars(thing).items()
+            if inspect.isfunction(method) and not name.startswith("_")
+        ]
+        code = [f"class {thing.__name__}:", *(fields + methods or ["    ..."])]
+    else:
+        code = [f"{thing.__name__}{inspect.signature(thing)}".replace("expgen.", "")]
+    return ["```python", *code, "```", "", _escaped(doc)]

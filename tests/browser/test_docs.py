@@ -1,0 +1,64 @@
+"""The documentation in a real browser: every page, on any screen, by day and by night, opened from disk."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as `make docs` builds it: a warning, as of a link to nowhere, fails."""
+    if importlib.util.find_spec("mkdocs") is None:
+        pytest.skip("needs MkDocs (make docs)")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def pages_of(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if path.name != "404.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 800, 400])
+def test_no_page_of_the_docs_has_a_flaw(page, site, width, scheme):
+    page.appear(scheme)
+    page.resize(width, 900)
+    flaws = {}
+    for file in pages_of(site):
+        page.open(file)
+        if found := page.flaws():
+            flaws[str(file.relative_to(site))] = found
+    assert flaws == {}
+
+
+def test_search_works_from_disk(page, site):
+    page.open(site / "index.html")
+    page.run("document.querySelector('[data-md-component=search-query]').focus()")
+    for letter in "quorum":
+        page.press(letter)
+    page.wait_for("document.querySelectorAll('.md-search-result__item').length > 2")
+    assert any("glossary" in text.lower() for text in page.texts(".md-search-result__item"))
+
+
+def test_the_reference_names_every_verb_algorithm_and_public_name(page, site):
+    import expgen
+    from expgen.algorithms.recipes import RECIPES
+    from expgen.cli.main import VERBS
+
+    for name, expected in (
+        ("commands", [f"expgen {verb}" for verb in VERBS]),
+        ("settings", [f"--algo {algo}" for algo in RECIPES]),
+        ("python", [f"expgen.{name}" for name in expgen.__all__]),
+    ):
+        page.open(site / "reference" / f"{name}.html")
+        headings = [text.rstrip("¶").strip() for text in page.texts("h2")]
+        assert set(expected) <= set(headings)
