@@ -9,10 +9,8 @@ from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 
 if TYPE_CHECKING:
-    from expgen.report.entry import ReadRow
-
-if TYPE_CHECKING:
     from expgen.report.curves import Curve
+    from expgen.report.entry import Entry
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,14 +63,14 @@ def _curves(path: Path) -> "Iterator[Curve]":
             yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 
 
-def _rows(path: Path) -> "list[ReadRow]":
+def _rows(path: Path) -> "list[Entry]":
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
-    from expgen.report.entry import ReadRow, rows_of
+    from expgen.report.entry import Entry, rows_of
     from expgen.runs.curves import curve_rows
     from expgen.runs.folder import RunFolder
 
     if not path.is_dir():
         return rows_of(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]
-    curves = [ReadRow(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
+    curves = [Entry(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
     return curves + [row for file in sorted(path.rglob("scores.csv")) for row in rows_of(file)]

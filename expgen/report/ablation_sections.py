@@ -4,12 +4,10 @@ from expgen.evaluation.scores import SPLITS, Split
 from expgen.paper import numbers
 from expgen.report.lines import settings_line
 from expgen.report.methods import Method
-from expgen.report.score_sections import NOTE, beside_paper
+from expgen.report.score_sections import BESIDE, NOTE, beside_paper, comparison
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
-
-BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap")
 
 
 def ablation_section(table: ScoreTable) -> Section | None:
@@ -21,15 +19,12 @@ def ablation_section(table: ScoreTable) -> Section | None:
         "PPO + GRU": Method("ppo-gru"),
         "PPO": Method("ppo"),
     }
-    result = Table(
-        "table-10", "ExpGen without its explorer, and single policies.", ("game", "method", "split", *BESIDE)
-    )
-    for game in table.games([variants["Ensemble + random"]]):
-        for name, method in variants.items():
-            for split in SPLITS:
-                if (cell := table.cell(method, game, split)) is not None:
-                    paper = numbers.ablation().get((name, split)) if game == "maze" else None
-                    result.add(game, name, split, *beside_paper(cell, paper))
+    caption, paper = "ExpGen without its explorer, and single policies.", numbers.ablation()
+    result = comparison("table-10", caption, ("game", "method", "split"), (
+        ((game, name, split), table.cell(method, game, split), paper.get((name, split)) if game == "maze" else None)
+        for game in table.games([variants["Ensemble + random"]])
+        for name, method in variants.items() for split in SPLITS
+    ))  # fmt: skip
     return Section("table-10", NOTE, (result,)) if result.rows else None
 
 
@@ -37,9 +32,7 @@ def ensemble_size_section(table: ScoreTable) -> Section | None:
     """Table 5: the quorum shrinks with the ensemble, in proportion. Parts of ensembles, and the wholes beside them."""
     sized = {m: size for m in table.methods() if (size := m.count("ensemble_size"))}
     sized = {m: s for m, s in sized.items() if m.algorithm == "expgen" and m.has_only("ensemble_size", "min_agree")}
-    sized = {
-        m: sized[m] for m in sorted(sized, key=lambda m: -len(m.settings))
-    }  # later ones count: those by size alone
+    sized = dict(sorted(sized.items(), key=lambda pair: -len(pair[0].settings)))  # later ones count: by size alone
     result = Table("table-5", "ExpGen's test score by ensemble size.", ("game", "members", *BESIDE))
     figures = []
     for game in table.games(sized):
@@ -80,9 +73,9 @@ def norm_section(table: ScoreTable, name: str, split: Split) -> Section | None:
         "ExpGen-L2": Method("expgen"),
         "PPO": Method("ppo"),
     }
-    result = Table(name, f"ExpGen's {split} score by the norm of its explorer's reward.", ("game", "method", *BESIDE))
-    for game in table.games([variants["ExpGen-L0"]]):
-        for label, method in variants.items():
-            if (cell := table.cell(method, game, split)) is not None:
-                result.add(game, label, *beside_paper(cell, numbers.norms().get((label, game, split))))
+    caption, paper = f"ExpGen's {split} score by the norm of its explorer's reward.", numbers.norms()
+    result = comparison(name, caption, ("game", "method"), (
+        ((game, label), table.cell(method, game, split), paper.get((label, game, split)))
+        for game in table.games([variants["ExpGen-L0"]]) for label, method in variants.items()
+    ))  # fmt: skip
     return Section(name, NOTE, (result,)) if result.rows else None

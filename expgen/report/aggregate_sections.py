@@ -9,7 +9,7 @@ from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section, counted, sentence
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
-from expgen.report.tables import Table, TableCell, number_cell
+from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
 NOT_COMPARED = ("maxent", "random")  # they are not out for reward
@@ -62,7 +62,7 @@ def aggregate_section(table: ScoreTable) -> Section | None:
         runs = len(scores[method])
         for metric in METRICS:
             estimate = found[method.label][metric]
-            quoted = number_cell(paper[method][metric], 3) if method in paper else TableCell("–")
+            quoted = number_cell(paper.get(method, {}).get(metric), 3)
             cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
             result.add(method.label, metric, *cells)
     drawn = aggregate_metrics({method: found[method.label] for method in methods}, paper)
@@ -84,10 +84,7 @@ def _paper_point(table: ScoreTable, method: Method, games: list[str]) -> dict[st
 
 def _interval(estimate: Estimate, runs: int) -> TableCell:
     """A bootstrap over one run would say that nothing is uncertain."""
-    if runs < 2:
-        return TableCell("one run")
-    text = f"{estimate.low:.3f} to {estimate.high:.3f}".replace("-", "−")
-    return TableCell(text, estimate.high - estimate.low)
+    return TableCell("one run") if runs < 2 else interval_cell(estimate.low, estimate.high, 3)
 
 
 def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:

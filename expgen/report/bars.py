@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy import ndarray
@@ -71,21 +72,26 @@ def aggregate_metrics(
     for metric in METRICS:
         title = metric if metric != "optimality gap" else "optimality gap (lower is better)"
         with panel(title, 0.9 + 0.28 * len(methods)) as (figures[metric], axes):
+            _intervals(axes, {method: found[method][metric] for method in methods}, 0.62)
             for y, method in enumerate(methods):
-                value, low, high = found[method][metric]
-                axes.barh(y, high - low, 0.62, left=low, color=color_of(method.algorithm), alpha=0.85)
-                axes.vlines(value, y - 0.36, y + 0.36, color=INK, linewidth=1.6)
                 if method in paper:
                     axes.plot(paper[method][metric], y, markersize=4.5, **PAPER)
-            axes.set_yticks(range(len(methods)), [method.label for method in methods])
-            axes.invert_yaxis()
-            axes.grid(axis="y", visible=False)
             axes.set_xlabel("normalised score" + (", ◇ from the paper's table" if paper else ""))
             ends = [end for method in methods for end in found[method][metric]]
             ends += [paper[method][metric] for method in paper]
             room = 0.06 * (max(ends) - min(ends)) or 0.1
             axes.set_xlim(min(ends) - room, max(ends) + room)
     return figures
+
+
+def _intervals(axes: Axes, found: Mapping[Method, Estimate], thick: float) -> None:
+    """A bar per method from low to high with its value as a line, the first at the top."""
+    for y, (method, (value, low, high)) in enumerate(found.items()):
+        axes.barh(y, high - low, thick, left=low, color=color_of(method.algorithm), alpha=0.85)
+        axes.vlines(value, y - thick / 2 - 0.05, y + thick / 2 + 0.05, color=INK, linewidth=1.6)
+    axes.set_yticks(range(len(found)), [method.label for method in found])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
 
 
 def distributions(profiles: Mapping[Method, Profile], tau: ndarray) -> Figure:
@@ -103,16 +109,11 @@ def distributions(profiles: Mapping[Method, Profile], tau: ndarray) -> Figure:
 def improvements(found: Mapping[Method, Estimate], reference: Method) -> Figure:
     """Figure 6, right: the probability that a run of `reference` scores above one of each other method."""
     with panel(f"P({reference.label} scores above …)", 0.9 + 0.28 * len(found)) as (figure, axes):
-        for y, (other, estimate) in enumerate(found.items()):
-            reach = estimate.high - estimate.low
-            axes.barh(y, reach, 0.6, left=estimate.low, color=color_of(other.algorithm), alpha=0.85)
-            axes.vlines(estimate.value, y - 0.34, y + 0.34, color=INK, linewidth=1.6)
+        _intervals(axes, found, 0.62)
+        for y, estimate in enumerate(found.values()):
             axes.text(1.02, y, f"{estimate.value:.2f}", va="center")
         axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")
-        axes.set_yticks(range(len(found)), [other.label for other in found])
         axes.set(xlim=(0, 1.18), xlabel="probability of improvement")
-        axes.grid(axis="y", visible=False)
-        axes.invert_yaxis()
     return figure
 
 

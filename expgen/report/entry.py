@@ -4,43 +4,40 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, numbered_scores
+from expgen.evaluation.scores import ASIDES, Score, numbered_scores
 from expgen.exploration.rows import EXPLORATION_FILE, MEASURES, ExplorationRow, mean_of, read_exploration
 from expgen.paper import numbers
-from expgen.report.methods import RETURN, Method, read_settings
-
-
-class ReadRow(NamedTuple):
-    """A row as it was read. What was measured stands in `mean_return`, the return or what `measure` says."""
-
-    row: Score
-    file: str
-    line: int
-    measure: str = RETURN
+from expgen.report.methods import RETURN, Method, count_of, read_settings
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row and where it was read."""
+    """A row and where it was read. What was measured stands in `mean_return`, the return or what `measure` says."""
 
     row: Score
     file: str
     line: int
-    number: int  # in the report's list of rows, from 1
     measure: str = RETURN
+    number: int = 0  # in the report's list of rows, from 1
+
+    @cached_property
+    def _settings(self) -> dict[str, str]:
+        return read_settings(self.row.settings)
 
     @property
     def method(self) -> Method:
-        return Method(self.row.algorithm, read_settings(self.row.settings).settings)
+        """Leaders are runs and no method of their own, and how many members there are says more of one method."""
+        settings = {name: value for name, value in self._settings.items() if name not in ("leader", *ASIDES)}
+        return Method(self.row.algorithm, tuple(sorted(settings.items())))
 
     @property
     def run(self) -> tuple[int, int]:
         """Seed and leader."""
-        return self.row.seed, read_settings(self.row.settings).leader
+        return self.row.seed, count_of(self._settings.get("leader", ""))
 
     @property
     def is_of_paper(self) -> bool:
@@ -50,37 +47,33 @@ class Entry:
     @property
     def members(self) -> int:
         """Of a whole ensemble; 0 where its row does not say."""
-        return read_settings(self.row.settings).members
+        return count_of(self._settings.get("members", ""))
 
 
-def rows_of(file: Path) -> list[ReadRow]:
+def rows_of(file: Path) -> list[Entry]:
     """The rows of a score file, and those of exploration.csv beside a file called scores.csv."""
-    rows = [ReadRow(row, str(file), line) for line, row in numbered_scores(file)]
+    rows = [Entry(row, str(file), line) for line, row in numbered_scores(file)]
     beside = file.with_name(EXPLORATION_FILE)
     if file.name != "scores.csv" or not beside.exists():
         return rows
     return rows + [one for line, row in read_exploration(beside) for one in _measures(row, str(beside), line)]
 
 
-def _measures(row: ExplorationRow, file: str, line: int) -> list[ReadRow]:
-    """One row for each measure that was taken."""
+def _measures(row: ExplorationRow, file: str, line: int) -> list[Entry]:
+    """One entry for each measure that was taken."""
     names = [field.name for field in dataclasses.fields(Score)]
     shared = {name: value for name, value in dataclasses.asdict(row).items() if name in names}
+    shared |= {"std_return": math.nan, "solved_rate": math.nan}
     found = {measure: mean for measure in MEASURES if (mean := mean_of(row, measure)) is not None}
     return [
-        ReadRow(
-            Score(mean_return=mean.value, std_return=math.nan, solved_rate=math.nan, ci_low=mean.ci_low,
-                  ci_high=mean.ci_high, **shared),
-            file, line, measure,
-        )
+        Entry(Score(mean_return=mean.value, ci_low=mean.ci_low, ci_high=mean.ci_high, **shared), file, line, measure)
         for measure, mean in found.items()
-    ]  # fmt: skip
+    ]
 
 
-def as_entries(rows: Iterable[tuple[Score, str, int] | ReadRow], asked: Iterable[Path]) -> list[Entry]:
+def as_entries(rows: Iterable[Entry], asked: Iterable[Path]) -> list[Entry]:
     """Rows numbered through; an InputError that names what was `asked` where there is none."""
-    read = (ReadRow(*row) for row in rows)
-    entries = [Entry(row, file, line, number, what) for number, (row, file, line, what) in enumerate(read, start=1)]
+    entries = [dataclasses.replace(row, number=number) for number, row in enumerate(rows, start=1)]
     if not entries:
         raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
     return entries

@@ -8,11 +8,11 @@ from expgen.paper import numbers
 from expgen.report.bars import grouped_bars
 from expgen.report.lines import over_levels
 from expgen.report.methods import RETURN, Method
-from expgen.report.score_sections import beside_paper, interval_cell
+from expgen.report.score_sections import beside_paper
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.statistics import Estimate
-from expgen.report.tables import Table, TableCell, number_cell, percent_cell
+from expgen.report.tables import Table, TableCell, interval_cell, number_cell, percent_cell
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
 PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
@@ -50,11 +50,12 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
                         lines.setdefault(f"{split}{prefix}", {})[_levels(method)] = estimate
                     if gap := table.gap(method, game, measure):
                         paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == 200 else None
-                        quoted = percent_cell(paper) if paper is not None else TableCell("–")
                         means = [number_cell(found[split].value, 2, table.final(method, game, split, measure))
                                  for split in SPLITS]  # fmt: skip
                         levels = TableCell(f"{_levels(method):g}", _levels(method))
-                        gaps.add(ylabel, game, plain.label, levels, *means, percent_cell(gap.value), quoted)
+                        gaps.add(
+                            ylabel, game, plain.label, levels, *means, percent_cell(gap.value), percent_cell(paper)
+                        )
     if not panels:
         return None
     figures = tuple(
@@ -101,10 +102,9 @@ def gap_section(table: ScoreTable) -> Section | None:
             if (gap := table.gap(method, game, measure)) is not None:
                 bars.setdefault(game, {})[method] = gap
                 entries = table.final(method, game, "test", measure)
-                paper = numbers.gaps().get((method.algorithm, game))
-                quoted = percent_cell(paper) if paper is not None else TableCell("–")
+                paper = percent_cell(numbers.gaps().get((method.algorithm, game)))
                 runs = number_cell(len(entries), 0)
-                result.add(game, method.label, percent_cell(gap.value, 1, entries), runs, quoted)
+                result.add(game, method.label, percent_cell(gap.value, 1, entries), runs, paper)
     if not bars:
         return None
     paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
@@ -131,7 +131,7 @@ def neighbor_section(table: ScoreTable) -> Section | None:
             stated = generalization_gap(quoted["maxent_train"].mean, quoted["maxent_test"].mean) if quoted else None
             result.add(
                 game, number_cell(rank, 0), *(number_cell(c.estimate.value, 1, c.entries) if c else "–" for c in means),
-                percent_cell(gap.value) if gap else "–", percent_cell(stated) if stated is not None else "–",
+                percent_cell(gap and gap.value), percent_cell(stated),
                 *beside_paper(score, None)[:2] if score else ("–", "–"),
                 TableCell(f"{quoted['expgen_test'].mean} ± {quoted['expgen_test'].std}") if quoted else "–",
             )  # fmt: skip
@@ -157,6 +157,6 @@ def exploration_table(table: ScoreTable) -> Section | None:
                     continue
                 shares = [percent_cell(c.estimate.value, 0, c.entries) if c else TableCell("–") for c in cells[1:]]
                 value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
-                result.add(game, method.label, split, value, interval_cell(cells[0].estimate), *shares)
+                result.add(game, method.label, split, value, interval_cell(*cells[0].estimate[1:]), *shares)
     note = "Measured on the uncentred view, as the explorer was paid."
     return Section("exploration", note, (result,), heading="What explorers find") if result.rows else None

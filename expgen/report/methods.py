@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from expgen.evaluation.scores import without_asides
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -47,35 +46,20 @@ class Method:
 
     def count(self, name: str) -> int:
         """The value of one setting that counts something; 0 where it has none, or no whole number."""
-        return _count(self.setting(name))
+        return count_of(self.setting(name))
 
     def has_only(self, *names: str) -> bool:
         """Whether it differs from the algorithm's defaults in nothing but these settings."""
         return all(name in names for name, _ in self.settings)
 
 
-@dataclass(frozen=True)
-class Player:
-    """What the settings of a row spell out: `leader=3 min_agree=2`."""
-
-    settings: tuple[tuple[str, str], ...]
-    leader: int  # each leader of an ensemble is a run of its own
-    members: int  # of a whole ensemble; 0 where the row does not say
-
-
-def read_settings(text: str) -> Player:
-    """Asides make no other method."""
-    settings = _pairs(without_asides(text))
-    leader = settings.pop("leader", "0")
-    members = _pairs(text).get("members", "0")
-    return Player(tuple(sorted(settings.items())), _count(leader), _count(members))
-
-
-def _pairs(text: str) -> dict[str, str]:
+def read_settings(text: str) -> dict[str, str]:
+    """`leader=3 min_agree=2` as names and values."""
     return dict(word.split("=", 1) for word in text.split() if "=" in word)
 
 
-def _count(text: str) -> int:
+def count_of(text: str) -> int:
+    """A whole number; 0 where `text` is none."""
     return int(text) if text.isdecimal() else 0
 
 

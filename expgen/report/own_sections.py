@@ -91,7 +91,7 @@ def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, capti
             solved = [entry.row.solved_rate for entry in test.entries] if test else []
             result.add(
                 game, method.label, number_cell(train.estimate.value, 2, train.entries) if train else "–",
-                mean if test else "–", interval if test else "–", runs, percent_cell(gap.value) if gap else "–",
+                mean if test else "–", interval if test else "–", runs, percent_cell(gap and gap.value),
                 percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
             )  # fmt: skip
     return result

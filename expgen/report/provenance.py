@@ -10,7 +10,7 @@ from expgen.report.entry import Entry
 from expgen.report.lines import short_steps
 from expgen.report.methods import RETURN
 from expgen.report.section import Section
-from expgen.report.tables import Table, TableCell, number_cell
+from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 KEPT = ("command", "config", "hardware", "minutes")
 COLUMNS = (
@@ -26,8 +26,6 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
     table = Table("rows", "Every score row, as read.", COLUMNS)
     for entry in entries:
         row = entry.row
-        interval = TableCell("–" if row.ci_low != row.ci_low else f"{row.ci_low:.2f} to {row.ci_high:.2f}")
-        solved = TableCell("–") if row.solved_rate != row.solved_rate else number_cell(row.solved_rate, 3)
         settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
         levels = row.levels if len(row.levels) <= SHOWN else f"{row.levels.count(',') + 1} listed"
         facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **kept[entry.file].get(entry.line - 1, {})}
@@ -36,7 +34,7 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
             number_cell(entry.number, 0), row.algorithm, row.agent, settings, row.game, number_cell(row.seed, 0),
             row.split, TableCell(levels, more="" if levels == row.levels else row.levels),
             TableCell(short_steps(row.env_steps), row.env_steps), number_cell(row.episodes, 0),
-            number_cell(row.mean_return, 3), interval, solved,
+            number_cell(row.mean_return, 3), interval_cell(row.ci_low, row.ci_high), number_cell(row.solved_rate, 3),
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
     note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."

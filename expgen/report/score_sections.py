@@ -1,6 +1,6 @@
 """Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from expgen.evaluation.scores import Split
 from expgen.paper import numbers
@@ -9,13 +9,10 @@ from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
 from expgen.report.section import Section, sentence
-from expgen.report.statistics import Estimate
-from expgen.report.tables import Table, TableCell, number_cell
+from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
-COLUMNS = (
-    "game", "method", "mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap",
-)  # fmt: skip
+BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap")
 NOTE = (
     "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
     "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
@@ -33,11 +30,26 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
     games = [game for game in table.games(methods) if any((m, game) in cells for m in methods)]
     methods = [method for method in methods if any((method, game) in cells for game in games)]
     paper = numbers.scores(split, budget)
-    return Section(name, NOTE, (_wide(name, games, methods, cells, paper), _long(name, games, methods, cells, paper)))
+    caption = "Each score with its interval, beside the paper's mean ± standard deviation."
+    each = comparison(name, caption, ("game", "method"), (
+        ((game, Method(m.algorithm).label), cells.get((m, game)), paper.get((m.algorithm, game)))
+        for game in games for m in methods
+    ))  # fmt: skip
+    return Section(name, NOTE, (_wide(name, games, methods, cells, paper), each))
 
 
 Cells = dict[tuple[Method, str], Cell]
 PaperCells = dict[tuple[str, str], numbers.Cell]
+Compared = tuple[tuple[TableCell | str, ...], Cell | None, numbers.Cell | None]  # what it is, ours, the paper's
+
+
+def comparison(name: str, caption: str, columns: tuple[str, ...], rows: Iterable[Compared]) -> Table:
+    """A row for each score that there is, under `columns` that say what it is, with the paper's beside it."""
+    table = Table(name, caption, (*columns, *BESIDE))
+    for what, cell, paper in rows:
+        if cell is not None:
+            table.add(*what, *beside_paper(cell, paper))
+    return table
 
 
 def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
@@ -56,22 +68,12 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
     return table
 
 
-def _long(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
-    table = Table(name, "Each score with its interval, beside the paper's mean ± standard deviation.", COLUMNS)
-    for game in games:
-        for method in methods:
-            if (method, game) in cells:
-                quoted = paper.get((method.algorithm, game))
-                table.add(game, Method(method.algorithm).label, *beside_paper(cells[method, game], quoted))
-    return table
-
-
 def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
     value = cell.estimate.value
     ours = [
         number_cell(value, 2, cell.entries),
-        interval_cell(cell.estimate),
+        interval_cell(*cell.estimate[1:]),
         runs_cell(cell),
         TableCell(short_steps(cell.steps), cell.steps),
     ]
@@ -92,13 +94,6 @@ def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
     """What intervals of these methods, whose runs in these games are leaders of few populations, leave out."""
     who = sentence([f"{method.label} on {sentence(games)}" for method, games in methods.items()])
     return f" Intervals of {who} are over leaders that share their members and the explorer." if methods else ""
-
-
-def interval_cell(estimate: Estimate) -> TableCell:
-    """`8.12 to 8.44`; a dash where a row has none."""
-    if estimate.low != estimate.low:
-        return TableCell("–")
-    return TableCell(f"{estimate.low:.2f} to {estimate.high:.2f}".replace("-", "−"), estimate.high - estimate.low)
 
 
 def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section | None:

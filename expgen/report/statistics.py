@@ -5,8 +5,8 @@ generator whatever it is given; `_steady` seeds that generator and puts it back 
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -59,13 +59,16 @@ def aggregates(scores: Mapping[str, ndarray], resamples: int = RESAMPLES) -> dic
 
 def mean_of_runs(values: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
     """The mean over runs of one game."""
-    from rliable import library, metrics
+    return _estimate(np.array(values, dtype=float)[:, None], lambda x: float(np.mean(x)), resamples)
+
+
+def _estimate(scores: Any, measure: Callable[..., float], resamples: int) -> Estimate:
+    """`measure` of one matrix of scores, or of several together."""
+    from rliable import library
 
     with _steady():
         points, intervals = library.get_interval_estimates(
-            {"": np.array(values, dtype=float)[:, None]},
-            lambda x: np.array([metrics.aggregate_mean(x)]),
-            reps=resamples,
+            {"": scores}, lambda *matrices: np.array([measure(*matrices)]), reps=resamples
         )
     return Estimate(float(points[""][0]), *map(float, intervals[""][:, 0]))
 
@@ -86,13 +89,7 @@ def score_distribution(scores: Mapping[str, ndarray], tau: ndarray, resamples: i
 
 def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
     """P(a run of X scores above one of Y), ties halved, averaged over games (Figure 6, right)."""
-    from rliable import library
-
-    with _steady():
-        points, intervals = library.get_interval_estimates(
-            {"": [x, y]}, lambda a, b: np.array([_improvement(a, b)]), reps=resamples
-        )
-    return Estimate(float(points[""][0]), *map(float, intervals[""][:, 0]))
+    return _estimate([x, y], _improvement, resamples)
 
 
 def _improvement(x: ndarray, y: ndarray) -> float:

@@ -59,15 +59,26 @@ class Table:
         self.rows.append(row)
 
 
-def number_cell(value: float, digits: int = 2, entries: Sequence[Entry] = (), sign: bool = False) -> TableCell:
-    """A number with so many digits after the point."""
+def number_cell(value: float | None, digits: int = 2, entries: Sequence[Entry] = (), sign: bool = False) -> TableCell:
+    """A number with so many digits after the point; a dash where there is none."""
+    if value is None or value != value:
+        return TableCell("–")
     text = f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
     return TableCell(text, value, tuple(entries))
 
 
-def percent_cell(share: float, digits: int = 1, entries: Sequence[Entry] = ()) -> TableCell:
-    """A share as a percentage."""
+def percent_cell(share: float | None, digits: int = 1, entries: Sequence[Entry] = ()) -> TableCell:
+    """A share as a percentage; a dash where there is none."""
+    if share is None:
+        return TableCell("–")
     return TableCell(f"{100 * share:.{digits}f} %".replace("-", "−"), share, tuple(entries))
+
+
+def interval_cell(low: float, high: float, digits: int = 2) -> TableCell:
+    """`8.12 to 8.44`; a dash where a row has none."""
+    if low != low:
+        return TableCell("–")
+    return TableCell(f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−"), high - low)
 
 
 def to_markdown(table: Table) -> str:

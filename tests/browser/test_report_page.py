@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from expgen.evaluation.scores import Score
-from expgen.report.entry import as_entries
+from expgen.report.entry import Entry, as_entries
 from expgen.report.score_table import ScoreTable
 from expgen.report.write import write_report
 
@@ -30,7 +30,7 @@ def report(tmp_path_factory):
     rows.append(dataclasses.replace(FIRST, agent=EVIL, settings=EVIL, levels=",".join(map(str, range(1000, 1100)))))
     (folder / "episode.gif").write_bytes(GIF)
     (folder / "inspector.html").write_text("<!doctype html><title>i</title><p id='x'>inside</p>")
-    table = ScoreTable(as_entries([(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)
+    table = ScoreTable(as_entries([Entry(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)
     return write_report(table, folder / "out", episodes=[folder / "episode.gif", folder / "inspector.html"])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from expgen.evaluation.scores import Score
 from expgen.paper import numbers
-from expgen.report.entry import ReadRow, as_entries
+from expgen.report.entry import Entry, as_entries
 from expgen.report.score_table import ScoreTable
 
 MEASURES = {"intrinsic": "intrinsic_return", "oracle": "oracle_share", "success": "oracle_success"}
@@ -33,7 +33,7 @@ def _read(row, line):
     words = row.settings.split()
     measures = [MEASURES[word.removeprefix("measure=")] for word in words if word.startswith("measure=")]
     settings = " ".join(word for word in words if not word.startswith("measure="))
-    return ReadRow(replace(row, settings=settings), "scores.csv", line, *measures)
+    return Entry(replace(row, settings=settings), "scores.csv", line, *measures)
 
 
 def paper_like_rows(runs=3):

@@ -9,7 +9,7 @@ from expgen.evaluation.evaluate import Episode, summarize
 from expgen.evaluation.scores import append_scores
 from expgen.exploration.explore import Exploration, Mean
 from expgen.exploration.rows import append_exploration, exploration_row
-from expgen.report.entry import as_entries, rows_of
+from expgen.report.entry import Entry, as_entries, rows_of
 from expgen.report.methods import Method
 from expgen.report.score_table import ScoreTable
 from expgen.report.sections import build_sections
@@ -39,7 +39,7 @@ def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_pat
 
 def test_settings_tell_method_and_run() -> None:
     row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2")
-    (entry,) = as_entries([(row, "scores.csv", 2)], [])
+    (entry,) = as_entries([Entry(row, "scores.csv", 2)], [])
     assert entry.method == Method("expgen", (("min_agree", "2"),))
     assert (entry.measure, entry.run) == ("return", (4, 3))
 
@@ -76,7 +76,7 @@ def test_an_empty_line_is_counted_and_no_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0"])
 def test_settings_that_count_nothing_are_settings_like_any_other(word: str) -> None:
     row = make_row("expgen", agent=f"expgen {word}")
-    (entry,) = as_entries([(row, "scores.csv", 2)], [])
+    (entry,) = as_entries([Entry(row, "scores.csv", 2)], [])
     assert (entry.run, entry.members) == ((0, 0), 0) and not entry.method.count(word.partition("=")[0])
     names = {section.name for section in build_sections(ScoreTable([entry], resamples=20))}
     assert "everything" in names and not names & {"table-4", "table-5"}

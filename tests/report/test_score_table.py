@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 
-from expgen.report.methods import Method, read_settings
+from expgen.report.entry import Entry
+from expgen.report.methods import Method
 from tests.report.score_rows import make_row, make_table
 
 
 def test_each_leader_is_a_run_and_no_setting():
-    player = read_settings("leader=3 min_agree=2 fallback=random")
-    assert player.settings == (("fallback", "random"), ("min_agree", "2"))
-    assert player.leader == 3
+    entry = Entry(make_row(agent="expgen leader=3 min_agree=2 fallback=random"), "scores.csv", 2)
+    assert entry.method.settings == (("fallback", "random"), ("min_agree", "2"))
+    assert entry.run == (0, 3)
 
 
 def test_the_size_of_a_whole_ensemble_and_what_was_tuned_make_no_other_method():
-    plain, whole = read_settings("leader=3"), read_settings("leader=3 members=10 tuned=alpha:0.2")
-    assert (plain.settings, plain.leader, plain.members) == ((), 3, 0)
-    assert (whole.settings, whole.leader, whole.members) == ((), 3, 10)
+    for settings, members in (("leader=3", 0), ("leader=3 members=10 tuned=alpha:0.2", 10)):
+        entry = Entry(make_row(agent=f"expgen {settings}"), "scores.csv", 2)
+        assert (entry.method.settings, entry.run, entry.members) == ((), (0, 3), members)
 
 
 def test_whole_ensembles_are_told_apart_by_their_members():

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.curves import Curve
 from expgen.report.lines import on_one_grid, short_steps
 from expgen.report.sections import BUILDERS, build_sections
+from expgen.report.style import SPLIT_COLORS
 from tests.report.score_rows import make_row, make_table, paper_like_rows
 
 
@@ -207,3 +209,55 @@ def test_training_curves_come_from_training_and_not_from_runs_of_other_lengths()
         assert line.get_label() == label and list(line.get_ydata()) == means and list(line.get_xdata()) == [1, 2, 3]
         band = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert (band.min(), band.max()) == (means[0] - 1, means[-1] + 1)  # the deviation of two runs 2 apart is 1
+
+
+def drawn(axes, color):
+    """All numbers of one axis that are drawn in `color`, of lines with that label's colour."""
+    return [line for line in axes.get_lines() if to_hex(line.get_color()).upper() == color.upper()]
+
+
+def test_figure_at_a_glance_draws_train_and_test_scores_each_in_its_own_colour():
+    rows = [make_row(name, split=split, mean=mean, seed=seed) for seed in range(3)
+            for name, split, mean in (("ppo", "train", 9.5), ("ppo", "test", 5.5), ("idaac", "train", 8.5),
+                                      ("idaac", "test", 6.5))]  # fmt: skip
+    glance = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == "glance")
+    axes = glance.figures[0][1].axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["PPO", "IDAAC"]
+    (train,), (test, *_) = drawn(axes, SPLIT_COLORS["train"]), drawn(axes, SPLIT_COLORS["test"])
+    assert train.get_label() == "train" and train.get_xdata() == pytest.approx([9.5, 8.5])
+    assert test.get_xdata() == pytest.approx([5.5, 6.5])
+    labels = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    assert to_hex(labels["test"][0].get_color()).upper() == SPLIT_COLORS["test"].upper()
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "settings"), [("figure-9", "ppo-gru", "hidden=true"), ("figure-13", "idaac", "budget=100M")]
+)
+def test_figures_9_and_13_draw_train_above_test_where_training_scored_higher(name, algorithm, settings):
+    rows = [
+        make_row(algorithm, split=split, mean=mean, steps=step * 1_000_000, agent=f"member0 {settings}")
+        for step in range(1, 6)
+        for split, mean in (("train", 5.0 + step), ("test", 4.0))
+    ]
+    section = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == name)
+    axes = section.figures[0][1].axes[0]
+    found = {line.get_label(): line for line in axes.get_lines() if line.get_label() in ("train", "test")}
+    assert found["train"].get_ydata() == pytest.approx([6, 7, 8, 9, 10])
+    assert found["test"].get_ydata() == pytest.approx([4] * 5)
+    assert {split: to_hex(line.get_color()).upper() for split, line in found.items()} == SPLIT_COLORS
+
+
+def test_figure_4_draws_train_and_test_of_each_number_of_levels_in_their_own_colour():
+    rows = [
+        make_row(split=split, mean=mean, agent=f"member0 {word}".strip(), seed=seed)
+        for seed in range(3)
+        for word, train, test in (("", 9.0, 5.0), ("levels=500", 8.5, 7.0))
+        for split, mean in (("train", train), ("test", test))
+    ]
+    section = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == "figure-4")
+    lines = {line.get_label(): line for line in section.figures[0][1].axes[0].get_lines()}
+    assert list(lines["train"].get_ydata()) == [9.0, 8.5] and list(lines["test"].get_ydata()) == [5.0, 7.0]
+    assert {split: to_hex(lines[split].get_color()).upper() for split in lines} == SPLIT_COLORS
+    (table,) = section.tables
+    columns = [table.columns.index(name) for name in ("train", "test")]
+    assert [[row[at].text for at in columns] for row in table.rows] == [["9.00", "5.00"], ["8.50", "7.00"]]
