@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from expgen.envs.gymnasium_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
+    from expgen.agents.outside import consensus_agent
+    from expgen.agents.sb3 import from_sb3
     from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
     from expgen.envs.levels import LevelSet
     from expgen.envs.make import make_env
@@ -23,7 +25,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads
 
 __all__ = [
     "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper",
-    "KnnStepReward", "LevelSet", "RunResult", "evaluate", "load_agent", "make_env", "train",
+    "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "evaluate", "from_sb3", "load_agent", "make_env",
+    "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
@@ -37,7 +40,9 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "LevelSet": "expgen.envs.levels",
     "RunResult": "expgen.runs.train",
     "Sb3VecEnv": "expgen.envs.sb3_env",  # not in __all__: it needs Stable-Baselines3
+    "consensus_agent": "expgen.agents.outside",
     "evaluate": "expgen.evaluation.evaluate",
+    "from_sb3": "expgen.agents.sb3",
     "load_agent": "expgen.runs.load",
     "make_env": "expgen.envs.make",
     "train": "expgen.runs.train",

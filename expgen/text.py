@@ -23,3 +23,9 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+
+
+def short_repr(thing: object) -> str:
+    """What a refusal says of an object: its repr where that is short, else its kind."""
+    text = repr(thing)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(thing).__name__}"

@@ -7,8 +7,9 @@ import torch
 from numpy import ndarray
 
 from expgen.agents.noise import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
+from expgen.agents.predict import Predicts
 from expgen.envs.vec_env import EnvSpec
-from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.networks.actor_critic import Policy, PolicyOutput, device_of
 
 
 class Agent(Protocol):
@@ -27,7 +28,7 @@ class Agent(Protocol):
         """
 
 
-class PolicyAgent:
+class PolicyAgent(Predicts):
     """A policy that samples its actions; remembers what the policy's memory asks for.
 
     `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
@@ -38,10 +39,14 @@ class PolicyAgent:
     def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None, spec: EnvSpec | None = None) -> None:
         self.policy, self.spec = policy, spec
         self.seed = stream_seed(seed, (WITH_MEMORY if policy.state_size else MEMORYLESS) if stream is None else stream)
-        self.device = next(policy.parameters()).device
+        self.device = device_of(policy)
         self.clock = EpisodeClock()
         self.state = torch.zeros(0, policy.state_size, device=self.device)
         self.output: PolicyOutput | None = None
+
+    def __repr__(self) -> str:
+        what = f"{self.spec.name}, " if self.spec else ""
+        return f"PolicyAgent({what}{'with' if self.policy.state_size else 'no'} memory, on {self.device})"
 
     @torch.no_grad()
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
@@ -63,12 +68,15 @@ class PolicyAgent:
         return action
 
 
-class UniformAgent:
+class UniformAgent(Predicts):
     """Every action equally likely: the yardstick below which nothing was learnt."""
 
     def __init__(self, num_actions: int, seed: int = 0) -> None:
         self.num_actions, self.seed = num_actions, stream_seed(seed, UNIFORM)
         self.clock = EpisodeClock()
+
+    def __repr__(self) -> str:
+        return f"UniformAgent({self.num_actions} actions)"
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)

@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
+from torch import nn
 
 from expgen.agents.acted_frames import ActedFrames
 from expgen.agents.agent import Agent, UniformAgent
@@ -48,6 +49,7 @@ from expgen.agents.noise import (
 )
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
+from expgen.agents.predict import Predicts
 from expgen.agents.quorum import majority
 from expgen.agents.turns import explorers_agent
 from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
@@ -130,7 +132,7 @@ def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
     return 1 + (np.log(uniform) / math.log1p(-config.alpha)).astype(np.int64)  # P(n > j) = (1 − α)^j
 
 
-class ConsensusAgent:
+class ConsensusAgent(Predicts):
     """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
 
     `fallback="none"` is the leader alone, with the votes still counted; with the majority's vote it is the leader where
@@ -141,7 +143,7 @@ class ConsensusAgent:
     def __init__(
         self,
         members: Sequence[Policy],
-        explorer: Policy | Sequence[Policy] | None,
+        explorer: Policy | Sequence[Policy] | Agent | None,
         spec: EnvSpec,
         config: ConsensusConfig,
         seed: int = 0,
@@ -167,6 +169,10 @@ class ConsensusAgent:
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
         self.decision: Decision | None = None
         self.tally = Tally()
+
+    def __repr__(self) -> str:
+        who = f"{len(self.ensemble.members)} members, {self.quorum} must agree, else {self.config.fallback}"
+        return f"ConsensusAgent({self.spec.name}, {who})"
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
@@ -212,13 +218,15 @@ class ConsensusAgent:
 
 
 def _fallback_agent(
-    config: ConsensusConfig, explorer: Policy | Sequence[Policy] | None, spec: EnvSpec, seed: int
+    config: ConsensusConfig, explorer: Policy | Sequence[Policy] | Agent | None, spec: EnvSpec, seed: int
 ) -> Agent | None:
     """Who acts where the ensemble does not agree; None for the leader himself."""
     if config.fallback == "none":
         return None
     if config.fallback == "random":
         return UniformAgent(spec.num_actions, seed)
+    if explorer is not None and not isinstance(explorer, (nn.Module, Sequence)):
+        return explorer
     explorers = explorer if isinstance(explorer, Sequence) else [explorer] if explorer else []
     if not explorers:
         raise InputError("--fallback is explorer but there is no explorer; accepted: random, none")

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from expgen.errors import InputError
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, device_of
 from expgen.networks.conv import has_convolution
 
 
@@ -41,7 +41,7 @@ class Ensemble:
         if any(member.state_size for member in members):
             raise InputError("members have memory; accepted: memoryless policies")
         self.members = list(members)
-        self.device = next(members[0].parameters()).device
+        self.device = device_of(*members)
         if method == "auto":
             method = "vmap" if len(members) > 1 and _are_alike(members) and not has_convolution(members[0]) else "loop"
         self.method = method
@@ -74,7 +74,7 @@ def _arguments(obs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _are_alike(members: Sequence[nn.Module]) -> bool:
-    """Same classes of modules in the same places, same shapes of weights."""
+    """Same classes of modules in the same places, same shapes of weights, and some of them."""
     layouts = [
         (
             [(name, type(module)) for name, module in member.named_modules()],
@@ -82,4 +82,4 @@ def _are_alike(members: Sequence[nn.Module]) -> bool:
         )
         for member in members
     ]
-    return all(layout == layouts[0] for layout in layouts)
+    return len(layouts[0][1]) > 0 and all(layout == layouts[0] for layout in layouts)

@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.noise import EXPLORERS, TURN, WITH_MEMORY, EpisodeClock, stream_seed, uniform_noise
+from expgen.agents.predict import Predicts
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import Policy
 
@@ -22,7 +23,7 @@ def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: Env
     return TurnsAgent(explorers, turn, seed, spec)
 
 
-class TurnsAgent:
+class TurnsAgent(Predicts):
     """Explorers that act `turn` steps each; who begins an episode is drawn.
 
     `acting` `[N]` says who acted last.
@@ -35,6 +36,9 @@ class TurnsAgent:
         self.agents = [PolicyAgent(policy, own, 0) for policy, own in zip(explorers, seeds, strict=True)]
         self.clock, self.seed = EpisodeClock(), stream_seed(seed, TURN)
         self.acting = np.zeros(0, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"TurnsAgent({len(self.agents)} explorers, {self.turn} steps each)"
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)

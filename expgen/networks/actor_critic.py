@@ -123,6 +123,11 @@ def fresh_network(build: Callable[[], Network], generator: torch.Generator, devi
     return network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
+def device_of(*networks: nn.Module) -> torch.device:
+    """Where the first weight of `networks` is; the CPU where they have none."""
+    return next((weight.device for network in networks for weight in network.parameters()), torch.device("cpu"))
+
+
 def policies_in(network: nn.Module) -> list[Policy]:
     """Every Policy that `network` is or holds."""
     return [module for module in network.modules() if isinstance(module, Policy)]

@@ -16,6 +16,7 @@ from numpy import ndarray
 from expgen.errors import InputError, check_range
 from expgen.reward.knn import KnnConfig
 from expgen.reward.knn_step import KnnStepReward
+from expgen.text import short_repr
 
 
 class KnnRewardWrapper(gymnasium.Wrapper):
@@ -25,7 +26,9 @@ class KnnRewardWrapper(gymnasium.Wrapper):
         self, env: gymnasium.Env, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
         if not isinstance(env, gymnasium.Env):
-            raise InputError(f"env is {env!r}; accepted: a Gymnasium environment (of many: KnnRewardVectorWrapper)")
+            raise InputError(
+                f"env is {short_repr(env)}; accepted: a Gymnasium environment (many: KnnRewardVectorWrapper)"
+            )
         super().__init__(env)
         self.beta, self.view = _checked_beta(beta), view
         if view is None:
@@ -51,7 +54,9 @@ class KnnRewardVectorWrapper(VectorWrapper):
         self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
         if not isinstance(env, VectorEnv):
-            raise InputError(f"env is {env!r}; accepted: a Gymnasium vector environment (of one: KnnRewardWrapper)")
+            raise InputError(
+                f"env is {short_repr(env)}; accepted: a Gymnasium vector environment (one: KnnRewardWrapper)"
+            )
         super().__init__(env)
         mode = env.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):

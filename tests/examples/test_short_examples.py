@@ -21,3 +21,12 @@ def test_a_cleanrl_style_ppo_trains_through_gymnasium(capsys: pytest.CaptureFixt
     cleanrl_ppo.train(updates=14)
     shares = [int(share) for share in re.findall(r"solved (\d+)% of \d+ episodes", capsys.readouterr().out)]
     assert len(shares) == 14 and sum(shares[-4:]) > sum(shares[:4]) + 12
+
+
+def test_models_of_stable_baselines3_play_unseen_mazes_together(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is missing: pip install 'expgen[sb3]'")
+    from examples import sb3_members
+
+    sb3_members.main(steps=2048, episodes=20)
+    said = capsys.readouterr().out
+    assert re.fullmatch(r"one policy: solves \d+% of 20 unseen mazes\nall: solves \d+% of 20 unseen mazes\n", said)

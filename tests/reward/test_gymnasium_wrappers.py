@@ -83,8 +83,8 @@ def greys() -> SyncVectorEnv:
     ("wrap", "message"),
     [
         (lambda: KnnRewardWrapper("CartPole-v1"), "env is 'CartPole-v1'; accepted: a Gymnasium environment"),
-        (lambda: KnnRewardWrapper(greys()), "env is .*; accepted: a Gymnasium environment .of many: KnnRewardVectorW"),
-        (lambda: KnnRewardVectorWrapper(Greys()), "accepted: a Gymnasium vector environment .of one: KnnRewardWrapper"),
+        (lambda: KnnRewardWrapper(greys()), "env is .*; accepted: a Gymnasium environment .many: KnnRewardVectorW"),
+        (lambda: KnnRewardVectorWrapper(Greys()), "accepted: a Gymnasium vector environment .one: KnnRewardWrapper"),
         (lambda: KnnRewardVectorWrapper(None), "env is None; accepted: a Gymnasium vector environment"),
         (lambda: KnnRewardWrapper(Greys(), beta=2), "beta is 2; accepted: 0 to 1"),
         (lambda: KnnRewardWrapper(Greys(), beta="half"), "beta is 'half'; accepted: 0 to 1"),

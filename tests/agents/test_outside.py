@@ -1,0 +1,195 @@
+"""The consensus agent over policies from elsewhere: functions, modules, other agents; and `predict`."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import expgen
+from expgen.agents.agent import PolicyAgent, UniformAgent
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.outside import consensus_agent, spec_of
+from expgen.envs.make import make_env
+from expgen.errors import InputError
+from expgen.networks.actor_critic import Policy
+from tests.agents.test_consensus import EXPLORER, MAZES, MEMBERS_ALL, SPEC, play
+
+FIRST = np.ones(2, dtype=bool)
+FRAME = np.zeros((2, 7, 7, 3), dtype=np.uint8)
+
+
+def as_function(policy: Policy) -> Any:
+    """The logits of one of our policies, from an array."""
+
+    @torch.no_grad()
+    def logits(obs: np.ndarray) -> np.ndarray:
+        assert isinstance(obs, np.ndarray)
+        first, state = torch.zeros(1, len(obs), dtype=torch.bool), torch.zeros(len(obs), 0)
+        return policy(torch.from_numpy(obs)[None], first, state).logits[0].numpy()
+
+    return logits
+
+
+def always(action: int) -> Any:
+    return lambda obs: np.full(len(obs), action)
+
+
+@pytest.mark.parametrize("settings", [{}, {"min_agree": 4, "vote": "majority"}, {"once": True, "leader": 2}])
+def test_functions_that_give_a_policys_logits_play_exactly_like_it(settings: dict[str, Any]) -> None:
+    ours = ConsensusAgent(MEMBERS_ALL, EXPLORER, SPEC, ConsensusConfig(**settings), 4)
+    outside = [as_function(member) for member in MEMBERS_ALL]
+    np.testing.assert_array_equal(play(consensus_agent(outside, EXPLORER, SPEC, 4, **settings)), play(ours))
+
+
+def test_members_of_every_kind_vote_together_and_an_agent_explores() -> None:
+    class Module(nn.Module):
+        def forward(self, obs: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([0.0, 0, 0, 50, 0]).expand(len(obs), 5)
+
+    members = [PolicyAgent(MEMBERS_ALL[0]), MEMBERS_ALL[1], Module(), always(3), lambda obs: np.eye(5)[[3] * len(obs)]]
+    agent = consensus_agent(members, UniformAgent(5), SPEC, min_agree=5)
+    agent.act(FRAME, FIRST)
+    assert agent.decision is not None and len(agent.ensemble.members) == 5
+    assert (consensus_agent([always(3)] * 3, EXPLORER, SPEC).act(FRAME, FIRST) == 3).all()
+    assert (consensus_agent([always(3), always(1)], always(4), SPEC, min_agree=2).act(FRAME, FIRST) == 4).all()
+    turns = consensus_agent([always(3), always(1)], [always(4), EXPLORER, always(2)], SPEC, min_agree=2)
+    assert len(turns.fallback.agents) == 3 and turns.act(FRAME, FIRST).shape == (2,)  # type: ignore[union-attr]
+
+
+def test_only_the_first_members_vote_if_so_asked() -> None:
+    agent = consensus_agent([always(1), always(2), always(2)], None, SPEC, ensemble_size=1, fallback="random")
+    assert len(agent.ensemble.members) == 1 and (agent.act(FRAME, FIRST) == 1).all()
+
+
+def test_a_spec_is_read_from_any_environment() -> None:
+    maze = make_env("minimaze", levels=5, num_envs=2, **MAZES)
+    assert spec_of(maze) is maze.spec
+    assert spec_of(gymnasium.make_vec("expgen/minimaze", num_envs=2, **MAZES)) == maze.spec
+    for env in (gymnasium.make("CartPole-v1"), gymnasium.make_vec("CartPole-v1", num_envs=2)):
+        spec = spec_of(env)
+        assert (spec.name, spec.obs_shape, spec.obs_dtype, spec.num_actions) == (
+            "gymnasium:CartPole-v1", (4,), "float32", 2,
+        )  # fmt: skip
+
+
+def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
+    env = make_env("gymnasium:CartPole-v1", levels=50, num_envs=4)
+    lean = lambda obs: (obs[:, 2] + obs[:, 3] > 0).astype(int)  # noqa: E731  (push to where the pole falls)
+    agent = consensus_agent([lean, lean, always(0)], None, env, fallback="random")
+    assert expgen.evaluate(agent, env, 8).mean_return > 100
+
+
+@pytest.mark.parametrize(
+    ("members", "explorer", "how", "message"),
+    [
+        ([], EXPLORER, {}, "members is empty; accepted: 1 policy or more"),
+        ("maze/expgen", EXPLORER, {}, "members is 'maze/expgen'; accepted: a list of policies"),
+        (None, EXPLORER, {}, "members is None; accepted: a list of policies"),
+        (always(1), EXPLORER, {}, "members is .*; accepted: a list of policies"),
+        ([always(1), 3], EXPLORER, {}, r"members\[1\] is 3; accepted: a function obs → logits, a policy or a model"),
+        ([always(1), "member1"], EXPLORER, {}, r"members\[1\] is 'member1'; accepted: a function"),
+        ([nn.Linear], EXPLORER, {}, r"members\[0\] is .*Linear.*; accepted: a function"),
+        ([EXPLORER], EXPLORER, {}, r"members\[0\] is a Policy, which remembers; accepted: policies without memory"),
+        ([UniformAgent(5)], EXPLORER, {}, r"members\[0\] is UniformAgent\(5 actions\), which remembers"),
+        ([always(1)], 7, {}, "explorer is 7; accepted: a function obs → logits, a policy or a model"),
+        ([always(1)], None, {}, "--fallback is explorer but there is no explorer; accepted: random, none"),
+        ([always(1)], EXPLORER, {"quorum": 2}, "setting 'quorum' is unknown to ensembles; accepted: ensemble_size"),
+        ([always(1)], EXPLORER, {"leader": 1}, "--leader is 1; accepted: 0 to 0"),
+        ([always(1)], EXPLORER, {"ensemble_size": 2}, "--ensemble-size is 2; accepted: 0 to 1"),
+        ([always(1)], EXPLORER, {"alpha": 0}, "--alpha is 0; accepted: 0.001 to 1"),
+        ([always(1)], EXPLORER, {"vote": "all"}, "--vote is 'all'; accepted: leader, majority"),
+        ([always(1)], EXPLORER, {"env": None}, "env is None; accepted: an environment, as make_env or Gymnasium makes"),
+        ([always(1)], EXPLORER, {"env": "minimaze"}, "env is 'minimaze'; accepted: an environment"),
+        ([always(1)], EXPLORER, {"env": gymnasium.make("Pendulum-v1")}, "env has actions Box.*; accepted: Discrete"),
+    ],
+)
+def test_wrong_members_and_settings_are_refused_in_one_line(
+    members: Any, explorer: Any, how: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        consensus_agent(members, explorer, **{"env": SPEC, **how})
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            lambda obs: np.zeros((len(obs), 4)),
+            r"\[0\] answered torch.float64 of shape \(2, 4\); .*logits \(2, 5\)",
+        ),
+        (
+            lambda obs: np.zeros(len(obs)),
+            r"\[0\] answered torch.float64 of shape \(2,\); .*actions \(2,\) as whole",
+        ),
+        (lambda obs: 3, r"members\[0\] answered torch.int64 of shape \(\)"),
+        (lambda obs: np.full(len(obs), 5), r"members\[0\] chose \[5, 5\]; accepted: actions 0 to 4"),
+        (lambda obs: np.full(len(obs), -1), r"members\[0\] chose \[-1, -1\]; accepted: actions 0 to 4"),
+        (lambda obs: np.full((len(obs), 5), np.nan), r"members\[0\] answered logits that are not numbers"),
+    ],
+)
+def test_wrong_answers_of_members_are_refused_in_one_line(answer: Any, message: str) -> None:
+    agent = consensus_agent([answer], EXPLORER, SPEC)
+    with pytest.raises(InputError, match=message):
+        agent.act(FRAME, FIRST)
+
+
+AGENTS = {
+    "two explorers": lambda: ConsensusAgent(MEMBERS_ALL, [EXPLORER, EXPLORER], SPEC, ConsensusConfig(turn=3), 4),
+    "policy": lambda: PolicyAgent(EXPLORER, 4, spec=SPEC),
+    "uniform": lambda: UniformAgent(5, 4),
+    "consensus": lambda: ConsensusAgent(MEMBERS_ALL, EXPLORER, SPEC, ConsensusConfig(min_agree=5, once=True), 4),
+}
+
+
+@pytest.mark.parametrize("kind", AGENTS)
+def test_predict_plays_like_act_and_goes_on_from_any_state(kind: str) -> None:
+    env = make_env("minimaze", levels=50, num_envs=6, seed=1, **MAZES)
+    actor, predictor, state, states, shown = AGENTS[kind](), AGENTS[kind](), None, [], []
+    for _ in range(40):
+        seen = env.observe()
+        shown.append((seen.obs.copy(), seen.first.copy()))
+        states.append(state)
+        action, state = predictor.predict(seen.obs, state, seen.first)
+        np.testing.assert_array_equal(action, actor.act(seen.obs, seen.first))
+        states[-1] = states[-1], action
+        env.act(action)
+    for (obs, first), (state, action) in [*zip(shown, states)][::-1]:  # backwards: each state alone is enough
+        np.testing.assert_array_equal(predictor.predict(obs, state, first)[0], action)
+
+
+def test_predict_of_one_observation_is_one_action() -> None:
+    agent = PolicyAgent(EXPLORER, 4, spec=SPEC)
+    action, state = agent.predict(FRAME[0])
+    assert action.shape == () and 0 <= action < 5
+    assert agent.predict(FRAME[0], state, np.array([False]))[0].shape == () and "AgentState(clock" in repr(state)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"deterministic": True}, "deterministic is True; accepted: False, for agents sample their actions"),
+        (
+            {"obs": FRAME.astype(np.float32)},
+            r"obs is float32 of shape \(2, 7, 7, 3\); accepted: uint8 of shape \(N, 7",
+        ),
+        ({"obs": FRAME[:, :5]}, r"obs is uint8 of shape \(2, 5, 7, 3\)"),
+        ({"obs": FRAME.transpose(0, 3, 1, 2)}, r"obs is uint8 of shape \(2, 3, 7, 7\)"),
+        ({"obs": 3}, r"obs is int64 of shape \(\)"),
+        ({"state": "start"}, "state is str; accepted: None, or what predict returned"),
+        ({"state": (1, 2), "episode_start": FIRST}, "state is tuple; accepted: None"),
+        ({"state": "", "episode_start": FIRST[:1]}, r"episode_start has shape \(1,\); accepted: \(2,\)"),
+    ],
+)
+def test_wrong_uses_of_predict_are_refused_in_one_line(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        PolicyAgent(EXPLORER, 4, spec=SPEC).predict(**{"obs": FRAME, **how})
+
+
+def test_reprs_of_agents_are_short() -> None:
+    assert repr(AGENTS["policy"]()) == "PolicyAgent(minimaze, with memory, on cpu)"
+    assert repr(AGENTS["uniform"]()) == "UniformAgent(5 actions)"
+    assert repr(AGENTS["consensus"]()) == "ConsensusAgent(minimaze, 5 members, 5 must agree, else explorer)"

@@ -1,0 +1,87 @@
+"""Policies of Stable-Baselines3 as members and explorers, and our agents under its evaluation."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is missing: pip install 'expgen[sb3]'")
+
+from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
+
+import expgen  # noqa: E402
+from expgen.agents.outside import consensus_agent  # noqa: E402
+from expgen.agents.sb3 import from_sb3  # noqa: E402
+from expgen.envs.make import make_env  # noqa: E402
+from expgen.errors import InputError  # noqa: E402
+from tests.agents.test_consensus import EXPLORER, MAZES, MEMBERS_ALL, SPEC  # noqa: E402
+
+
+def model(kind: str = "PPO", seed: int = 0) -> Any:
+    env = expgen.Sb3VecEnv("minimaze", 2, levels=5, **MAZES)
+    return getattr(sb3, kind)("MlpPolicy", env, seed=seed, device="cpu")
+
+
+def test_a_model_votes_by_its_own_distribution() -> None:
+    own = model()
+    obs = np.random.default_rng(0).integers(0, 256, (2, 7, 7, 3), dtype=np.uint8)
+    logits = from_sb3(own)(obs)
+    tensor, _ = own.policy.obs_to_tensor(obs)
+    torch.testing.assert_close(logits, own.policy.get_distribution(tensor).distribution.logits)
+    assert repr(from_sb3(own)) == "Sb3Policy(ActorCriticPolicy, 5 actions)"
+
+
+def test_models_make_an_agent_whatever_they_are() -> None:
+    models = [model(seed=1), model("A2C", 2).policy, from_sb3(model("DQN", 3))]
+    agent = consensus_agent(models, model(seed=4), SPEC, min_agree=2)
+    assert expgen.evaluate(agent, make_env("minimaze", levels=9, num_envs=4, **MAZES), 20).mean_return >= 0
+
+
+def test_its_evaluation_plays_our_agent() -> None:
+    agent = consensus_agent(MEMBERS_ALL, EXPLORER, SPEC)
+    env = expgen.Sb3VecEnv("minimaze", 4, levels=9, **MAZES)
+    mean, _ = evaluate_policy(agent, env, 40, deterministic=False, warn=False)
+    assert 0 < mean <= 10
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda model: from_sb3("ppo.zip"), "model is 'ppo.zip'; accepted: a model of Stable-Baselines3"),
+        (lambda model: from_sb3(MEMBERS_ALL[0]), "model is .*; accepted: a model of Stable-Baselines3"),
+        (lambda model: from_sb3(None), "model is None; accepted: a model of Stable-Baselines3"),
+        (
+            lambda model: consensus_agent([model], None, gymnasium.make("CartPole-v1"), fallback="random"),
+            r"CartPole-v1 has observations \(4,\) and 2 actions; accepted by this model: \(7, 7, 3\) and 5",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(use: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        use(model())
+
+
+def test_continuous_actions_are_refused() -> None:
+    with pytest.raises(InputError, match=r"model has actions Box.*; accepted: Discrete actions that begin with 0"):
+        from_sb3(sb3.PPO("MlpPolicy", "Pendulum-v1", device="cpu"))
+
+
+def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
+    contrib = pytest.importorskip("sb3_contrib", reason="sb3-contrib is missing: pip install sb3-contrib")
+    env = expgen.Sb3VecEnv("minimaze", 2, levels=5, **MAZES)
+    recurrent = contrib.RecurrentPPO("MlpLstmPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu")
+    agent = consensus_agent(MEMBERS_ALL, recurrent, SPEC, min_agree=6)  # nobody can agree: the explorer alone
+    explorer, state = from_sb3(recurrent), None
+    for number in range(3):
+        obs, first = np.full((2, 7, 7, 3), number * 80, dtype=np.uint8), np.array([number == 0, number != 1])
+        torch.manual_seed(number)
+        action = agent.act(obs, first)
+        torch.manual_seed(number)
+        expected, state = recurrent.predict(obs, state, first, deterministic=False)
+        np.testing.assert_array_equal(action, expected)
+        np.testing.assert_array_equal(agent.fallback.state[0], state[0])  # type: ignore[union-attr]
+    assert repr(explorer) == "Sb3RecurrentAgent(RecurrentActorCriticPolicy, 5 actions)"
+    with pytest.raises(InputError, match=r"members\[0\] is Sb3RecurrentAgent.*, which remembers; .* without memory"):
+        consensus_agent([recurrent], None, SPEC, fallback="random")
