@@ -17,7 +17,7 @@ from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, first_plans, plans_of
 from expgen.training.learner import Learner, Phase
-from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import Resources, cores_here, hardware, plan_resources
 
 FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
@@ -151,7 +151,7 @@ def training_rate(
     lives = [life(learner, plan.envs * plan.rollout_steps) for learner, plan in zip(learners, plans, strict=True)]
     try:
         turns = [Turn(learner.name, its) for learner, its in zip(learners, lives, strict=True)]
-        for error in run_side_by_side(turns, resources.updates_at_once).values():
+        for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
             raise error
         return done / (time.perf_counter() - began)
     finally:

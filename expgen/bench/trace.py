@@ -9,7 +9,7 @@ from expgen.errors import FailedStorage
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, first_plans
 from expgen.training.learner import Phase
-from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import plan_resources
 
 
@@ -23,7 +23,7 @@ def trace(config: TrainConfig, count: int, device: str, path: Path) -> None:
 
     def side_by_side() -> None:
         turns = [Turn(learner.name, _named(learner.name, learner.iterate())) for learner in learners]
-        for error in run_side_by_side(turns, resources.updates_at_once).values():
+        for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
             raise error
 
     try:

@@ -7,6 +7,7 @@ each of them gets a process of its own, and only the one that dies again is give
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,8 +60,12 @@ def run_in_processes(
     """
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
-        variables = cleanup.enter_context(cuda_mps()) if chosen.type == "cuda" else {}
-        crew = _Crew(runs, str(chosen), num_workers, variables, watcher.should_stop, hang_seconds)
+        variables: dict[str, str] = {}
+        permits = None  # on the CPU each worker has cores of its own
+        if chosen.type == "cuda":
+            variables = cleanup.enter_context(cuda_mps())
+            permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
+        crew = _Crew(runs, str(chosen), num_workers, variables, permits, watcher.should_stop, hang_seconds)
         cleanup.callback(crew.close)
         crew.build()
         for run in runs:
@@ -96,10 +101,11 @@ class _Crew:
         device: str,
         num_workers: int,
         variables: dict[str, str],
+        permits: Path | None,
         should_stop: Callable[[], bool],
         hang_seconds: float,
     ) -> None:
-        self.device, self.variables, self.should_stop = device, variables, should_stop
+        self.device, self.variables, self.permits, self.should_stop = device, variables, permits, should_stop
         self.hang_seconds = hang_seconds
         self.cores = max(1, cores_here() // num_workers)
         self.runs = {run.folder.path: run for run in runs}
@@ -289,7 +295,7 @@ class _Crew:
             for run, planned in self.runs.items()
             if any(of == run for of, _ in learners)
         ]
-        return partial(train_assigned, assignments, self.device, self.cores, self.hang_seconds)
+        return partial(train_assigned, assignments, self.device, self.cores, self.permits, self.hang_seconds)
 
     def _scoring(self) -> Work:
         owners = {run: writer.lock.owner for run, writer in self.writers.items()}

@@ -34,7 +34,7 @@ from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, Report, Scores, Watcher, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
-from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.repair_metrics import repair_metrics
 from expgen.training.resources import check_processes, num_workers, plan_resources
 
@@ -191,7 +191,7 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
             checkpoints = folder.checkpoints_of(learner.name)
             life = life_of(learner, score, report, checkpoints, watcher.should_stop)
             turns.append(Turn(learner.name, life))
-        errors = run_side_by_side(turns, resources.updates_at_once)
+        errors = run_side_by_side(turns, OwnPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}
         if len(failed) == len(learners):

@@ -14,6 +14,7 @@ import torch
 
 from expgen.envs.trust import trust_env
 from expgen.errors import StorageError, line_of
+from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
 from expgen.runs.folder import RunFolder
 from expgen.runs.hang_limit import HangLimit
@@ -23,17 +24,23 @@ from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, ScorePolicies, Scores, life_of
-from expgen.training.pipeline import Turn, run_side_by_side
+from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import allotted, plan_resources
 
 
 def train_assigned(
-    assignments: Sequence[Assignment], device: str, cores: int, hang_seconds: float, parent: Connection
+    assignments: Sequence[Assignment],
+    device: str,
+    cores: int,
+    permits: Path | None,
+    hang_seconds: float,
+    parent: Connection,
 ) -> None:
     """Build, wait for `Start`, train each learner from its newest checkpoint.
 
     assignments: what to train.
     cores: this worker's share of the machine.
+    permits: folder of the permits to update that all workers share; None: this one has its own.
     hang_seconds: limit of HangLimit; 0 for none.
     """
     with allotted(cores), contextlib.ExitStack() as cleanup:
@@ -59,7 +66,8 @@ def train_assigned(
             score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
             life = life_of(learner, score, report, folder.checkpoints_of(who.name), wishes.should_stop)
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
-        run_side_by_side(turns, resources.updates_at_once)
+        number = resources.updates_at_once
+        run_side_by_side(turns, OwnPermits(number) if permits is None else SharedPermits(permits, number))
 
 
 def hand_over(learner: Learner, folder: Path) -> ScorePolicies:

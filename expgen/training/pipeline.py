@@ -4,19 +4,19 @@ Learners are generators; each turn resumes one of them until it has started some
 minibatches occupy the device, the C threads step the others' games. They share the device, never data, and each is
 strictly on-policy, so a learner's weights do not depend on who runs beside it. Few learners update at a time: those
 that act are waited for by nobody else's minibatches then, and one whose memory keeps a corner of the device busy
-leaves room for one more. A learner that fails, as by an error of its game, leaves the others alone.
+leaves room for one more. Whoever waits for a permit falls behind, so that not all play, and then all update, at the
+same time. A learner that fails, as by an error of its game, leaves the others alone.
 """
 
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from expgen.errors import StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
 
 REST_SECONDS = 1e-4  # of the host, when all learners wait for the device: a minibatch takes it twenty times as long
-_AT_WORK = (Phase.COLLECT, Phase.UPDATE)
 
 
 class Turn(NamedTuple):
@@ -26,7 +26,32 @@ class Turn(NamedTuple):
     life: Iterator[Phase]
 
 
-def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> dict[str, Exception]:
+class Permits(Protocol):
+    """Who updates needs one; there are only so many."""
+
+    def take(self) -> bool:
+        """Whether there was one left."""
+
+    def give_back(self) -> None: ...
+
+
+class OwnPermits:
+    """Permits of the learners of one pipeline."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def take(self) -> bool:
+        if self.left == 0:
+            return False
+        self.left -= 1
+        return True
+
+    def give_back(self) -> None:
+        self.left += 1
+
+
+def run_side_by_side(turns: Sequence[Turn], permits: Permits) -> dict[str, Exception]:
     """Take turns until every learner's life has ended; the errors of those that diverged or failed, by name.
 
     A run that cannot be saved, or that another process has taken over, ends for all of them.
@@ -34,10 +59,19 @@ def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> dict[st
     waiting = dict.fromkeys(turns, Phase.COLLECT)
     errors: dict[str, Exception] = {}
     updating: set[Turn] = set()
+
+    def finish_update(turn: Turn) -> None:
+        if turn in updating:
+            updating.remove(turn)
+            permits.give_back()
+
     while waiting:
+        has_worked = False
         for turn in list(waiting):
-            if waiting[turn] is Phase.READY and len(updating) >= updates_at_once:
-                continue
+            if waiting[turn] is Phase.READY:
+                if not permits.take():
+                    continue
+                updating.add(turn)
             try:
                 phase = next(turn.life)
             except (StorageError, TakenOver):
@@ -50,13 +84,12 @@ def run_side_by_side(turns: Sequence[Turn], updates_at_once: int = 1) -> dict[st
                 if isinstance(end, Diverged):
                     print(f"expgen: {end}", file=sys.stderr)
                 del waiting[turn]
-                updating.discard(turn)
+                finish_update(turn)
                 continue
-            if waiting[turn] is Phase.READY:
-                updating.add(turn)
-            elif phase is Phase.COLLECT:
-                updating.discard(turn)
+            if phase is Phase.COLLECT:
+                finish_update(turn)
+            has_worked = has_worked or phase is not Phase.WAIT
             waiting[turn] = phase
-        if Phase.WAIT in waiting.values() and not any(phase in _AT_WORK for phase in waiting.values()):
+        if waiting and not has_worked:
             time.sleep(REST_SECONDS)
     return errors

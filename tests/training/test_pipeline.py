@@ -7,7 +7,7 @@ import pytest
 
 from expgen.errors import FailedStorage, InputError, StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
-from expgen.training.pipeline import REST_SECONDS, Turn, run_side_by_side
+from expgen.training.pipeline import REST_SECONDS, OwnPermits, Turn, run_side_by_side
 
 COLLECT, READY, UPDATE, WAIT = Phase.COLLECT, Phase.READY, Phase.UPDATE, Phase.WAIT
 
@@ -24,7 +24,7 @@ def life(
 
 
 def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> dict[str, Exception]:
-    return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()])
+    return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()], OwnPermits(1))
 
 
 def test_turns_go_round() -> None:
@@ -63,7 +63,7 @@ def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture
     log: list[tuple[str, Phase]] = []
     bad = life("a", [READY, UPDATE], log, Diverged("a diverged at 128 steps"))
     good = life("b", [COLLECT, READY, UPDATE, UPDATE, COLLECT], log)
-    (error,) = run_side_by_side([Turn("a", bad), Turn("b", good)]).items()
+    (error,) = run_side_by_side([Turn("a", bad), Turn("b", good)], OwnPermits(1)).items()
     assert error[0] == "a" and isinstance(error[1], Diverged)
     assert [phase for name, phase in log if name == "b"] == [COLLECT, READY, UPDATE, UPDATE, COLLECT]
     assert capsys.readouterr().err == "expgen: a diverged at 128 steps\n"
@@ -75,7 +75,7 @@ def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture
 def test_one_whose_game_fails_leaves_the_others_alone(end: BaseException) -> None:
     log: list[tuple[str, Phase]] = []
     turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, log))]
-    (failed,) = run_side_by_side(turns).items()
+    (failed,) = run_side_by_side(turns, OwnPermits(1)).items()
     assert failed[0] == "a" and (failed[1] is end or str(failed[1]) == "the game exited (0)")
     assert len(log) == 5
 
@@ -86,11 +86,11 @@ def test_one_whose_game_fails_leaves_the_others_alone(end: BaseException) -> Non
 def test_what_concerns_the_whole_run_ends_it(end: BaseException) -> None:
     turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, []))]
     with pytest.raises(type(end)):
-        run_side_by_side(turns)
+        run_side_by_side(turns, OwnPermits(1))
 
 
 def test_nobody_is_done_at_once() -> None:
-    assert run_side_by_side([]) == {}
+    assert run_side_by_side([], OwnPermits(1)) == {}
 
 
 def test_the_host_rests_while_all_wait_for_the_device() -> None:

@@ -1,0 +1,31 @@
+"""SharedPermits: how many learners update at once on a device that several processes share.
+
+A permit is a lock on one of a few files; the system releases it when its holder dies.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class SharedPermits:
+    """Permits (training.pipeline) of all processes that were given the same folder and number."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.files = [folder / f"permit{n}" for n in range(number)]
+        self.held: list[int] = []  # descriptors of locked files
+
+    def take(self) -> bool:
+        for file in self.files:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+            else:
+                self.held.append(descriptor)
+                return True
+        return False
+
+    def give_back(self) -> None:
+        os.close(self.held.pop())
