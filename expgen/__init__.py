@@ -9,6 +9,7 @@ from expgen.envs.gymnasium_ids import register_with_gymnasium
 if TYPE_CHECKING:
     from expgen.agents.outside import consensus_agent
     from expgen.agents.sb3 import from_sb3
+    from expgen.diagnosis.diagnose import Diagnosis, diagnose
     from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
     from expgen.envs.levels import LevelSet
     from expgen.envs.make import make_env
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads: threads that spin stall neighbours
 
 __all__ = [
-    "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper", "KnnRewardWrapper",
-    "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "evaluate", "from_sb3", "load_agent", "make_env",
+    "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
+    "KnnRewardWrapper", "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "diagnose", "evaluate", "from_sb3",
+    "load_agent", "make_env",
     "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
+    "Diagnosis": "expgen.diagnosis.diagnose",
     "Evaluation": "expgen.evaluation.evaluate",
     "GymnasiumVectorEnv": "expgen.envs.gymnasium_vector",
     "InputError": "expgen.errors",
@@ -41,6 +44,7 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "RunResult": "expgen.runs.train",
     "Sb3VecEnv": "expgen.envs.sb3_env",  # not in __all__: it needs Stable-Baselines3
     "consensus_agent": "expgen.agents.outside",
+    "diagnose": "expgen.diagnosis.diagnose",
     "evaluate": "expgen.evaluation.evaluate",
     "from_sb3": "expgen.agents.sb3",
     "load_agent": "expgen.runs.load",

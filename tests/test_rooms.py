@@ -15,7 +15,7 @@ ROOMS = (
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
     "agents", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",
-    "paper", "report", "watch", "bench", "cluster", "reproduce",
+    "paper", "report", "diagnosis", "watch", "bench", "cluster", "reproduce",
     "expgen", "cli", "__main__",  # `import expgen`, the command line, and `python -m expgen`
 )  # fmt: skip
 

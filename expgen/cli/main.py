@@ -13,6 +13,7 @@ VERBS = {
     "train": "train a policy, or several side by side, on a set of levels",
     "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
     "tune": "pick an ensemble's quorum and alpha on training levels that the voting members never saw",
+    "diagnose": "whether ExpGen helps a run on unseen levels, why or why not, and what to change",
     "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
     "report": "score files as one page: tables beside the paper's, statistics, figures",
     "reproduce": "the paper's tables and figures by name: train, score, report",

@@ -1,0 +1,183 @@
+"""diagnose: play a run's policies side by side and measure what ExpGen lives on.
+
+A member alone, the whole agent, the explorer and random actions play the same levels, trained on and unseen. Three
+things must hold for ExpGen to help: members do worse on unseen levels, they agree where they are right rather than
+where they are wrong, and the explorer finds more than chance does. `diagnosis.advice` says which of them hold.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from expgen.agents.agent import Agent, UniformAgent
+from expgen.agents.build import build_agent, load_policies
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.decision import Counts
+from expgen.agents.description import EXPLORER, AgentDescription
+from expgen.errors import InputError
+from expgen.evaluation.evaluate import Episode, Evaluation, OnEpisode, check_played, result_of
+from expgen.evaluation.score import Arena, play_levels
+from expgen.evaluation.scores import SPLITS, Split
+from expgen.exploration.explore import Exploration, ExplorationWatcher
+from expgen.exploration.oracle import make_oracle
+from expgen.reward.knn import KnnConfig
+from expgen.runs.shipped import find_agent
+from expgen.storage.location import Location
+from expgen.training.resources import plan_resources
+
+Player = Literal["member", "agent", "explorer", "random"]
+NEAR = 10  # steps before success that count as near it
+SHOWN = 30  # steps before success that agreement is told for, one by one
+
+
+class Play(NamedTuple):
+    """What one player did on one split; `exploration` where it was measured."""
+
+    player: Player
+    split: Split
+    evaluation: Evaluation
+    exploration: Exploration | None
+
+
+class Votes(NamedTuple):
+    """How the members agreed on unseen levels (on training levels where there are no others)."""
+
+    members: int
+    quorum: int
+    counts: Counts
+    near: float  # mean share of members that agree in the last NEAR steps before success; nan where there was none
+    far: float  # the same of all other steps
+    before_success: ndarray  # the same by steps before success, from 1 on; nan where nobody was asked
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All that was played."""
+
+    name: str
+    env: str
+    episodes: int
+    plays: tuple[Play, ...]
+    votes: Votes | None  # None where fewer than two members are there to agree
+
+    def of(self, player: Player, split: Split) -> Play | None:
+        """What `player` did on `split`; None where it did not play."""
+        return next((play for play in self.plays if (play.player, play.split) == (player, split)), None)
+
+    @property
+    def judged(self) -> Split:
+        """The split that agents are judged by: unseen levels, where there are any."""
+        return "test" if any(play.split == "test" for play in self.plays) else "train"
+
+
+def measure(
+    run: Location,
+    episodes: int = 100,
+    seed: int = 0,
+    envs: int = 64,
+    device: str = "cpu",
+    on_start: Callable[[int], None] = lambda episodes: None,
+    on_episode: OnEpisode = lambda episode: None,
+) -> Measurements:
+    """Play everyone of the run or agent `run` on both splits, `episodes` each.
+
+    seed: of the levels drawn and the actions sampled. envs: games side by side.
+    on_start: told how many episodes there are in all; on_episode: told each as it ends.
+    """
+    check_played(episodes, envs, seed)
+    agent = find_agent(run).agent
+    trained = agent.trained()
+    if "member0" not in trained:
+        raise InputError(f"{run} has no checkpoint of a member yet; accepted: a run that has trained")
+    splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
+    arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
+    players = _players(agent, trained, seed, device)
+    on_start(len(players) * len(splits) * episodes)
+    plays, votes = [], None
+    for split in splits:
+        for player, make in players.items():
+            reward = _explorer_reward(agent) if player in ("explorer", "random") else None
+            watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if reward else None
+            who = make()
+            recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) else None
+            levels = agent.levels if split == "train" else agent.test_set
+            work = play_levels(recorder or who, arena, levels, watcher, watcher is not None, on_episode)
+            evaluation = result_of(work)
+            oracle = make_oracle(agent.env, **dict(agent.options)) if watcher else None
+            explored = watcher.exploration(evaluation.episodes, oracle) if watcher else None
+            plays.append(Play(player, split, evaluation, explored))
+            votes = recorder.votes(evaluation.episodes) if recorder else votes
+    return Measurements(str(run), agent.env, episodes, tuple(plays), votes)
+
+
+def _players(agent: AgentDescription, trained: list[str], seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
+    """How to make each player afresh."""
+    learns_reward = not isinstance(agent.members[0].reward, KnnConfig)
+    leader = f"member{agent.consensus.leader if agent.consensus else 0}"
+    players: dict[Player, Callable[[], Agent]] = {}
+    members = [name for name in trained if name != EXPLORER]
+    if learns_reward and (agent.consensus or len(members) == 1):
+        players["member"] = lambda: build_agent(agent, leader, seed, device).agent
+    elif learns_reward:
+        players["member"] = lambda: _counting_votes(agent, members, seed, device)
+    if learns_reward and agent.consensus:
+        players["agent"] = lambda: build_agent(agent, None, seed, device).agent
+    explorer = EXPLORER if EXPLORER in trained else None if learns_reward else "member0"
+    if explorer:
+        players["explorer"] = lambda: build_agent(agent, explorer, seed, device).agent
+    players["random"] = lambda: UniformAgent(agent.spec.num_actions, seed)
+    return players
+
+
+def _counting_votes(agent: AgentDescription, members: list[str], seed: int, device: str) -> ConsensusAgent:
+    """The first of members that do not vote, with the others' votes counted."""
+    policies = [policy for policy, _ in load_policies(agent, members, device, agent.weights)]
+    return ConsensusAgent(policies, None, agent.spec, ConsensusConfig(fallback="none"), seed)
+
+
+def _explorer_reward(agent: AgentDescription) -> KnnConfig:
+    """The intrinsic reward that the explorer learns from, or would."""
+    policies = (policy.reward for policy in agent.policies.values())
+    return next((reward for reward in policies if isinstance(reward, KnnConfig)), KnnConfig())
+
+
+class VoteRecorder:
+    """Plays as `agent` does, asks every member, and keeps which share of them agreed at each step."""
+
+    def __init__(self, agent: ConsensusAgent) -> None:
+        agent.ask_everyone()
+        self.agent, self.spec = agent, agent.spec
+        self.episode: list[ndarray] = []  # of [n]: the episodes asked about,
+        self.step: list[ndarray] = []  # the step within each,
+        self.share: list[ndarray] = []  # and the members that agree with whose action was voted on
+
+    def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        action = self.agent.act(obs, first, episode)
+        decision, clock = self.agent.decision, self.agent.clock
+        assert decision is not None
+        asked = np.flatnonzero(decision.candidate >= 0)
+        if len(asked):
+            agree = self.agent.agreement.count(decision.votes[:, asked], decision.candidate[asked])
+            self.episode.append(clock.episode[asked].copy())
+            self.step.append(clock.step[asked].copy())
+            self.share.append(agree / len(self.agent.ensemble.members))
+        return action
+
+    def votes(self, played: list[Episode]) -> Votes:
+        """Of the episodes `played`, which are over."""
+        number, step = np.concatenate(self.episode), np.concatenate(self.step)
+        share = np.concatenate(self.share)
+        solved = np.array([episode.solved for episode in played])[number]
+        left = np.array([episode.length for episode in played])[number] - step  # 1 at the last step
+        is_near = solved & (left <= NEAR)
+        by_distance = np.array([_mean(share[solved & (left == at)]) for at in range(1, SHOWN + 1)])
+        agent = self.agent
+        about = len(agent.ensemble.members), agent.quorum, agent.tally.total()
+        return Votes(*about, _mean(share[is_near]), _mean(share[~is_near]), by_distance)
+
+
+def _mean(values: ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

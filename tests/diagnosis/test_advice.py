@@ -1,0 +1,129 @@
+"""Measurements become words: each verdict, from numbers made for it."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from expgen.agents.decision import Counts
+from expgen.diagnosis.advice import differ, findings
+from expgen.diagnosis.measure import Measurements, Play, Player, Votes
+from expgen.evaluation.evaluate import Episode, Evaluation
+from expgen.evaluation.scores import Split
+from expgen.exploration.explore import Exploration, ExploredEpisode, Mean
+
+
+def score(mean: float, half: float = 0.5) -> Evaluation:
+    return Evaluation(mean, 1.0, mean / 10, mean - half, mean + half, [])
+
+
+def explored(novelty: float, length: int = 100) -> Exploration:
+    episode = ExploredEpisode(Episode(0, 0.0, length, False), 1.0, int(novelty), None)
+    mean = Mean(novelty, novelty - 1, novelty + 1)
+    return Exploration(mean, mean, None, None, score(1), [episode])
+
+
+def votes(agreed: int = 50, near: float = 0.8, far: float = 0.5) -> Votes:
+    return Votes(5, 4, Counts(200, 100, agreed, 0, 40, 20), near, far, np.array([near]))
+
+
+def measured(found: Votes | None = None, novelty: tuple[float, float] = (60, 30), **returns: float) -> Measurements:
+    """`returns` by player and split, as `member_train`; `novelty` is the explorer's and that of random actions."""
+    plays = []
+    for name, mean in {"random_train": 1.0, "random_test": 1.0, **returns}.items():
+        player, _, split = name.partition("_")
+        new: dict[str, Any] = {"explorer": explored(novelty[0]), "random": explored(novelty[1])}
+        plays.append(Play(_player(player), _split(split), score(mean), new.get(player)))
+    return Measurements("runs/x", "minimaze", 100, tuple(plays), found)
+
+
+def _player(name: str) -> Player:
+    return name  # type: ignore[return-value]
+
+
+def _split(name: str) -> Split:
+    return name  # type: ignore[return-value]
+
+
+ALL = {"member_train": 9.0, "member_test": 5.0, "agent_train": 9.0, "agent_test": 8.0}
+EXPLORER = {"explorer_train": 4.0, "explorer_test": 4.0}
+
+
+def test_means_differ_by_more_than_their_intervals_added_as_independent_errors() -> None:
+    assert differ(score(5.8), score(5.0)) and not differ(score(5.7), score(5.0))  # √(0.5² + 0.5²) = 0.707
+    assert not differ(score(5.0), score(5.8))
+    assert differ(Mean(3, 2, 4), Mean(1, 0, 2)) and not differ(Mean(2, 1, 3), Mean(1, 0, 2))
+
+
+def test_expgen_helps_where_the_agent_beats_a_member() -> None:
+    verdict, *rest = findings(measured(votes(), **ALL, **EXPLORER))
+    assert verdict.what == (
+        "ExpGen helps here: 8.00 (7.50 to 8.50) on unseen levels, a member alone 5.00 (4.50 to 5.50)"
+    )
+    assert [part.change for part in rest] == [""] * len(rest)
+    assert {part.about for part in rest} == {"gap", "agreement", "coverage"}
+    assert "4.00 less" in rest[0].what and "1.00 less" in rest[1].what
+
+
+def test_nothing_is_to_be_gained_where_members_generalise() -> None:
+    verdict, *_ = findings(measured(votes(), **{**ALL, "member_test": 8.8, "agent_test": 8.6}, **EXPLORER))
+    assert verdict.what.startswith("ExpGen has nothing to gain here: a member alone gets 8.80") and not verdict.change
+    verdict, gap, *_ = findings(measured(votes(), **{**ALL, "member_test": 9.5, "agent_test": 2.0}, **EXPLORER))
+    assert "the agent gets 2.00 (1.50 to 2.50), for exploring only costs" in verdict.what
+    assert verdict.change == "play a member alone" and gap.what.endswith("0.50 more")
+
+
+@pytest.mark.parametrize(
+    ("found", "novelty", "because"),
+    [
+        (votes(), (30, 30), "the explorer finds no more than chance does"),
+        (votes(), (98, 95), "almost every frame is new whatever one does (95% of the steps"),
+        (votes(near=0.5, far=0.5), (60, 30), "members agree as much where they are wrong"),
+        (votes(agreed=95), (60, 30), "4 of 5 members agreed in 95% of the votes, so that the explorer hardly ever"),
+        (votes(agreed=5), (60, 30), "4 of 5 members agreed in 5% of the votes, so that members hardly ever"),
+    ],
+)
+def test_where_expgen_does_not_help_the_verdict_says_why(
+    found: Votes, novelty: tuple[float, float], because: str
+) -> None:
+    verdict, *rest = findings(measured(found, novelty, **{**ALL, "agent_test": 5.2}, **EXPLORER))
+    assert verdict.what.startswith("ExpGen does not help here: 5.20") and f", because {because}" in verdict.what
+    assert any(part.change for part in rest)
+
+
+def test_without_a_cause_tuning_is_advised() -> None:
+    verdict, *_ = findings(measured(votes(), **{**ALL, "agent_test": 5.2}, **EXPLORER))
+    assert "members and explorer look sound" in verdict.what and "expgen tune" in verdict.change
+
+
+def test_members_that_learnt_nothing_are_told_first() -> None:
+    verdict, *_ = findings(measured(votes(), **{**ALL, "member_train": 1.2}))
+    assert verdict.what.startswith("too early to say") and "--steps" in verdict.change
+
+
+def test_without_unseen_levels_nothing_is_judged() -> None:
+    plays = tuple(play for play in measured(member_train=9.0).plays if play.split == "train")
+    verdict, *_ = findings(Measurements("runs/x", "gymnasium:X", 10, plays, None))
+    assert verdict.what == "cannot be judged: no levels are left unseen"
+
+
+def test_a_policy_that_overfits_is_sent_to_expgen_unless_novelty_tells_nothing() -> None:
+    alone = {"member_train": 9.0, "member_test": 5.0}
+    assert findings(measured(**alone))[0].change == "train a population: --algo expgen"
+    assert "would hardly help: almost every frame is new" in findings(measured(novelty=(0, 99), **alone))[0].what
+
+
+def test_an_explorer_alone_has_no_members_to_judge() -> None:
+    verdict, *rest = findings(measured(**EXPLORER))
+    assert verdict.what.startswith("an explorer alone") and rest[0].about == "coverage"
+
+
+def test_an_explorer_that_beats_the_agent_should_play_alone() -> None:
+    *_, last = findings(measured(votes(), **ALL, explorer_train=9.5, explorer_test=9.5))
+    assert last.about == "explorer" and "play it alone" in last.change
+
+
+def test_agreement_near_success_is_unknown_without_success() -> None:
+    told = findings(measured(votes(near=math.nan), **ALL))
+    assert any("agreement near success is unknown" in part.what for part in told)
