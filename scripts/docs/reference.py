@@ -5,6 +5,7 @@ import ast
 import contextlib
 import importlib
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,11 @@ def pages() -> dict[str, str]:
 
 def commands() -> str:
     """Every verb with its flags."""
-    lines = ["# Commands", "", "As `expgen VERB --help` says. Every verb also takes `--import MODULE` and `--debug`."]
+    lines = [
+        "# Commands",
+        "",
+        "As `expgen VERB --help all` says. Every verb also takes `--import MODULE` and `--debug`.",
+    ]
     for verb, summary in VERBS.items():
         parser = parser_of(verb)
         groups = flags_of(parser)
@@ -95,7 +100,7 @@ def parser_of(verb: str, *words: str) -> Parser:
     Parser.print_help = lambda self, file=None: asked.append(self)  # type: ignore[method-assign,assignment]
     try:
         with contextlib.suppress(SystemExit):
-            importlib.import_module(f"expgen.cli.{verb}").main([*words, "--help"])
+            importlib.import_module(f"expgen.cli.{verb}").main([*words, "--help", "all"])
     finally:
         Parser.print_help = plain  # type: ignore[method-assign]
     return asked[0]
@@ -132,10 +137,10 @@ def _listed(groups: Flags) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Help is plain text; Markdown and HTML shall leave it alone."""
-    for sign in "\\`*_<[":
-        text = text.replace(sign, f"\\{sign}" if sign != "<" else "&lt;")
-    return text
+    """Plain text whose only marks are backticks: Markdown and HTML shall leave the rest alone."""
+    parts = re.split(r"(`[^`]*`)", text)
+    parts[::2] = [re.sub(r"[\\*_\[]", r"\\\g<0>", part).replace("<", "&lt;") for part in parts[::2]]
+    return "".join(parts)
 
 
 def _documented(thing: Any) -> list[str]:
@@ -149,7 +154,7 @@ def _documented(thing: Any) -> list[str]:
         methods = [
             f"    def {name}{inspect.signature(method)}"
             for name, method in vars(thing).items()
-            if inspect.isfunction(method) and not name.startswith("_")
+            if inspect.isfunction(method) and (not name.startswith("_") or (name == "__init__" and not fields))
         ]
         code = [f"class {thing.__name__}:", *(fields + methods or ["    ..."])]
     else:

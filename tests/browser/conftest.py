@@ -133,11 +133,17 @@ class Page:
         return result["result"].get("value")
 
     def wait_for(self, condition: str) -> None:
-        """Until a JavaScript expression is true."""
+        """Until a JavaScript expression is true; while the page is being replaced it is not."""
         deadline = time.monotonic() + PATIENCE
-        while not self.run(f"Boolean({condition})"):
+        while not self._holds(condition):
             assert time.monotonic() < deadline, f"never became true: {condition}"
             time.sleep(0.02)
+
+    def _holds(self, condition: str) -> bool:
+        try:
+            return bool(self.run(f"Boolean({condition})"))
+        except RuntimeError:  # of the protocol: "Inspected target navigated or closed"
+            return False
 
     def texts(self, selector: str) -> list[str]:
         """What the elements that match a CSS selector show."""

@@ -258,7 +258,7 @@ def test_the_address_names_level_and_step(page: Any, show: Callable[[str], None]
     assert page.run("location.hash") == "#level=1003&step=11"
     page.run("location.hash = '#level=1003&step=5'")
     page.wait_for("document.querySelector('.xg-line').getAttribute('aria-valuenow') === '5'")
-    page.run("window.isOld = true; location.reload()")
+    page.run("window.isOld = true; setTimeout(() => location.reload()), 0")
     page.wait_for("!window.isOld && document.querySelector('.xg-stage canvas')?.dataset.frame === '4'")
     page.run("location.hash = '#level=7&step=9'")
     page.wait_for("document.querySelector('.xg-count').innerText.startsWith('level 7 is not on this page')")
