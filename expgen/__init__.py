@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
     from expgen.envs.levels import LevelSet
     from expgen.envs.make import make_env
+    from expgen.envs.own_env import register_env
     from expgen.envs.sb3_env import Sb3VecEnv as Sb3VecEnv
     from expgen.errors import InputError
     from expgen.evaluation.evaluate import Evaluation, evaluate
@@ -28,7 +29,7 @@ __all__ = [
     "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
     "KnnRewardWrapper", "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "diagnose", "evaluate", "from_sb3",
     "load_agent", "make_env",
-    "train",
+    "register_env", "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
@@ -49,6 +50,7 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "from_sb3": "expgen.agents.sb3",
     "load_agent": "expgen.runs.load",
     "make_env": "expgen.envs.make",
+    "register_env": "expgen.envs.own_env",
     "train": "expgen.runs.train",
 }
 

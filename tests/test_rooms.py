@@ -10,8 +10,8 @@ import pytest
 import expgen
 
 PACKAGE = Path(expgen.__file__).parent
-ROOMS = (
-    "errors", "text", "files", "settings", "config_tree", "random", "provenance", "colors", "html",  # for all
+ROOMS = (  # first those for all
+    "errors", "text", "files", "settings", "config_tree", "random", "provenance", "colors", "html", "plugins",
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
     "agents", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",

@@ -69,7 +69,7 @@ def _import_named(words: list[str]) -> list[str]:
     if not any(word.startswith("--import") for word in words):
         return words
     from expgen.cli.flags import Parser
-    from expgen.envs.trust import import_module
+    from expgen.plugins import import_module
 
     parser = Parser("VERB", add_help=False)
     parser.add_argument("--import", action="append", default=[], dest="modules")
@@ -81,7 +81,10 @@ def _import_named(words: list[str]) -> list[str]:
 
 def _usage() -> str:
     verbs = "\n".join(f"  expgen {verb:<9} {summary}" for verb, summary in VERBS.items())
-    every = "Every verb takes --import MODULE, which may register environments. expgen VERB --help documents all else."
+    every = (
+        "Every verb takes --import MODULE (or FILE.py), which may register environments, algorithms and more.\n"
+        "expgen VERB --help documents all else."
+    )
     return f"Agents that play levels they have never seen.\n\n{verbs}\n\n{every}"
 
 

@@ -19,6 +19,7 @@ from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task
 from expgen.config_tree import parts_of
+from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import check_range
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
@@ -84,6 +85,8 @@ class _Run(NamedTuple):
 def _opened(arguments: dict[str, Any]) -> _Run:
     """What the flags ask for, looked at once before anything begins."""
     options = parse_options(arguments.pop("option"))
+    if wrappers := arguments.pop("wrapper"):
+        options[WRAPPERS] = wrappers_text(wrappers)
     if options:
         arguments["options"] = options
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
@@ -153,11 +156,18 @@ def _parser(algo: str) -> Parser:
         "game",
         nargs="?",
         metavar="GAME",
-        help="a ProcGen game, or several with commas, as --seed may be: a run of each (default what --env says)",
+        help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
     )
     parser.add_argument("--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo)")
-    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
+    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
+    parser.add_argument(
+        "--wrapper",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order",
+    )
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
     parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")

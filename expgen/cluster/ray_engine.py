@@ -19,6 +19,7 @@ from expgen.cluster.share import Share
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Ended, Task
 from expgen.errors import InputError
+from expgen.plugins import Named, named, take_over
 from expgen.provenance import version
 from expgen.training.life import Watcher
 from expgen.training.resources import allotted
@@ -89,7 +90,7 @@ class _Placement:
     def _turn(self) -> Iterator[Ended]:
         while self.ready and len(self.running) < self.most and not self.is_stopping:
             task = self.ready.popleft()
-            self.running[self.remote.remote(task.call, self.share, version())] = task
+            self.running[self.remote.remote(task.call, self.share, version(), named())] = task
         done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
         if self.watcher.should_stop() and not self.is_stopping:
             self.is_stopping = True
@@ -134,10 +135,11 @@ class _Placement:
         return None
 
 
-def _in_worker(call: Any, share: Share, driver_version: str) -> Answer:
+def _in_worker(call: Any, share: Share, driver_version: str, known: Named) -> Answer:
     """What a worker runs: the task, within its share, stoppable. Ray lets it see the GPUs that it was given alone."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
+    take_over(known)
     if not share.gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
     with allotted(share.cores), StopSignals() as signals:

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment with discrete actions, behind VecEnv: `gymnasium:CartPole-v1`.
+"""Any Gymnasium environment with discrete actions, behind VecEnv: `gymnasium:CartPole-v1`, or the user's own class.
 
 A level is the seed of `reset(seed=level)`, so an environment that draws its layout from its own generator gets
 explicit level sets for nothing. N single environments are stepped one after the other in Python, which is as fast as
@@ -13,7 +13,8 @@ Where Gymnasium leaves a choice open:
   returns, not its `solved`.
 """
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from enum import EnumType
 from typing import Any
 
@@ -28,12 +29,12 @@ from expgen.errors import InputError
 
 
 class GymnasiumEnv:
-    """`num_envs` copies of one Gymnasium environment; `options` go to `gymnasium.make`."""
+    """`num_envs` Gymnasium environments, each from a call of `make`, under one name."""
 
-    def __init__(self, env_id: str, levels: LevelSet, num_envs: int, seed: int, options: Mapping[str, Any]):
-        name = f"gymnasium:{env_id}"
-        self._envs = [_make(name, env_id, options) for _ in range(num_envs)]
+    def __init__(self, name: str, make: Callable[[], Any], levels: LevelSet, num_envs: int, seed: int):
+        self._envs = [_checked(name, make()) for _ in range(num_envs)]
         self._layout = obs_layout(name, self._envs[0].observation_space)
+        self._announced = tuple(self._envs[0].observation_space.shape or ())
         actions = action_range(name, self._envs[0].action_space)
         self._first_action = actions.start
         self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
@@ -59,7 +60,7 @@ class GymnasiumEnv:
 
     def _show(self, env: int, obs: Any) -> None:
         """Take in an observation, if it is one of those announced."""
-        announced = self._layout.shape if self._layout.first_value is None else ()
+        announced = self._announced
         try:
             if np.shape(obs) != announced:
                 raise ValueError
@@ -69,8 +70,10 @@ class GymnasiumEnv:
             raise InputError(f"{what}; accepted: {announced}, as its observation space says") from None
 
     def play(self, env: int, level: int) -> None:
-        obs, _ = self._envs[env].reset(seed=level)
-        self._show(env, obs)
+        seen = self._envs[env].reset(seed=level)
+        if not isinstance(seen, tuple) or len(seen) != 2:
+            raise InputError(f"--env is {self.spec.name!r}, whose reset gives one value; accepted: obs, info")
+        self._show(env, seen[0])
         self._seen.level[env] = level
         self._seen.first[env] = True
 
@@ -93,7 +96,11 @@ class GymnasiumEnv:
             self._envs.pop().close()
 
     def _step(self, env: int, action: int) -> None:
-        obs, reward, terminated, truncated, info = self._envs[env].step(action)
+        seen = self._envs[env].step(action)
+        if len(seen) != 5:
+            accepted = "accepted: obs, reward, terminated, truncated, info"
+            raise InputError(f"--env is {self.spec.name!r}, whose step gives {len(seen)} values; {accepted}")
+        obs, reward, terminated, truncated, info = seen
         has_ended = bool(terminated or truncated)
         self._seen.reward[env] = reward
         self._seen.first[env] = has_ended
@@ -114,11 +121,30 @@ def _is_solved(terminated: bool, reward: float, info: Mapping[str, Any]) -> bool
     return terminated and reward > 0 if success is None else bool(success)
 
 
-def _make(name: str, env_id: str, options: Mapping[str, Any]) -> Any:
+def is_gymnasium(env: Any) -> bool:
+    """Whether `env` is a Gymnasium environment, made already."""
+    parts = ("reset", "step", "observation_space", "action_space", "unwrapped")
+    return not isinstance(env, type) and all(hasattr(env, part) for part in parts)
+
+
+def make_registered(env_id: str, options: Mapping[str, Any]) -> Any:
+    """One environment of Gymnasium's registry; `options` go to `gymnasium.make`."""
     import gymnasium
 
+    name = f"gymnasium:{env_id}"
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"--env is {name!r}; accepted: the ID of a Gymnasium environment ({reason})") from None
+
+
+def _checked(name: str, env: Any) -> Any:
+    """`env` if it is an environment whose reset takes a seed."""
+    if not is_gymnasium(env):
+        what = f"--env is {name!r}, which makes a {type(env).__name__}"
+        raise InputError(f"{what}; accepted: a Gymnasium environment, or a VecEnv from a function that takes num_envs")
+    parameters = inspect.signature(env.reset).parameters
+    if "seed" not in parameters and not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        raise InputError(f"--env is {name!r}, whose reset takes no seed; accepted: reset(seed=LEVEL)")
+    return env

@@ -4,13 +4,15 @@ The levels are drawn from the environment's level set before anything is played,
 environment takes the next on the list. Environments without level control play a fixed quota each instead.
 """
 
-from collections.abc import Callable, Generator
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent
+from expgen.envs.levels import LevelSet
+from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
 from expgen.errors import InputError, check_range
 from expgen.evaluation.statistics import mean_interval
@@ -18,6 +20,7 @@ from expgen.settings import LAST_SEED
 
 T = TypeVar("T")
 LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
+MOST_TOGETHER = 64  # games, where the caller has not made them
 MOST_EPISODES, MOST_ENVS = 10_000_000, 65_536  # more would be lists that no memory holds
 
 
@@ -59,10 +62,31 @@ class FrameWatcher(Protocol):
 
 
 def evaluate(
-    agent: Agent, env: VecEnv, episodes: int = 500, seed: int = 0, on_episode: OnEpisode = lambda episode: None
+    agent: Agent,
+    env: Any,
+    episodes: int = 500,
+    seed: int = 0,
+    on_episode: OnEpisode = lambda episode: None,
+    levels: LevelSet | str | int | Iterable[int] = "all",
+    **options: Any,
 ) -> Evaluation:
-    """Play `episodes` episodes on the environment's levels and sum them up; `on_episode` hears of each as it ends."""
-    return summarize(result_of(play_episodes(agent, env, episodes, seed, None, on_episode)))
+    """Play `episodes` episodes and sum them up.
+
+    env: what `make_env` has made, which plays its own levels; or what it takes, played on `levels` with `options`.
+    seed: of the levels drawn.
+    on_episode: hears of each episode as it ends.
+    """
+    if callable(getattr(env, "observe", None)) and not isinstance(env, type):
+        if options or levels != "all":
+            what = next(iter(options), "levels")
+            raise InputError(f"{what} is given with an environment that is made; accepted: what make_env takes")
+        return summarize(result_of(play_episodes(agent, env, episodes, seed, None, on_episode)))
+    check_played(episodes, 1, seed)
+    made = make_env(env, levels, min(MOST_TOGETHER, episodes), seed, **options)
+    try:
+        return summarize(result_of(play_episodes(agent, made, episodes, seed, None, on_episode)))
+    finally:
+        made.close()
 
 
 def result_of(work: Generator[None, None, T]) -> T:
@@ -118,11 +142,9 @@ def play_episodes(
 
 
 def _check_fit(agent: Agent, env: VecEnv) -> None:
-    """Raise InputError where either is something else, or the agent says that it was made for other observations."""
+    """Raise InputError where the agent is none, or says that it was made for other observations."""
     if not callable(getattr(agent, "act", None)):
         raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
-    if not callable(getattr(env, "observe", None)):
-        raise InputError(f"env is {env!r}; accepted: an environment, as make_env makes from a name")
     made_for: EnvSpec | None = getattr(agent, "spec", None)
     if made_for is not None and _interface(made_for) != _interface(env.spec):
         what = f"env is {env.spec.name!r} with {_interface(env.spec)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +13,14 @@ from expgen.networks.conv import ConvEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
+from expgen.networks.normalized import NormalizedEncoder
 from expgen.networks.small import SmallEncoder
-from expgen.settings import setting
+from expgen.settings import later_setting, setting
 
 Network = TypeVar("Network", bound=nn.Module)
-IMPALA_MIN_SIDE = 32  # pixels; smaller images go to the small encoder
-Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | DeepEncoder
+IMPALA_MIN_SIDE = 32  # pixels; smaller pictures get two convolutions
+DENSE_PICTURES = ("minimaze",)  # whose every pixel is a cell: dense layers learn it, and several times faster
+Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | NormalizedEncoder | DeepEncoder
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,14 @@ class NetworkConfig:
 
     encoder: Literal["auto", "impala", "impoola", "conv", "small"] = setting(
         "auto",
-        "impala for pictures from 32 pixels a side on, impoola (averages over positions, does not flatten), "
-        "conv for small ones, small (dense layers) for anything",
+        "impala (auto for pictures from 32 pixels a side on), impoola (averages over positions, does not flatten), "
+        "conv (auto for smaller ones), small: dense layers (auto for vectors and minimaze)",
     )
     width: int = setting(1, "multiplies the channels of impala and impoola", low=1)
     extra_layers: int = setting(0, "dense layers between the encoder and what reads its features", low=0)
     features: int = setting(256, "width of the encoder's output and of the memory", low=1)
     memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
+    normalize_obs: bool = later_setting(False, "bring vectors to mean 0 and variance 1, by those seen so far")
 
 
 class PolicyOutput(NamedTuple):
@@ -88,7 +91,11 @@ class Policy(nn.Module):
 
 def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     """The encoder that `config` names for observations of `spec`."""
-    encoder = _pixel_encoder(spec, config)
+    encoder: Any = _pixel_encoder(spec, config)
+    if config.normalize_obs and spec.obs_dtype == "uint8":
+        raise InputError(f"--normalize-obs is True but {spec.name} has pictures {spec.obs_shape}; accepted: False")
+    if config.normalize_obs:
+        encoder = NormalizedEncoder(encoder, spec.obs_shape)
     return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
 
 
@@ -96,7 +103,9 @@ def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | Conv
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
-        choice = "impala" if is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE else "small"
+        is_large = is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE
+        is_dense = not is_image or spec.name in DENSE_PICTURES
+        choice = "impala" if is_large else "small" if is_dense else "conv"
     if choice != "small" and not is_image:
         what = f"{spec.name} has observations {spec.obs_shape}"
         raise InputError(f"--encoder is {choice} but {what}; accepted: small")

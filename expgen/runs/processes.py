@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.envs.trust import with_imports
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
+from expgen.plugins import check_known_elsewhere
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
@@ -58,6 +58,9 @@ def run_in_processes(
 
     This process never uses the device itself.
     """
+    for run in runs:
+        names = {"--env": run.config.env, "--algo": run.config.algo, "--encoder": run.config.network.encoder}
+        check_known_elsewhere(names)
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
         variables: dict[str, str] = {}
@@ -287,7 +290,7 @@ class _Crew:
         print(f"expgen: {what} failed: {printable(error)}", file=sys.stderr, flush=True)
 
     def _start(self, work: Work) -> Worker:
-        return Worker(with_imports(work), self.variables)
+        return Worker(work, self.variables)
 
     def _training_of(self, learners: Sequence[LearnerId]) -> Work:
         assignments = [

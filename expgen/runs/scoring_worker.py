@@ -9,7 +9,6 @@ from pathlib import Path
 import torch
 
 from expgen.agents.build import checkpoint_of, policies_from
-from expgen.envs.trust import trust_env
 from expgen.errors import StorageError, TakenOver, line_of
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
@@ -67,7 +66,6 @@ class _Player:
 
     def __init__(self, folder: RunFolder, owner: str, resources: Resources) -> None:
         config, _ = folder.read_config()
-        trust_env(config.env)  # the parent has checked it
         self.agent = read_agent(folder.path)
         self.plans = {plan.name: plan for plan in plans_of(config)}
         self.device = str(resources.device)

@@ -12,7 +12,9 @@ import torch
 from expgen.agents.build import policies_from
 from expgen.agents.description import AgentDescription
 from expgen.algorithms.recipes import recipe_of
-from expgen.envs.trust import check_trusted, trust_env
+from expgen.envs.make import named_env
+from expgen.envs.trust import check_trusted
+from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import InputError, check_range, line_of
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append
@@ -40,7 +42,7 @@ from expgen.training.resources import check_processes, num_workers, plan_resourc
 
 
 def train(
-    env: str | None = None,
+    env: Any = None,
     algo: str | None = None,
     preset: str | None = None,
     run: Location | None = None,
@@ -56,20 +58,21 @@ def train(
 ) -> RunResult:
     """Train a policy, or several side by side, and write checkpoints, metrics and scores to a run folder.
 
-    env: environment to train on; minimaze by default.
+    env: environment to train on, as `make_env` takes it: a name, an environment, or what makes one (default minimaze).
     algo: what learns; ppo by default.
     preset: scale of the run, one of PRESETS.
     run: run folder or URL.
     device: auto, cpu, cuda or cuda:N.
     processes: number of worker processes that share the learners; 1 is this process, `auto` several on a GPU with
-        cores to spare. Workers are new Python processes: they know no environments that only this one registered.
+        cores to spare. Workers are new Python processes: they know what modules register, not what a script does.
     hang_seconds: a learner whose games take longer for one step, or its minibatch, is ended and the others go on; they
         train in worker processes then. 0: there is no limit, as a debugger needs it.
     resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
     on_start, on_row: called with the total steps and those done, then with each row of metrics.
     should_stop: asked after each rollout; True saves a checkpoint and returns.
-    settings: fields of TrainConfig and of the configs inside it.
+    settings: fields of TrainConfig and of the configs inside it; `options` are those of the environment, `wrappers` its
+        Gymnasium wrappers.
     """
     request = RunRequest(env, algo, preset, run, resume, take_over, settings)
     return train_together([request], device, processes, hang_seconds, Watcher(on_start, on_row, should_stop))[0]
@@ -111,8 +114,7 @@ def _planned(
     cleanup: contextlib.ExitStack, request: RunRequest, should_stop: Callable[[], bool]
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
-    if request.env is not None:
-        trust_env(request.env)
+    request = _named(request)
     name = str(request.run).rpartition("/")[2]
     if is_url(request.run):
         open_run(request)  # before the URL is taken over
@@ -123,6 +125,18 @@ def _planned(
     plans = plans_of(config)
     unfinished = _check_can_go_on(folder, plans)
     return PlannedRun(name, folder, config, plans, consensus, unfinished), should_stop
+
+
+def _named(request: RunRequest) -> RunRequest:
+    """The environment and its options as files keep them; what the user names in them is trusted from here on."""
+    settings, env = dict(request.settings), request.env
+    options = dict(settings.get("options", {}))
+    options |= {WRAPPERS: settings.pop(WRAPPERS)} if WRAPPERS in settings else {}
+    if env is None and not options:
+        return request
+    name, options = named_env("minimaze" if env is None else env, options)
+    settings |= {"options": options} if options else {}
+    return replace(request, env=None if env is None else name, settings=settings)
 
 
 def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from expgen.envs.trust import trust_env
 from expgen.errors import StorageError, line_of
 from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
@@ -49,7 +48,6 @@ def train_assigned(
         learners: dict[LearnerId, Learner] = {}
         specs = {}
         for run, config, names in assignments:
-            trust_env(config.env)  # the parent has checked it
             for plan in plans_of(config):
                 if plan.name in names:
                     learner = learners[LearnerId(run, plan.name)] = build_learner(config, plan, resources)

@@ -47,12 +47,15 @@ class AveragedPolicy:
         self.policy = plain_copy(live).requires_grad_(False)
         self._averaged: list[Tensor] = list(self.policy.parameters())
         self._live: list[Tensor] = list(live.parameters())
+        self._seen = list(zip(self.policy.buffers(), live.buffers(), strict=True))  # what is counted, not learnt
 
     @torch.no_grad()
     def update(self) -> None:
         """Take in the live weights as they are now; a few launches on a GPU, whatever the number of tensors."""
         self.updates += 1
         torch._foreach_lerp_(self._averaged, self._live, (1 - self.rate) / (1 - self.rate**self.updates))
+        for averaged, live in self._seen:
+            averaged.copy_(live)
 
     def state(self) -> dict[str, Tensor]:
         """The averaged weights, under `average.…`."""

@@ -2,9 +2,11 @@
 
 from typing import Any, NamedTuple
 
+from expgen.envs.gymnasium_env import GymnasiumEnv
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.envs.minimaze import Minimaze
+from expgen.envs.own_env import OWN_ENVS
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import VecEnv
@@ -31,10 +33,12 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
         config = ProcgenConfig(game, **options)
         watched = watched_procgen(config, levels, seed)
         return Stage(watched, ProcgenCamera(watched, config))
-    if family == "gymnasium" and (stage := _rendered(name, levels, seed, options)):
+    if (family == "gymnasium" or name in OWN_ENVS) and (stage := _rendered(name, levels, seed, options)):
         return stage
     env = build_env(name, levels, 1, seed, **options)
-    return Stage(env, MinimazeCamera(env) if isinstance(env, Minimaze) else PlainCamera(env, is_rendered=False))
+    if isinstance(env, Minimaze):
+        return Stage(env, MinimazeCamera(env))
+    return Stage(env, PlainCamera(env, is_rendered=name in OWN_ENVS and not isinstance(env, GymnasiumEnv)))
 
 
 def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:

@@ -17,6 +17,11 @@ from expgen.errors import InputError
         (None, "gymnasium:CartPole-v1", "gymnasium:CartPole-v1"),
         ("CartPole-v1", "gymnasium", "gymnasium:CartPole-v1"),
         ("Pong-v5", "envpool", "envpool:Pong-v5"),
+        ("minimaze", None, "minimaze"),
+        (None, "maze", "procgen:maze"),
+        ("CartPole-v1", None, "gymnasium:CartPole-v1"),
+        (None, "ALE/Pong-v5", "gymnasium:ALE/Pong-v5"),
+        (None, "my_module:Mine-v0", "gymnasium:my_module:Mine-v0"),
     ],
 )
 def test_names(game: str | None, env: str | None, name: str | None) -> None:
@@ -26,15 +31,15 @@ def test_names(game: str | None, env: str | None, name: str | None) -> None:
 @pytest.mark.parametrize(
     ("game", "env", "message"),
     [
-        ("mazes", None, "GAME is 'mazes'; accepted: bigfish, .*starpilot"),
-        (None, "procgen", "GAME is ''; accepted: bigfish"),
+        ("mazes", None, "GAME is 'mazes'; accepted: bigfish, .*starpilot, minimaze"),
+        (None, "procgen", "--env is 'procgen'; accepted with a GAME: bigfish"),
         (None, "procgen:", "GAME is ''; accepted: bigfish"),
         (None, "procgen:pong", "GAME is 'pong'; accepted: bigfish"),
-        (None, "atari", "--env is 'atari'; accepted: minimaze, procgen, gymnasium, envpool"),
+        (None, "atari", "--env is 'atari'; accepted: minimaze, procgen:GAME, gymnasium:ID, envpool:ID"),
         ("maze", "procgen:heist", "GAME is 'maze' but --env names one too: 'procgen:heist'"),
-        ("maze", "minimaze", "GAME is 'maze' but --env minimaze has no games; accepted: no GAME"),
-        (None, "gymnasium", "--env is 'gymnasium'; accepted: gymnasium:ID"),
-        (None, "envpool:", "--env is 'envpool:'; accepted: envpool:ID"),
+        ("maze", "minimaze", "GAME is 'maze' but --env names one too: 'minimaze'; accepted: one of them"),
+        (None, "gymnasium", "--env is 'gymnasium'; accepted: .*gymnasium:ID"),
+        (None, "envpool:", "--env is 'envpool:'; accepted: .*envpool:ID"),
     ],
 )
 def test_what_names_nothing_is_refused(game: str | None, env: str | None, message: str) -> None:

@@ -99,8 +99,8 @@ def test_resuming_needs_no_more_than_the_folder(small: Any, command: Callable[..
 
 BAD_INPUT = {  # the words, and what the line says
     "game": (["mazes"], "GAME is 'mazes'; accepted: bigfish"),
-    "no game": (["--env", "procgen"], "GAME is ''; accepted: bigfish"),
-    "env": (["--env", "atari"], "--env is 'atari'; accepted: minimaze, procgen, gymnasium, envpool"),
+    "no game": (["--env", "procgen"], "--env is 'procgen'; accepted with a GAME: bigfish"),
+    "env": (["--env", "atari"], "--env is 'atari'; accepted: minimaze, procgen:GAME, gymnasium:ID, envpool:ID"),
     "gymnasium": (["--env", "gymnasium:NoSuch-v0"], "--env is 'gymnasium:NoSuch-v0'; accepted: the ID of"),
     "algo": (["--algo", "a3c"], "--algo is 'a3c'; accepted: ppo, ppo-gru"),
     "no algo": (["--algo"], "--algo: expected one argument; see expgen train --help"),

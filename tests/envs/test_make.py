@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import FAMILIES, make_env
+from expgen.envs.make import make_env
+from expgen.envs.names import FAMILIES
 from expgen.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "name", ["", "maze", "minimaze:maze", "Minimaze", "procgen", "procgen:", "gymnasium:", "envpool", ":"]
+    "name",
+    ["", "mazes", "minimaze:maze", "Minimaze", "procgen", "gymnasium:", "gymnasium", "envpool", ":", "a:b"],
 )
 def test_names_that_mean_nothing_are_refused_with_those_that_do(name: str) -> None:
     with pytest.raises(InputError, match=f"^--env is '{name}'; accepted: ") as error:

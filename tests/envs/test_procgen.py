@@ -269,7 +269,7 @@ def test_every_mode_starts_in_each_game_that_has_it(mode: str) -> None:
 @pytest.mark.parametrize(
     ("game", "options", "message"),
     [
-        ("pong", {}, "game is 'pong'; accepted: bigfish"),
+        ("pong", {}, "GAME is 'pong'; accepted: bigfish"),
         ("maze", {"distribution_mode": "brutal"}, "distribution_mode is 'brutal'; accepted: easy, hard"),
         ("maze", {"distribution_mode": "extreme"}, "accepted: chaser, dodgeball, leaper, starpilot"),
         ("maze", {"distribution_mode": "exploration"}, "levels is 0:200 in exploration mode"),

@@ -14,6 +14,16 @@ from expgen.errors import InputError
         (spaces.Box(0, 255, (64, 48, 3), np.uint8), ObsLayout((64, 48, 3), "uint8", None)),
         (spaces.Box(-1, 1, (4,), np.float64), ObsLayout((4,), "float32", None)),
         (spaces.Box(0, 255, (4,), np.uint8), ObsLayout((4,), "float32", None)),  # a vector is no picture
+        (spaces.Box(0, 255, (8, 9), np.uint8), ObsLayout((8, 9, 1), "uint8", None, "none")),
+        (spaces.Box(0, 255, (4, 84, 84), np.uint8), ObsLayout((84, 84, 4), "uint8", None, "first")),  # Atari's frames
+        (spaces.Box(0, 255, (3, 210, 160), np.uint8), ObsLayout((210, 160, 3), "uint8", None, "first")),
+        (spaces.Box(0, 255, (12, 84, 84), np.uint8), ObsLayout((84, 84, 12), "uint8", None, "first")),
+        (spaces.Box(0, 255, (12, 210, 160), np.uint8), ObsLayout((210, 160, 12), "uint8", None, "first")),
+        (spaces.Box(0, 255, (8, 5, 5), np.uint8), ObsLayout((5, 5, 8), "uint8", None, "first")),  # planes of a board
+        (spaces.Box(0, 255, (5, 5, 8), np.uint8), ObsLayout((5, 5, 8), "uint8", None)),
+        (spaces.Box(0, 255, (210, 160, 12), np.uint8), ObsLayout((210, 160, 12), "uint8", None)),
+        (spaces.Box(0, 255, (7, 7, 3), np.uint8), ObsLayout((7, 7, 3), "uint8", None)),
+        (spaces.Box(0, 255, (2, 4, 3), np.uint8), ObsLayout((2, 4, 3), "uint8", None)),
         (spaces.Discrete(6), ObsLayout((6,), "float32", 0)),
         (spaces.Discrete(6, start=-2), ObsLayout((6,), "float32", -2)),
     ],
@@ -26,7 +36,6 @@ def test_layouts(space: spaces.Space, layout: ObsLayout) -> None:
     "space",
     [
         spaces.Box(0, 1, (8, 8, 3), np.float32),  # a picture of another type
-        spaces.Box(0, 255, (8, 8), np.uint8),
         spaces.Box(0, 255, (), np.uint8),
         spaces.MultiDiscrete([3, 3]),
         spaces.MultiBinary(3),
@@ -39,6 +48,25 @@ def test_other_observations_are_refused_in_one_short_line(space: spaces.Space) -
     ) as error:
         obs_layout("gymnasium:X", space)
     assert "\n" not in str(error.value) and len(str(error.value)) < 260
+
+
+@pytest.mark.parametrize("shape", [(8, 4, 4), (84, 3, 3), (9, 5, 9), (64, 6, 48)])
+def test_pictures_whose_channel_nobody_can_tell_are_refused(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(InputError, match=r"any axis of which may be the channel; accepted: height, width, channel"):
+        obs_layout("gymnasium:X", spaces.Box(0, 255, shape, np.uint8))
+
+
+def test_channels_are_moved_last_and_given_an_axis() -> None:
+    given = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5)  # two pictures, channel first
+    buffer = np.zeros((4, 4, 5, 3), dtype=np.uint8)
+    layout = ObsLayout((4, 5, 3), "uint8", None, "first")
+    layout.fill(buffer, 1, given[0])
+    layout.fill(buffer, np.array([3, 0]), given)
+    assert [int(buffer[row, 1, 2, 2]) for row in (1, 3, 0)] == [int(given[i, 2, 1, 2]) for i in (0, 0, 1)]
+    assert (buffer[3] == given[0].transpose(1, 2, 0)).all() and not buffer[2].any()
+    grey = np.zeros((1, 4, 5, 1), dtype=np.uint8)
+    ObsLayout((4, 5, 1), "uint8", None, "none").fill(grey, 0, given[1, 2])
+    assert (grey[0, ..., 0] == given[1, 2]).all()
 
 
 def test_actions_may_begin_anywhere_but_are_one_number() -> None:

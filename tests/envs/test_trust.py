@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from expgen.envs import trust
+from expgen import plugins
 from expgen.envs.make import build_env, make_env
 from expgen.errors import InputError
 
@@ -29,7 +29,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stranger.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(trust, "_TRUSTED", set())
+    monkeypatch.setattr(plugins, "_NAMED", {})
     monkeypatch.delitem(sys.modules, "stranger", raising=False)
     return tmp_path / "imported"
 

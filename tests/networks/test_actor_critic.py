@@ -6,6 +6,7 @@ import torch
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_encoder, make_policy
+from expgen.networks.conv import ConvEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.small import SmallEncoder
 
@@ -79,7 +80,8 @@ def test_a_sequence_is_its_steps(memory: str):
     [
         (PROCGEN, ImpalaEncoder),
         (EnvSpec("toy", (32, 32, 3), "uint8", 4), ImpalaEncoder),
-        (EnvSpec("toy", (31, 64, 3), "uint8", 4), SmallEncoder),
+        (EnvSpec("toy", (31, 64, 3), "uint8", 4), ConvEncoder),
+        (EnvSpec("minimaze", (11, 11, 3), "uint8", 5), SmallEncoder),
         (MINIMAZE, SmallEncoder),
         (VECTOR, SmallEncoder),
     ],

@@ -1,0 +1,131 @@
+"""Environments of the user's own: what `register_env` names, and what a call is given in place of a name."""
+
+import contextlib
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from expgen.envs.gymnasium_env import GymnasiumEnv, is_gymnasium
+from expgen.envs.levels import LevelSet
+from expgen.envs.procgen import GAMES
+from expgen.envs.vec_env import VecEnv
+from expgen.envs.wrappers import WRAPPERS
+from expgen.errors import InputError, line_of
+from expgen.plugins import add, caller
+
+Factory = Callable[..., Any]
+
+OWN_ENVS: dict[str, Factory] = {}
+_RESERVED = ("minimaze", "procgen", "gymnasium", "envpool", *GAMES)
+_ACCEPTED = "accepted: a name, a Gymnasium environment, or a class or function that makes environments"
+
+
+def register_env(name: str, factory: Factory) -> None:
+    """Let `--env NAME`, `make_env(NAME)` and run folders mean what `factory` makes.
+
+    name: letters, digits, `_`, `.` and `-`.
+    factory: a class or function. One that takes `num_envs` makes all games at once, a VecEnv, and is called with those
+        of `levels`, `num_envs`, `seed`, `threads` and `full_view` that it takes. Any other makes one Gymnasium
+        environment and is called once for each game. Options are further keywords of both.
+    """
+    _register(name, factory, caller())
+
+
+def env_as_name(env: Any) -> str:
+    """The name of what a call was given as its environment; what has none yet gets that of its class or function.
+
+    A Gymnasium environment stands for copies of it: none of its own steps are taken.
+    """
+    if isinstance(env, str):
+        return env
+    if is_gymnasium(env):
+        _register(type(env.unwrapped).__name__, _Copies(env), None)
+        return type(env.unwrapped).__name__
+    if callable(getattr(env, "observe", None)) and not isinstance(env, type):
+        raise InputError(f"env is {_short(env)}, which is made already; accepted: its class, or what makes it")
+    if not callable(env):
+        raise InputError(f"env is {_short(env)}; {_ACCEPTED}")
+    for name, factory in OWN_ENVS.items():
+        if factory is env:
+            return name
+    name = getattr(env, "__name__", "<lambda>")
+    if not name.isidentifier():  # a lambda or a partial: what it makes has a name
+        made = _call(env, name, {})
+        name = type(getattr(made, "unwrapped", made)).__name__
+        with contextlib.suppress(AttributeError):
+            made.close()
+    _register(name, env, None)
+    return name
+
+
+def build_own(
+    name: str,
+    levels: LevelSet,
+    num_envs: int,
+    seed: int,
+    threads: int,
+    full_view: bool,
+    wrap: Callable[[Any], Any] | None,
+    options: Mapping[str, Any],
+) -> VecEnv:
+    """The registered environment `name`; `wrap`, if any, puts wrappers on one game, the rest is as in `build_env`."""
+    factory = OWN_ENVS[name]
+    given = {"levels": levels, "num_envs": num_envs, "seed": seed, "threads": threads, "full_view": full_view}
+    taken = _parameters(factory)
+    if "num_envs" not in taken:
+        put_on = wrap or (lambda env: env)
+        return GymnasiumEnv(name, lambda: put_on(_call(factory, name, options)), levels, num_envs, seed)
+    if wrap is not None:
+        raise InputError(f"--env is {name!r}, a VecEnv; accepted with {WRAPPERS}: Gymnasium environments")
+    env = _call(factory, name, {**{key: value for key, value in given.items() if key in taken}, **options})
+    missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
+    if missing:
+        what = f"--env is {name!r}, which takes num_envs but makes {_short(env)} without {', '.join(missing)}"
+        raise InputError(f"{what}; accepted: a VecEnv, as docs/environments.md says")
+    return env
+
+
+class _Copies:
+    """Makes copies of one environment."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    def __call__(self) -> Any:
+        try:
+            return copy.deepcopy(self.env)
+        except Exception as error:  # whatever its parts do when they are copied
+            what = f"env is {_short(self.env)}, which cannot be copied ({line_of(error)})"
+            raise InputError(f"{what}; accepted: a function that makes it") from error
+
+
+def _register(name: str, factory: Factory, origin: str | None) -> None:
+    if not callable(factory):
+        raise InputError(f"factory of the environment {name!r} is {_short(factory)}; accepted: a class or function")
+    if name in _RESERVED:
+        raise InputError(f"name of the environment is {name!r}, which means another; accepted: another name")
+    add(OWN_ENVS, "environment", name, factory, origin)
+
+
+def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
+    """Make it; keywords that it does not take are bad input, what goes wrong inside is not."""
+    try:
+        inspect.signature(factory).bind(**keywords)
+    except TypeError as error:
+        takes = ", ".join(_parameters(factory)) or "none"
+        raise InputError(f"--env is {name!r}: {error}; accepted options: {takes}") from None
+    except ValueError:  # built-in code has no signature
+        pass
+    return factory(**keywords)
+
+
+def _parameters(factory: Factory) -> list[str]:
+    try:
+        return list(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _short(thing: Any) -> str:
+    return f"{thing!r:.60}" if isinstance(thing, (str, int, float, type(None))) else f"a {type(thing).__name__}"

@@ -1,0 +1,132 @@
+"""Code of the user's own: which modules may be imported, and the names that they register.
+
+Importing a module runs it, so no file decides that: a module is imported where the user names it (`--import`, `--env`,
+`--wrapper`, an argument of a call) or where an installed package declares it as an entry point of ENTRY_POINTS. All
+that a file may do is use a name that such a module has registered.
+"""
+
+import functools
+import importlib
+import importlib.metadata
+import re
+import sys
+import warnings
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from expgen.errors import InputError, line_of
+
+T = TypeVar("T")
+ENTRY_POINTS = "expgen.plugins"  # the group of entry points that are loaded when a name is not known otherwise
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+_NAMED: dict[str, None] = {}  # modules that the user has named or that have registered something, in that order
+_FOLDERS: dict[str, None] = {}  # where else than usual modules are looked for
+_LOCAL: set[str] = set()  # names that no module registers: those of a script, a notebook or an argument of a call
+_ORIGINS: dict[tuple[str, str], str | None] = {}  # kind and name → who registered it
+
+
+def trust(module: str) -> None:
+    """The user has named `module`: it may be imported, from the current folder too."""
+    _find_in(Path.cwd())
+    _NAMED[module] = None
+
+
+def is_trusted(module: str) -> bool:
+    """Whether the user has named `module` or a package that it is in."""
+    parts = module.split(".")
+    return any(".".join(parts[:length]) in _NAMED for length in range(1, len(parts) + 1))
+
+
+def import_module(name: str, flag: str = "--import") -> None:
+    """Import what the user has named: a module, also of the current folder, or a file `path/to/module.py`."""
+    path = Path(name)
+    module = path.stem if name.endswith(".py") else name
+    if name.endswith(".py"):
+        if not path.is_file():
+            raise InputError(f"{flag} is {name!r}, which is no file; accepted: a file or the name of a module")
+        _find_in(path.parent.absolute())
+    trust(module)
+    try:
+        imported = importlib.import_module(module)
+    except Exception as error:  # whatever the module does when it is imported; --debug shows where
+        raise InputError(f"{flag} is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
+    if name.endswith(".py") and path.absolute() != Path(str(imported.__file__)).absolute():
+        raise InputError(f"{flag} is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
+
+
+class Named(NamedTuple):
+    """What the user has named, for another process to know it too."""
+
+    modules: dict[str, bool]  # and whether they were imported
+    folders: list[str]  # in which they may be found
+
+
+def named() -> Named:
+    """What this process knows."""
+    return Named({module: module in sys.modules for module in _NAMED}, list(_FOLDERS))
+
+
+def take_over(known: Named) -> None:
+    """Know what the process that started this one knows."""
+    for folder in known.folders:
+        _find_in(Path(folder))
+    for module, is_imported in known.modules.items():
+        trust(module)
+        if is_imported:
+            import_module(module)
+
+
+def check_known_elsewhere(names: Mapping[str, str]) -> None:
+    """InputError if one of `names`, by the flag that says it, is registered in this process alone."""
+    for flag, name in names.items():
+        if name in _LOCAL:
+            what = f"{flag} is {name!r}, which other processes do not know"
+            raise InputError(f"{what}; accepted: --processes 1, or a name that a module registers")
+
+
+def add(table: MutableMapping[str, T], kind: str, name: str, entry: T, origin: str | None) -> None:
+    """Register `entry` as `name` in `table`; whoever registered a name may change it, as a notebook's cell run twice.
+
+    `origin` is the module that registers it; None where it is known in this process alone.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InputError(f"name of the {kind} is {name!r}; accepted: letters, digits, '_', '.' and '-'")
+    if name in table and _ORIGINS.get((kind, name), "") != origin:
+        raise InputError(f"name of the {kind} is {name!r}, which is taken; accepted: another name")
+    table[name], _ORIGINS[kind, name] = entry, origin
+    if origin in (None, "__main__"):
+        _LOCAL.add(name)
+    elif origin is not None:
+        _NAMED[origin] = None
+
+
+def caller() -> str:
+    """The module that called the function which asks."""
+    return str(sys._getframe(2).f_globals.get("__name__"))
+
+
+def find(table: Mapping[str, T], field: str, name: Any) -> T:
+    """What is registered as `name`; an InputError names `field` and what is."""
+    if name not in table:
+        load_entry_points()
+    if name not in table:
+        raise InputError(f"{field} is {name!r}; accepted: {', '.join(table)}, or what --import MODULE registers")
+    return table[name]
+
+
+@functools.cache
+def load_entry_points() -> None:
+    """Import what installed packages declare; one that fails is told of and left out."""
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:
+            warnings.warn(f"plug-in {entry.name} ({entry.value}) was not loaded: {line_of(error)}", stacklevel=2)
+
+
+def _find_in(folder: Path) -> None:
+    _FOLDERS[str(folder)] = None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

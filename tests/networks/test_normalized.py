@@ -1,0 +1,61 @@
+"""--normalize-obs: the moments of everything seen, kept with the network, and no picture."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import expgen
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import NetworkConfig, make_policy
+from expgen.networks.normalized import NormalizedEncoder
+
+CPU = torch.device("cpu")
+VECTOR = EnvSpec("toy", (3,), "float32", 4)
+
+
+def encoder() -> NormalizedEncoder:
+    policy = make_policy(VECTOR, NetworkConfig(normalize_obs=True, features=8), torch.Generator().manual_seed(0), CPU)
+    assert isinstance(policy.encoder, NormalizedEncoder)
+    return policy.encoder
+
+
+def test_moments_are_those_of_all_observations_together() -> None:
+    normalized = encoder()
+    parts = [torch.from_numpy(np.random.default_rng(i).normal(3 * i, i + 1, (i + 2, 4, 3))).float() for i in range(5)]
+    for part in parts:
+        normalized.take_in(part)
+    rows = torch.cat([part.reshape(-1, 3) for part in parts])
+    torch.testing.assert_close(normalized.mean, rows.mean(0))
+    torch.testing.assert_close(normalized.var, rows.var(0, correction=0))
+    assert normalized.count == len(rows)
+
+
+def test_the_encoder_sees_what_the_formula_says() -> None:
+    normalized = encoder()
+    obs = torch.tensor([[1.0, -2.0, 500.0]])
+    torch.testing.assert_close(
+        normalized(obs), normalized.encoder(torch.tensor([[1.0, -2.0, 10.0]]))
+    )  # nothing seen yet
+    normalized.take_in(torch.tensor([[0.0, 2.0, 400.0], [4.0, 2.0, 600.0]]))
+    torch.testing.assert_close(normalized(obs), normalized.encoder(torch.tensor([[-0.5, -10.0, 0.0]])))
+
+
+def test_pictures_are_refused() -> None:
+    with pytest.raises(InputError, match=r"--normalize-obs is True but toy has pictures \(8, 8, 3\); accepted: False"):
+        make_policy(EnvSpec("toy", (8, 8, 3), "uint8", 4), NetworkConfig(normalize_obs=True), torch.Generator(), CPU)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "idaac", "maxent"])
+def test_moments_are_trained_saved_and_played(algo: str, small: Any, tmp_path: Path, equal: Any) -> None:
+    pytest.importorskip("gymnasium")
+    settings = {"env": "CartPole-v1", "algo": algo, "normalize_obs": True, "average": 0.5}
+    small.train(tmp_path / "run", 2, **settings)
+    state = small.state(tmp_path / "run")
+    assert state["policy.encoder.count"] == 2 * small.update_steps and state["policy.encoder.mean"].any()
+    assert torch.equal(state["average.encoder.mean"], state["policy.encoder.mean"])
+    agent = expgen.load_agent(tmp_path / "run")
+    assert torch.equal(agent.policy.encoder.mean, state["policy.encoder.mean"])  # type: ignore[attr-defined]
