@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.description import AgentDescription
 from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cli.watch import SoFar, Watch
@@ -73,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
     requests = single_requests(found.agent, request)
     width = 0  # of the column of names; 0 until the first is known
-    tasks = [Task(_name_of(one), partial(_play, found.place, one)) for one in requests]
+    tasks = [Task(_name_of(one), partial(_play, _anywhere(found), one)) for one in requests]
     watch = Watch("episode")
     watch.start(len(tasks) * request.episodes, {})
     try:
@@ -123,10 +124,17 @@ class PrintedScore(NamedTuple):
     remarks: list[str]
 
 
-def _play(run: Location, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
+def _anywhere(found: FoundAgent) -> AgentDescription | str:
+    """The agent as any working directory and machine that sees its files can play it; a URL is fetched there."""
+    folder = found.agent.folder.absolute()
+    return str(found.place) if is_url(found.place) else dataclasses.replace(found.agent, folder=folder)
+
+
+def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
     played, so_far = [], SoFar(_name_of(request), watcher)
-    for scored in score_all(find_agent(run).agent, request, so_far):
+    described = find_agent(agent).agent if isinstance(agent, str) else agent
+    for scored in score_all(described, request, so_far):
         remarks = []
         if isinstance(scored.agent, ConsensusAgent):
             remarks.append(_explain(scored.agent))

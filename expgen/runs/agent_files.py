@@ -162,7 +162,7 @@ def union(sets: Sequence[LevelSet]) -> LevelSet:
 
 def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
     """Of a run from before agent.json: its config.json says how its ensemble votes, tune.csv what was picked since."""
-    config, spec = folder.read_config()
+    config, spec, votes = folder.read_old_config()
     plans = plans_of(config)
     if folder.old_adopted_file.exists():  # policies that came from other runs, with seeds and levels of their own
         adopted = _json(folder.old_adopted_file)
@@ -171,8 +171,7 @@ def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
     agent = describe_run(folder.path, config, spec, plans, None)
     if recipe_of(config.algo).explorer is None:
         return agent
-    old = _json(folder.config_file)["train"].get("consensus") or {}
-    consensus = filled(ConsensusConfig(), old, "consensus")
+    consensus = filled(ConsensusConfig(), votes, "consensus")
     picked = _picked(folder.tune_file) if folder.tune_file.exists() else {}
     if picked.pop("members", len(agent.members)) != len(agent.members):
         picked = {}

@@ -63,10 +63,14 @@ class RunFolder:
 
     def read_config(self) -> tuple[TrainConfig, EnvSpec]:
         """The frozen config and the environment's spec."""
+        return self.read_old_config()[:2]
+
+    def read_old_config(self) -> tuple[TrainConfig, EnvSpec, dict[str, Any]]:
+        """As `read_config`, and how the ensemble votes, where an earlier version kept that here too."""
         data = self._json()
         try:
             spec = EnvSpec.from_json(data["spec"])
-            return TrainConfig.from_json(data["train"]), spec
+            return TrainConfig.from_json(data["train"]), spec, data["train"].get("consensus") or {}
         except (KeyError, TypeError) as error:
             raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from expgen import files
 from expgen.cli import evaluate, progress
 from expgen.cli.engine import pop_engine
 from expgen.cluster.engine import LocalEngine
@@ -165,3 +166,13 @@ def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> Non
     ensemble = ("vote", "once", "min-agree", "alpha", "leader", "agreement", "fallback")
     for flag in ("split", "levels", "episodes", "seed", "scores", *ensemble, "learner", "envs", "device"):
         assert f"--{flag}" in text
+
+
+def test_evaluate_reads_the_agents_description_once(
+    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = files.open_regular
+    monkeypatch.setattr(files, "open_regular", lambda path: read.append(Path(path).name) or original(path))
+    assert command("evaluate", run, "--episodes", "2", "--scores", "/dev/null").status == 0
+    assert read.count("agent.json") == 1 and "config.json" not in read
