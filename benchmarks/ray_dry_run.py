@@ -11,8 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from expgen.cluster.ray_engine import RayEngine
-from expgen.cluster.share import Share
-from expgen.cluster.task import Task
+from expgen.cluster.task import Share, Task
 from expgen.reproduce.job import Job, JobResult
 from expgen.training.life import Watcher
 

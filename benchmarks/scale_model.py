@@ -11,9 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from expgen.reproduce.estimate import rate_beside_ppo
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.rates import rate_beside_ppo
 from expgen.reproduce.scale import SCALES
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import plans_of

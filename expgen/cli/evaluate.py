@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.description import AgentDescription
-from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.shared_flags import add_engine_flags, add_weights_flag, pop_engine
 from expgen.cli.watch import SoFar, Watch
-from expgen.cli.weights import add_weights_flag
 from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
-from expgen.cli.weights import add_weights_flag
+from expgen.cli.shared_flags import add_weights_flag
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_agent

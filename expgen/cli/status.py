@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
-from expgen.reproduce.job_list import read_job_list
+from expgen.reproduce.job import read_job_list
 from expgen.runs.status import RunStatus, run_status, runs_below
 from expgen.storage.location import Location
 from expgen.storage.view import View

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.banner import device_line, run_lines
-from expgen.cli.engine import add_engine_flags, pop_engine
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
 from expgen.cli.several import arguments_of_each
+from expgen.cli.shared_flags import add_engine_flags, pop_engine
 from expgen.cli.watch import Watch
 from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task

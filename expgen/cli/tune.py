@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from expgen.agents.build import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.cli.flags import Parser, folder, whole_number
+from expgen.cli.shared_flags import add_weights_flag
 from expgen.cli.watch import SoFar, Watch
-from expgen.cli.weights import add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from expgen.cluster.share import Share
-from expgen.cluster.task import Ended, Task
+from expgen.cluster.task import Ended, Share, Task
 from expgen.errors import InputError, check_choice
 from expgen.training.life import Watcher
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from expgen.exploration.maze_layout import Layout
-from expgen.exploration.wall_follower import next_heading, steps
+from expgen.exploration.wall_follower import Layout, next_heading, steps
 from expgen.reward.pooling import pooled
 
 POOL = 3  # pixels per side of Jumper's cells, its agent's size

@@ -32,8 +32,13 @@ from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import ControlledTwin
 from expgen.errors import InputError
 from expgen.exploration.coverage import background_cells, dirt_cells, reachable_cells, tour_frames
-from expgen.exploration.maze_layout import Layout, read_procgen_maze
-from expgen.exploration.wall_follower import WallFollower, minimaze_follower, procgen_maze_follower
+from expgen.exploration.wall_follower import (
+    Layout,
+    WallFollower,
+    minimaze_follower,
+    procgen_maze_follower,
+    read_procgen_maze,
+)
 
 FLAT = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
 MAZE_LIMIT = 500  # steps of an episode of Maze; the last one's frame is never seen

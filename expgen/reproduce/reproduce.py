@@ -22,8 +22,7 @@ from expgen.report.provenance import KEPT, provenance_file
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
-from expgen.reproduce.job import Job, JobResult
-from expgen.reproduce.job_list import write_job_list
+from expgen.reproduce.job import Job, JobResult, write_job_list
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.pictures import picture_sections
 from expgen.reproduce.scale import Scale

@@ -1,7 +1,8 @@
-"""A run's learners spelled out: members and, beside an ensemble, the explorers."""
+"""A run's learners spelled out: members and, beside an ensemble, the explorer; and which worker trains which."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -116,3 +117,25 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
     algorithm, lane = accelerate(algorithm, rollout)
     return Learner(plan.name, env, algorithm, lane, reward, rollout, schedule, plan.seed, director, average)
+
+
+Who = TypeVar("Who")
+
+MEMORY_COST = 2.0  # a step with memory, in steps without: sequences of 512 leave the device waiting
+
+
+def cost_of(plan: LearnerPlan, env_steps: int) -> float:
+    """What is left to do for a learner that has come to `env_steps`."""
+    left = max(0, plan.steps - env_steps)
+    return left * (1.0 if plan.network.memory == "none" else MEMORY_COST)
+
+
+def spread(costs: Mapping[Who, float], num_workers: int) -> list[list[Who]]:
+    """Whose learners each worker trains: the dearest first, each to the worker with the least to do so far."""
+    shares: list[list[Who]] = [[] for _ in range(num_workers)]
+    loads = [0.0] * num_workers
+    for who in sorted(costs, key=lambda who: -costs[who]):
+        least = loads.index(min(loads))
+        shares[least].append(who)
+        loads[least] += costs[who]
+    return [share for share in shares if share]

@@ -24,11 +24,10 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, NotScored, Row, Scored, ScoreRequest, Start
-from expgen.runs.plan import LearnerPlan
+from expgen.runs.plan import LearnerPlan, cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring_worker import score_requested
-from expgen.runs.spread import cost_of, spread
 from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
 from expgen.runs.writer import RunWriter

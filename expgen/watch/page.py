@@ -17,8 +17,8 @@ from typing import Any
 from markupsafe import Markup
 
 from expgen.html import render
+from expgen.watch.film import encode_film, encode_picture
 from expgen.watch.recording import Recording, Step
-from expgen.watch.strips import encode_film, encode_picture
 
 FILM_BYTES, SEEN_BYTES = 4_000_000, 1_500_000  # of text, for the large pictures and for what the agent sees
 MAP_SIDE = 256  # pixels

@@ -1,13 +1,97 @@
-"""A recording as a file, by the file's ending."""
+"""A recording as a file: the inspector, or a .gif (Pillow) or .mp4 (imageio-ffmpeg) with caption and timeline."""
 
+import importlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy import ndarray
+from PIL import Image, ImageColor, ImageDraw, ImageFont
+
+from expgen.colors import ROLES
 from expgen.errors import InputError
 from expgen.files import write_whole
 from expgen.watch.page import inspector_page
 from expgen.watch.recording import Recording
-from expgen.watch.video import find_ffmpeg, write_gif, write_mp4
+
+COLORS = {who: ImageColor.getrgb(color) for who, color in ROLES.items()}
+GROUND, INK = (20, 23, 27), (235, 238, 242)
+
+
+def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
+    """`[H, width, 3]` uint8 for each step; both sides even, as video codecs like it."""
+    height, full_width = recording.film.shape[:2]
+    picture_height = round(height * width / full_width)
+    strip, band = width // 12, max(4, width // 64)  # heights of the caption and of the timeline
+    total = picture_height + strip + band
+    timeline = Image.new("RGB", (width, band), GROUND)
+    font = ImageFont.load_default(size=strip * 0.42)
+    for t, step in enumerate(recording.steps):
+        canvas = Image.new("RGB", (width + width % 2, total + total % 2), GROUND)
+        picture = Image.fromarray(recording.film[t])
+        canvas.paste(picture.resize((width, picture_height), Image.Resampling.LANCZOS), (0, 0))
+        draw = ImageDraw.Draw(canvas)
+        draw.rectangle((0, picture_height, strip * 0.28, picture_height + strip), COLORS[step.reason.who])
+        draw.text((strip * 0.5, picture_height + strip / 2), caption(recording, t), INK, font, anchor="lm")
+        left, right = (round(width * edge / len(recording.steps)) for edge in (t, t + 1))
+        ImageDraw.Draw(timeline).rectangle((left, 0, max(left, right - 1), band), COLORS[step.reason.who])
+        canvas.paste(timeline, (0, total - band))
+        yield np.asarray(canvas)
+
+
+def caption(recording: Recording, t: int) -> str:
+    """Step t in one line."""
+    step, cast = recording.steps[t], recording.cast
+    reason = step.reason
+    words = [f"{t + 1}/{len(recording.steps)}", f"{reason.who}: {recording.actions.actions[step.action]}"]
+    if reason.who == "ensemble" and cast.vote == "majority":
+        words[-1] += f", as member {reason.member}"
+    if reason.votes:
+        then = "but have acted on this frame" if reason.is_set_aside else f"{cast.quorum} needed"
+        words.append(f"{sum(reason.agrees)} of {cast.members} agree, {then}")
+    elif cast.members:
+        words.append(f"exploring, {reason.lasts} more")
+    if t == len(recording.steps) - 1:
+        words.append("solved" if recording.solved else "not solved")
+    return "  ·  ".join(words)
+
+
+GIF_WIDTH, MP4_WIDTH = 320, 512  # pixels
+LINGER = 1.5  # seconds that the last frame is shown
+
+
+def write_gif(recording: Recording, path: Path, fps: int) -> None:
+    """Loops for ever."""
+    frames = [Image.fromarray(frame) for frame in captioned_frames(recording, GIF_WIDTH)]
+    duration = [round(1000 / fps)] * (len(frames) - 1) + [round(1000 * LINGER)]
+    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
+
+
+def write_mp4(recording: Recording, path: Path, fps: int) -> None:
+    """H.264 in the colours that every player knows."""
+    film: Any = None
+    frame = None
+    for frame in captioned_frames(recording, MP4_WIDTH):
+        if film is None:
+            size = frame.shape[1], frame.shape[0]
+            settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+            film = find_ffmpeg().write_frames(str(path), size, fps=fps, **settings)
+            film.send(None)
+        film.send(frame)
+    for _ in range(round(fps * LINGER)):
+        film.send(frame)
+    film.close()
+
+
+def find_ffmpeg() -> Any:
+    """The package that brings ffmpeg; an InputError where it is missing."""
+    try:
+        return importlib.import_module("imageio_ffmpeg")
+    except ImportError:
+        raise InputError(".mp4 needs ffmpeg: pip install 'expgen[video]'; accepted without it: .html, .gif") from None
+
 
 ENDINGS = (".html", ".gif", ".mp4")
 

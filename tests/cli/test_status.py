@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.reproduce.job import Job
-from expgen.reproduce.job_list import write_job_list
+from expgen.reproduce.job import Job, write_job_list
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal, write_journal
 from expgen.runs.run_lock import own_run

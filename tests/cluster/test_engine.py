@@ -3,8 +3,7 @@
 import pytest
 
 from expgen.cluster.engine import LocalEngine, make_engine
-from expgen.cluster.share import Share
-from expgen.cluster.task import Task
+from expgen.cluster.task import Share, Task
 from expgen.errors import InputError
 from expgen.training.life import Watcher
 

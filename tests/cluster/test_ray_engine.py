@@ -12,8 +12,7 @@ import pytest
 
 from expgen.cluster import ray_engine
 from expgen.cluster.ray_engine import RayEngine
-from expgen.cluster.share import Share
-from expgen.cluster.task import Task
+from expgen.cluster.task import Share, Task
 from expgen.errors import InputError
 from expgen.runs.folder import RunFolder
 from expgen.storage.location import Location, is_url, join

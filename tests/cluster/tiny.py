@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from expgen.cluster.engine import make_engine
-from expgen.cluster.share import Share
 from expgen.cluster.stop import StopSignals
+from expgen.cluster.task import Share
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.storage.location import is_url

@@ -3,7 +3,7 @@
 import numpy as np
 
 from expgen.exploration.coverage import DIRT, background_cells, dirt_cells, reachable_cells, tour_frames
-from expgen.exploration.maze_layout import Layout
+from expgen.exploration.wall_follower import Layout
 
 
 def maze(*rows: str) -> Layout:

@@ -6,7 +6,7 @@ import pytest
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
 from expgen.envs.minimaze import Minimaze
-from expgen.exploration.maze_layout import read_minimaze, read_procgen_maze
+from expgen.exploration.wall_follower import read_minimaze, read_procgen_maze
 
 
 @pytest.mark.parametrize("options", [{}, {"texture": 0}, {"num_themes": 1}, {"max_cells": 2}])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.envs.make import make_env
-from expgen.exploration.maze_layout import Layout
-from expgen.exploration.wall_follower import STAY, WallFollower, minimaze_follower, next_heading, steps
+from expgen.exploration.wall_follower import STAY, Layout, WallFollower, minimaze_follower, next_heading, steps
 
 
 def maze(*rows: str) -> Layout:

@@ -6,10 +6,9 @@ import pytest
 
 from expgen.algorithms.recipes import RECIPES
 from expgen.paper.exhibits import EXHIBITS
-from expgen.reproduce.estimate import Estimator
+from expgen.reproduce.estimate import BESIDE_PPO, LIKE, Estimator, rate_beside_ppo
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.rates import BESIDE_PPO, LIKE, rate_beside_ppo
 from expgen.reproduce.scale import SCALES
 
 PPO, EXPLORER = 1000.0, 500.0  # steps/s

@@ -1,8 +1,7 @@
 """Learners over worker processes, by hand."""
 
 from expgen.runs.make_config import make_config
-from expgen.runs.plan import plans_of
-from expgen.runs.spread import cost_of, spread
+from expgen.runs.plan import cost_of, plans_of, spread
 
 
 def test_dearest_learners_go_first_each_to_the_idlest_worker() -> None:

@@ -1,7 +1,7 @@
 """Frames of a video: the line below the picture, and the timeline."""
 
-from expgen.watch.caption import COLORS, caption, captioned_frames
 from expgen.watch.recording import Recording
+from expgen.watch.write import COLORS, caption, captioned_frames
 
 
 def test_captions_say_who_acted_and_why(mixed: Recording) -> None:

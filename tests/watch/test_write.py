@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from expgen.errors import InputError
-from expgen.watch.caption import captioned_frames
 from expgen.watch.recording import Recording
-from expgen.watch.write import write_recording
+from expgen.watch.write import captioned_frames, write_recording
 
 
 def test_a_gif_has_a_frame_for_every_step_that_looks_different(mixed: Recording, tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from numpy import ndarray
 from PIL import Image
 
-from expgen.watch.film import Film
-from expgen.watch.strips import encode_film, encode_picture
+from expgen.watch.film import Film, encode_film, encode_picture
 
 
 def decoded(uri: str) -> ndarray:

@@ -1,10 +1,12 @@
-"""The flags that say where work is done: here, or on a Ray cluster."""
+"""Flags that several verbs have: where work is done, here or on a Ray cluster, and which weights play."""
 
-from typing import Any
+from argparse import ArgumentParser
+from typing import Any, get_args
 
 from expgen.cli.flags import Parser
 from expgen.cluster.engine import ENGINES, Engine, make_engine
-from expgen.cluster.share import Share
+from expgen.cluster.task import Share
+from expgen.training.average import Weights
 
 
 def add_engine_flags(parser: Parser) -> None:
@@ -22,3 +24,10 @@ def pop_engine(arguments: dict[str, Any]) -> Engine:
     """The engine that those flags describe, which are taken out of `arguments`."""
     share = Share(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
     return make_engine(arguments.pop("engine"), arguments.pop("address"), share)
+
+
+def add_weights_flag(parser: ArgumentParser) -> None:
+    """Which weights of each policy play."""
+    text = "live, or average: their average, wherever a policy has one (expgen train --average)"
+    text += "; default: what the agent plays with"
+    parser.add_argument("--weights", choices=get_args(Weights), help=text)
