@@ -1,10 +1,8 @@
-"""Our kernels on a GPU: errors beside float32, microseconds at the paper's sizes, where a gradient step's time goes.
+"""Our kernels on a GPU: microseconds at the paper's sizes, and where a gradient step's time goes.
 
-    python benchmarks/kernel_speed.py [errors] [update] [rest] [kernels] [--out FOLDER]
+    python benchmarks/kernel_speed.py [update] [rest] [kernels] [--out FOLDER]
 
-Needs no games. Prints tables and writes each to FOLDER as json. `kernels` times each kernel of the IMPALA encoder as it
-is compiled for use and with other limits on its registers (programs on a multiprocessor at a time), weight gradients
-also for other numbers of programs; what is fastest belongs into `cuda/impala.cu` and `impala_kernels.py`.
+Needs no games. Prints tables and writes each to FOLDER as json. Errors are what tests/fast/kernels checks.
 """
 
 import argparse
@@ -18,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.envs.vec_env import EnvSpec
@@ -26,9 +23,8 @@ from expgen.fast.accelerate import accelerate
 from expgen.fast.fast_networks import recorded_forward
 from expgen.fast.graphs import capture_on_gpu
 from expgen.fast.kernels import impala_kernels
-from expgen.fast.kernels.cuda_module import CudaModule, cuda_module
+from expgen.fast.kernels.cuda_module import cuda_module
 from expgen.fast.kernels.gru import fused_gru
-from expgen.fast.kernels.impala_encoder import FusedImpala
 from expgen.fast.kernels.impala_kernels import ImpalaKernels
 from expgen.fast.kernels.impala_weights import Packed, WeightPacking
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
@@ -41,8 +37,6 @@ SPEC = EnvSpec("maze", (64, 64, 3), "uint8", 15)
 DEVICE = torch.device("cuda", 0)
 BLOCKS = ((32, 16), (16, 32), (8, 32))  # side, channels
 POOLED = ((32, 16), (16, 32))  # side, channels in
-PROGRAMS = (1, 2, 3, 4)  # on a multiprocessor at a time
-PARTS = (66, 128, 192, 256)
 BYTES_PER_S = 4.3e12  # a copy's, on an H200
 REPEATS = 10  # launches in a timed graph
 
@@ -82,72 +76,12 @@ def pictures(*shape: int) -> Tensor:
     return coarse.repeat_interleave(4, -3).repeat_interleave(4, -2).contiguous()
 
 
-def distance(found: Tensor, exact: Tensor) -> float:
-    return ((found.float() - exact.float()).norm() / exact.float().norm()).item()
-
-
-def nchw(x: Tensor) -> Tensor:
-    return x.permute(0, 3, 1, 2).float().detach().clone()
-
-
-def nhwc(x: Tensor) -> Tensor:
-    return x.permute(0, 2, 3, 1)
-
-
 def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed, ...]]:
     """Convolutions with bfloat16 weights; packing takes the first for a stage's own."""
     convs = [nn.Conv2d(inputs, outputs, 3, padding=1).to(DEVICE) for inputs, outputs in sizes]
     for conv in convs:
         conv.weight.data = conv.weight.data.bfloat16().float()
     return convs, WeightPacking(convs)()
-
-
-def flat_gradient(*convs: nn.Conv2d) -> Tensor:
-    parts = [part for conv in convs for part in (nhwc(conv.weight.grad).flatten(), conv.bias.grad)]  # type: ignore
-    return torch.cat(parts)
-
-
-def kernel_errors(kernels: ImpalaKernels, batch: int = 70) -> dict[str, float]:
-    """Of every kernel, relative to float32's norm; rounding to bfloat16 makes about 0.002."""
-    errors: dict[str, float] = {}
-    for side, channels in BLOCKS:
-        (_, conv1, conv2), (_, one, two) = convolutions(*[(channels, channels)] * 3)
-        x, dy = noise(batch, side, side, channels), noise(batch, side, side, channels)
-        y, hidden = kernels.block(x, one, two, keep=True)
-        errors[f"block_forward_{side}.h"] = distance(hidden, nhwc(F.relu(conv1(F.relu(nchw(x))))))
-        errors[f"block_forward_{side}"] = distance(y, nhwc(nchw(x) + conv2(nchw(hidden))))
-        dx, d_hidden = kernels.block_gradient(dy, x, hidden, one, two)
-        before, seen = nchw(hidden).requires_grad_(), nchw(x).requires_grad_()
-        (conv2(before) * nchw(dy)).sum().backward()
-        (conv1(F.relu(seen)) * nchw(d_hidden)).sum().backward()
-        errors[f"block_backward_{side}.h"] = distance(d_hidden, nhwc(before.grad) * (hidden > 0))
-        errors[f"block_backward_{side}"] = distance(dx, dy.float() + nhwc(seen.grad))
-        partial = torch.full((16, 2 * (9 * channels + 1) * channels), torch.nan, device=DEVICE)
-        kernels.block_weight_gradient(x, d_hidden, hidden, dy, partial)
-        errors[f"block_weight_gradient_{side}"] = distance(partial.sum(0), flat_gradient(conv1, conv2))
-    for side, inputs in POOLED:
-        (conv,), (packed,) = convolutions((inputs, 32))
-        x, dy = noise(batch, side, side, inputs), noise(batch, side // 2, side // 2, 32)
-        before = nchw(x).requires_grad_()
-        exact = F.max_pool2d(conv(before), 3, stride=2, padding=1)
-        (exact * nchw(dy)).sum().backward()
-        y, winner = kernels.pooled(x, packed, keep=True)
-        errors[f"pooled_forward_{side}"] = distance(y, nhwc(exact))
-        errors[f"pooled_backward_{side}"] = distance(kernels.pooled_gradient(dy, winner, packed), nhwc(before.grad))
-        partial = torch.full((16, (9 * inputs + 1) * 32), torch.nan, device=DEVICE)
-        kernels.pooled_weight_gradient(x, dy, winner, partial)
-        errors[f"pooled_weight_gradient_{side}"] = distance(partial.sum(0), flat_gradient(conv))
-    for dtype in (torch.uint8, torch.float32):
-        (conv,), (packed,) = convolutions((3, 16))
-        obs, dy = torch.randint(0, 256, (batch, 64, 64, 3), device=DEVICE).to(dtype), noise(batch, 32, 32, 16)
-        exact = F.max_pool2d(conv(nchw(obs) / 255), 3, stride=2, padding=1)
-        (exact * nchw(dy)).sum().backward()
-        y, winner = kernels.stem(obs, packed, keep=True)
-        errors[f"stem_forward {dtype}"] = distance(y, nhwc(exact))
-        errors[f"stem_weight_gradient {dtype}"] = distance(
-            kernels.stem_weight_gradient(obs, dy, winner), flat_gradient(conv)
-        )
-    return errors
 
 
 def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], float]]:
@@ -197,45 +131,11 @@ def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], f
 
 
 def time_kernels() -> dict[str, dict[str, float]]:
-    """Microseconds of each kernel as shipped and of its variants, and the least that its bytes take."""
-    table: dict[str, dict[str, float]] = {}
-
-    def measure(kernels: ImpalaKernels, column: str, only: str = "") -> None:
-        for name, (call, megabytes) in kernel_calls(kernels).items():
-            if only in name:
-                row = table.setdefault(name, {"bytes": 1e12 * megabytes / BYTES_PER_S})
-                row[column] = microseconds(call)
-
-    measure(ImpalaKernels(cuda_module(DEVICE)), "shipped")
-    for programs in PROGRAMS:
-        variant = CudaModule(DEVICE, definitions=[f"PROGRAMS_MEASURED={programs}"])
-        measure(ImpalaKernels(variant), f"{programs} a multiprocessor")
-    shipped_parts = impala_kernels.PARTS
-    for parts in PARTS:
-        impala_kernels.PARTS = parts
-        measure(ImpalaKernels(cuda_module(DEVICE)), f"{parts} parts", only="weight_gradient")
-    impala_kernels.PARTS = shipped_parts
-    return table
-
-
-def encoder_errors(policy: Policy) -> dict[str, float]:
-    """Output and worst gradient of the whole encoder, ours and the library's bf16, beside float32."""
-    module, obs = policy.encoder, torch.randint(0, 256, (256, 64, 64, 3), dtype=torch.uint8, device=DEVICE)
-    weight = torch.randn(256, 256, device=DEVICE)
-
-    def run(encode: Callable[[Tensor], Tensor], is_bfloat16: bool = False) -> list[Tensor]:
-        module.is_bfloat16 = is_bfloat16
-        out = encode(obs)
-        gradients = torch.autograd.grad((out * weight).sum(), list(module.parameters()))
-        module.is_bfloat16 = False
-        return [out.detach(), *gradients]
-
-    exact = run(module.forward)
-    errors = {}
-    for name, found in {"library": run(module.forward, True), "ours": run(FusedImpala(module))}.items():
-        off, *gradients = (distance(a, b) for a, b in zip(found, exact, strict=True))
-        errors[f"{name}: output"], errors[f"{name}: worst gradient"] = off, max(gradients)
-    return errors
+    """Microseconds of each kernel, and the least that its bytes take."""
+    calls = kernel_calls(ImpalaKernels(cuda_module(DEVICE))).items()
+    return {
+        name: {"µs": microseconds(call), "bytes": 1e12 * megabytes / BYTES_PER_S} for name, (call, megabytes) in calls
+    }
 
 
 def new_policy(network: NetworkConfig) -> Policy:
@@ -343,14 +243,6 @@ def time_updates() -> dict[str, dict[str, float]]:
     return tables
 
 
-def all_errors() -> dict[str, dict[str, float]]:
-    """Of each kernel and of the whole encoder, as parts of the norm."""
-    return {
-        "errors of kernels": kernel_errors(ImpalaKernels(cuda_module(DEVICE))),
-        "errors of the encoder": encoder_errors(new_policy(NetworkConfig())),
-    }
-
-
 def show(table: dict[str, Any]) -> None:
     """Rows of figures by name, or of figures by column."""
     if not isinstance(next(iter(table.values())), dict):
@@ -364,7 +256,6 @@ def show(table: dict[str, Any]) -> None:
 
 
 SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
-    "errors": all_errors,
     "update": time_updates,
     "rest": lambda: {"rest, µs": time_rest()},
     "kernels": lambda: {"kernels, µs": time_kernels()},

@@ -38,12 +38,12 @@ MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPT
 class CudaModule:
     """Kernels on one device; `launch` hands one to the stream that work is handed to now."""
 
-    def __init__(self, device: torch.device, files: Sequence[str] = IMPALA, definitions: Sequence[str] = ()) -> None:
-        """`files` of `SOURCES`, compiled as one; `definitions`: macros as `NAME=value`, for measuring variants."""
+    def __init__(self, device: torch.device, files: Sequence[str] = IMPALA) -> None:
+        """`files` of `SOURCES`, compiled as one."""
         self.device = device
         self.driver = ctypes.CDLL("libcuda.so.1")
         source = read_source(files)
-        cubin = cached_cubin(source, torch.cuda.get_device_capability(device), definitions)
+        cubin = cached_cubin(source, torch.cuda.get_device_capability(device))
         with torch.cuda.device(device):
             torch.cuda.current_stream().synchronize()  # a context there is
             self.context = ctypes.c_void_p()
@@ -128,14 +128,14 @@ def has_compiler() -> bool:
     return torch.version.cuda is not None and bool(_nvrtc_paths())
 
 
-def cached_cubin(source: str, capability: tuple[int, int], definitions: Sequence[str]) -> bytes:
+def cached_cubin(source: str, capability: tuple[int, int]) -> bytes:
     """Machine code for GPUs of `capability`, from the cache folder where it is there."""
     architecture = "sm_{}{}".format(*capability)
-    key = "\n".join((source, architecture, str(torch.version.cuda), *OPTIONS, *definitions))
+    key = "\n".join((source, architecture, str(torch.version.cuda), *OPTIONS))
     file = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
     if file.is_file():
         return file.read_bytes()
-    cubin = compile_source(source, architecture, definitions)
+    cubin = compile_source(source, architecture)
     with contextlib.suppress(OSError):  # a folder that cannot be written costs the next process a few seconds
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as partial:
@@ -149,11 +149,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "expgen" / "kernels"
 
 
-def compile_source(source: str, architecture: str, definitions: Sequence[str] = ()) -> bytes:
+def compile_source(source: str, architecture: str) -> bytes:
     """`source` as machine code for `architecture`, as in "sm_90"."""
     nvrtc = _nvrtc()
     program = ctypes.c_void_p()
-    options = [f"--gpu-architecture={architecture}", *OPTIONS, *(f"-D{definition}" for definition in definitions)]
+    options = [f"--gpu-architecture={architecture}", *OPTIONS]
     _succeeded(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None))
     try:
         given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))

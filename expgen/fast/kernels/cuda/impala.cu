@@ -3,12 +3,8 @@
 // Maps are stored picture × row × column × channel in bfloat16. A program of eight warps takes one picture, or a few
 // small ones, into shared memory. The files before this one, in the order of cuda_module.py, have the work.
 
-// PROGRAMS: at a time on a multiprocessor, which limits registers; benchmarks/kernel_speed.py measures other numbers.
-#ifdef PROGRAMS_MEASURED
-#define KERNEL(PROGRAMS) extern "C" __global__ void __launch_bounds__(THREADS, PROGRAMS_MEASURED)
-#else
+// PROGRAMS: at a time on a multiprocessor, which limits registers.
 #define KERNEL(PROGRAMS) extern "C" __global__ void __launch_bounds__(THREADS, PROGRAMS)
-#endif
 
 #define RESIDUAL_BLOCK(SIDE, CHANNELS)                                                                                  \
     KERNEL(2) block_forward_##SIDE(const uint4* x, const uint4* weight_1, const float* bias_1, const uint4* weight_2,   \
