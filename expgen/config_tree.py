@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 from expgen.errors import InputError
-from expgen.settings import flag_of, is_of_type
+from expgen.settings import check_config, flag_of, is_of_type
 
 
 def parts_of(config: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str,
 
 
 def filled(base: Any, values: Any, where: str) -> Any:
-    """`base` with `values`, of the types its fields ask for."""
+    """`base` with `values` that a file holds: of the types and in the ranges that its fields ask for."""
     hints = get_type_hints(type(base))
     names = list(_fields(base))
     if not isinstance(values, Mapping):
@@ -67,7 +67,9 @@ def filled(base: Any, values: Any, where: str) -> Any:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
         if not is_of_type(value, hints[name]):
             raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
-    return dataclasses.replace(base, **values)
+    config = dataclasses.replace(base, **values)
+    check_config(config)
+    return config
 
 
 def _prefix(field: dataclasses.Field) -> str:

@@ -1,11 +1,12 @@
 """Files: written whole or not at all, named only inside their folder, and read only where they are regular files."""
 
 import contextlib
+import json
 import os
 import stat
 import uuid
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from expgen.errors import FailedStorage, InputError, unwritable
 
@@ -101,6 +102,16 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         if size > most:
             raise UnreadableFile(f"{path} has {size} bytes; accepted: at most {most}")
         return file.read()
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds; UnreadableFile where it is none, is too long or is nested too deeply."""
+    try:
+        return json.loads(read_bytes(path, JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, UnreadableFile):
+            raise
+        raise UnreadableFile(f"{path} is not JSON; accepted: a file that expgen wrote") from None
 
 
 def _not_regular(path: Path, mode: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import resource
 import shutil
 import struct
 from collections.abc import Callable
@@ -11,18 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.training.checkpoint import DamagedCheckpoint, read_checkpoint, write_checkpoint
-
-JUNK: list[Any] = [
-    None, True, -1, 0, 2**70, 1e308, float("nan"), "", "x" * 10_000, "\x00", "../../etc/passwd", "<script>", [], [[]],
-    {}, {"a": {}}, [None] * 100, "inf", "٣",
-]  # fmt: skip
+from expgen.runs.load import load_agent
+from expgen.training.checkpoint import FORMAT, DamagedCheckpoint, digest_of, read_checkpoint, write_checkpoint
+from tests.attack.damage import damaged, mangled
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +37,6 @@ EXPLORER = {
 }  # fmt: skip
 
 
-def mangled(tree: Any, rng: random.Random) -> Any:
-    """`tree` with one place, anywhere in it, made wrong."""
-    if isinstance(tree, dict) and tree and rng.random() < 0.85:
-        name = rng.choice(sorted(tree))
-        kind = rng.random()
-        if kind < 0.1:
-            return {key: value for key, value in tree.items() if key != name}
-        if kind < 0.2:
-            return {**tree, rng.choice(["extra", "__class__", ""]): rng.choice(JUNK)}
-        return {**tree, name: mangled(tree[name], rng)}
-    return rng.choice(JUNK)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_configs(seed: int, run: Path, tmp_path: Path) -> None:
     good = json.loads((run / "config.json").read_text())
@@ -64,17 +50,6 @@ def test_configs(seed: int, run: Path, tmp_path: Path) -> None:
             refused += 1
             assert "\n" not in str(error)
     assert refused > 20
-
-
-def damaged(content: bytes, rng: random.Random) -> bytes:
-    """Bytes changed, cut out, doubled or put in."""
-    at = rng.randrange(len(content))
-    length = rng.randrange(1, 20)
-    rest, before = content[at + length :], content[max(0, at - length) : at]
-    odd = rng.choice([b"\x00", b'"', b",", b"\n", b"\r", b"\xff", b"nan"])
-    return content[:at] + rng.choice(
-        [rng.randbytes(length) + rest, rest, before + content[at:], odd + content[at:], b""]
-    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -102,6 +77,87 @@ def test_checkpoints(seed: int, tmp_path: Path) -> None:
         if content != good:
             with pytest.raises(DamagedCheckpoint):
                 read_checkpoint(file)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{}, {"env_steps": "many"}, {"env_steps": 10**30}, {"env_steps": -1}, {"env_steps": 1, "seconds": float("nan")},
+     {"env_steps": 1, "sessions": [[1]]}, {"env_steps": 1, "sessions": 3}, [], {"env_steps": 1.5}],
+)  # fmt: skip
+def test_facts_that_cannot_be_are_damage(facts: Any, tmp_path: Path) -> None:
+    file = tmp_path / "0.safetensors"
+    write_checkpoint(file, {"policy.w": torch.zeros(1)}, {"env_steps": 1})
+    text = json.dumps(facts, sort_keys=True)
+    metadata = {"format": FORMAT, "facts": text, "sha256": digest_of({"policy.w": torch.zeros(1)}, text)}
+    file.write_bytes(save({"policy.w": torch.zeros(1)}, metadata))
+    with pytest.raises(DamagedCheckpoint):
+        read_checkpoint(file)
+
+
+def test_a_header_nested_deeply_is_damage(tmp_path: Path) -> None:
+    header = '{"__metadata__":' + '{"a":' * 100_000 + "1" + "}" * 100_001
+    (tmp_path / "0.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode())
+    with pytest.raises(DamagedCheckpoint):
+        read_checkpoint(tmp_path / "0.safetensors")
+
+
+def changed(run: Path, copy: Path, name: str, *path: Any, value: Any) -> Path:
+    """A copy of `run` with one place of its JSON file `name` set."""
+    shutil.copytree(run, copy)
+    data = inner = json.loads((copy / name).read_text())
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    (copy / name).write_text(json.dumps(data))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("members", 0, "network", "features"), 10_000, r"another network: .* accepted: \(10000,"),
+        (("members", 0, "network", "features"), 10**7, "--features is 10000000; accepted: 1 to 16384"),
+        (("members", 0, "network", "extra_layers"), 10**6, "--extra-layers is 1000000; accepted: 0 to 100"),
+        (("spec", "obs_shape"), [10**6, 10**6, 3], "the size of obs_shape is 3000000000000; accepted: 1 to"),
+        (("spec", "obs_shape"), [2**8, 2**8, 2**8], "another network"),
+        (("spec", "num_actions"), 2 * 10**9, "num_actions is 2000000000; accepted: 1 to 65536"),
+        (("levels",), "0:2000000000", "levels names 2000000000 levels; accepted: at most"),
+    ],
+)
+def test_an_agent_file_that_asks_for_all_memory_is_refused_before_it_gets_any(
+    place: tuple[Any, ...], value: Any, message: str, run: Path, tmp_path: Path
+) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=message):
+        load_agent(changed(run, tmp_path / "run", "agent.json", *place, value=value), learner="member0")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
+
+
+@pytest.mark.parametrize("verb", ["status", "train", "evaluate"])
+def test_a_billion_members_are_one_line(verb: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+    changed(run, tmp_path / "bad", "config.json", "train", "members", value=10**9)
+    shutil.copytree(run, tmp_path / "good")
+    (tmp_path / "bad" / "agent.json").unlink()
+    where = {"status": ["status", tmp_path], "train": ["train", "--resume", "--run", tmp_path / "bad"]}
+    outcome = command(*where.get(verb, [verb, tmp_path / "bad"]))
+    assert f"{tmp_path / 'bad' / 'config.json'}: --members is 1000000000; accepted: 1 to 10000" in (
+        outcome.out + outcome.err
+    )
+    if verb == "status":  # the other run is shown
+        assert outcome.status == 1 and "good " in outcome.out and "done" in outcome.out
+    else:
+        assert outcome.status == 2
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1j])
+def test_weights_that_are_no_finite_numbers_are_refused(number: Any, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    for file in (tmp_path / "run").glob("checkpoints/member0/*.safetensors"):
+        tensors, facts = read_checkpoint(file)
+        spoilt = {name: t * number if name.startswith("policy.") else t for name, t in tensors.items()}
+        write_checkpoint(file, spoilt, facts)
+    with pytest.raises(InputError, match=r"member0 holds weights .* that are not all finite numbers; accepted: "):
+        load_agent(tmp_path / "run", learner="member0")
 
 
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1, 2**40, 10**9])

@@ -1,8 +1,8 @@
 """From an agent's description to something that plays: policies' weights, read from their checkpoints."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,9 +17,9 @@ from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.fast.fast_networks import for_play
-from expgen.files import JSON_BYTES, read_bytes
+from expgen.files import read_json
 from expgen.networks.actor_critic import Policy
-from expgen.networks.state import load_module
+from expgen.networks.state import check_fits, load_module
 from expgen.settings import flag_of
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
@@ -150,9 +150,11 @@ def policy_from(
     weights: Weights = "live",
 ) -> Policy:
     """The frozen policy that a checkpoint holds, with these `weights`; `what` names the checkpoint in errors."""
-    recipe, generator = recipe_of(described.algo), torch.Generator()
-    policy = build_policy(recipe, spec, described.network, described.algorithm, generator, use_device(device))
-    load_module(policy, policy_weights(checkpoint, weights), what)
+    recipe, tensors = recipe_of(described.algo), policy_weights(checkpoint, weights)
+    kind = (recipe, spec, described.network, described.algorithm)
+    fits = partial(check_fits, tensors=tensors, what=what)
+    policy = build_policy(*kind, torch.Generator(), use_device(device), fits)
+    load_module(policy, tensors, what)
     return for_play(policy)
 
 
@@ -188,8 +190,8 @@ def check_shipped(card: Path, folder: Path, checkpoint: Checkpoint) -> None:
 def read_card(file: Path) -> dict[str, Any]:
     """What an agent that ships says of itself."""
     try:
-        card = json.loads(read_bytes(file, JSON_BYTES))
-    except (OSError, ValueError):
+        card = read_json(file)
+    except (OSError, InputError):
         card = None
     if not isinstance(card, dict):
         raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")

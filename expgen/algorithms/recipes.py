@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig
@@ -128,9 +129,10 @@ def build_policy(
     config: Any,
     generator: torch.Generator,
     device: torch.device,
+    check: Callable[[nn.Module], None] = lambda network: None,
 ) -> Policy:
-    """What plays, with fresh weights."""
-    return fresh_network(lambda: recipe.build_policy(spec, network, config), generator, device)
+    """What plays, with fresh weights; `check` is that of `fresh_network`."""
+    return fresh_network(lambda: recipe.build_policy(spec, network, config), generator, device, check)
 
 
 def build_algorithm(

@@ -13,6 +13,7 @@ import numpy as np
 
 from expgen.errors import InputError
 
+MOST_LEVELS = 10**7  # of a finite set, which is held in memory
 SEED_LIMIT = 2**31 - 1  # levels are drawn from [0, SEED_LIMIT), as ProcGen does
 
 
@@ -111,6 +112,8 @@ def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:
         raise InputError(f"{field} names 0 levels; accepted: at least one")
     if beyond := [level for level in ends if not 0 <= level < SEED_LIMIT]:
         raise InputError(f"{field} names level {beyond[0]}; accepted: levels in 0..{SEED_LIMIT - 1}")
+    if len(seeds) > MOST_LEVELS:
+        raise InputError(f"{field} names {len(seeds)} levels; accepted: at most {MOST_LEVELS}, or all")
     if not isinstance(seeds, range) and len(set(seeds)) < len(seeds):
         raise InputError(f"{field} names a level twice; accepted: distinct levels")
     return LevelSet(seeds)

@@ -5,6 +5,7 @@ step; nothing is allocated per step. The convention is `first`, never `done`: an
 an episode, and the reward that came with it belongs to the step that ended the one before.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -13,6 +14,9 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
+from expgen.errors import check_range
+
+MOST_ACTIONS, MOST_OBSERVED = 2**16, 2**24  # that a file may say an environment has, and numbers in an observation
 
 
 class Observation(NamedTuple):
@@ -58,6 +62,8 @@ class EnvSpec:
         sizes = (*spec.obs_shape, spec.num_actions)
         if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
             raise TypeError("a spec of sizes and a type of numbers")
+        check_range("num_actions", spec.num_actions, 1, MOST_ACTIONS)
+        check_range("the size of obs_shape", math.prod(spec.obs_shape), 1, MOST_OBSERVED)
         return spec
 
 

@@ -32,9 +32,9 @@ class NetworkConfig:
         "impala (auto for pictures from 32 pixels a side on), impoola (averages over positions, does not flatten), "
         "conv (auto for smaller ones), small: dense layers (auto for vectors and minimaze)",
     )
-    width: int = setting(1, "multiplies the channels of impala and impoola", low=1)
-    extra_layers: int = setting(0, "dense layers between the encoder and what reads its features", low=0)
-    features: int = setting(256, "width of the encoder's output and of the memory", low=1)
+    width: int = setting(1, "multiplies the channels of impala and impoola", low=1, high=64)
+    extra_layers: int = setting(0, "dense layers between the encoder and what reads its features", low=0, high=100)
+    features: int = setting(256, "width of the encoder's output and of the memory", low=1, high=2**14)
     memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
     normalize_obs: bool = later_setting(False, "bring vectors to mean 0 and variance 1, by those seen so far")
 
@@ -123,10 +123,19 @@ def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator
     return fresh_network(lambda: Policy(spec, config), generator, device)
 
 
-def fresh_network(build: Callable[[], Network], generator: torch.Generator, device: torch.device) -> Network:
-    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn."""
+def fresh_network(
+    build: Callable[[], Network],
+    generator: torch.Generator,
+    device: torch.device,
+    check: Callable[[nn.Module], None] = lambda network: None,
+) -> Network:
+    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn.
+
+    `check` sees the network before it takes any memory, and may raise.
+    """
     with torch.device("meta"):
         network = build()
+    check(network)
     network = network.to_empty(device="cpu")
     network.initialise(generator)  # type: ignore[operator]
     return network.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]

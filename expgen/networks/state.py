@@ -48,7 +48,13 @@ def under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
-    """Weights into `module`; an InputError if they belong to another network."""
+    """Weights into `module`; an InputError if they belong to another network or are no finite numbers."""
+    check_fits(module, tensors, what)
+    module.load_state_dict(tensors)
+
+
+def check_fits(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
+    """An InputError unless `tensors` are weights of `module`, which may be on the meta device; `what` names them."""
     own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if own != given:
@@ -56,7 +62,9 @@ def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> 
         raise InputError(
             f"{what} holds another network: {name} is {given.get(name, 'absent')}; accepted: {own.get(name, 'absent')}"
         )
-    module.load_state_dict(tensors)
+    for name, tensor in tensors.items():
+        if not (tensor.is_floating_point() and bool(tensor.isfinite().all())):
+            raise InputError(f"{what} holds weights {name} that are not all finite numbers; accepted: weights that are")
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

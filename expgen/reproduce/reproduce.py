@@ -15,7 +15,7 @@ from expgen.evaluation.scores import FILE as SCORE_ROWS
 from expgen.evaluation.table_file import TableFile
 from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.exploration.rows import FILE as EXPLORATION_ROWS
-from expgen.files import write_whole
+from expgen.files import read_json, write_whole
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
 from expgen.report.provenance import KEPT, provenance_file
@@ -118,7 +118,7 @@ def claim_folder(out: Path, scale: Scale) -> None:
     """A folder holds runs of one scale, for runs of another bear the same names."""
     file = out / "scale.json"
     if file.exists():
-        held = json.loads(file.read_text())["scale"]
+        held = read_json(file).get("scale")
         if held != scale.name:
             raise InputError(f"--out {out} holds runs of --scale {held}; accepted: {held}, or another folder")
     write_whole(file, json.dumps({"scale": scale.name}).encode())
@@ -137,7 +137,7 @@ def _gather(kind: TableFile, files: Sequence[tuple[Job, Path]], out: Path, targe
     writer = csv.writer(provenance, lineterminator="\n")
     writer.writerow(("row", *KEPT))
     for job, file in files:
-        made = json.loads(made_file(job, out).read_text()) if made_file(job, out).exists() else {}
+        made = read_json(made_file(job, out)) if made_file(job, out).exists() else {}
         for row in kind.rows_so_far(file):
             rows.append(row)
             writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))

@@ -1,7 +1,6 @@
 """agent.json in and out: written beside a run's policies, composed by hand of several runs', made up for old runs."""
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from expgen.config_tree import filled
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.files import JSON_BYTES, join_inside, read_bytes, write_whole
+from expgen.files import join_inside, read_bytes, read_json, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
@@ -90,11 +89,9 @@ def read_agent(place: Path) -> AgentDescription:
 
 def _json(file: Path) -> Any:
     try:
-        data = json.loads(read_bytes(file, JSON_BYTES))
+        data = read_json(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
-    except ValueError:
-        data = None
     if not isinstance(data, dict):
         raise InputError(f"{file} is no description of an agent; accepted: an {AGENT_FILE} as docs/agents.md shows")
     return data

@@ -20,6 +20,9 @@ from expgen.settings import LAST_SEED, flag_of, later_setting, setting
 
 REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that train nothing
 
+# What can be meant; more, as a stranger's file may say, would fill any memory
+MOST_LEARNERS, MOST_STEPS, MOST_ENVS, MOST_ROLLOUT_STEPS, MOST_EPISODES = 10_000, 10**15, 2**16, 2**20, 10**7
+
 
 def average_setting() -> Any:
     """The same for members and for the explorer."""
@@ -31,10 +34,10 @@ def average_setting() -> Any:
 class ExplorerConfig:
     """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
 
-    steps: int = setting(100_000_000, "environment steps", low=1)
-    envs: int = setting(0, "environments; 0: as many as a member has", low=0)
-    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
-    count: int = later_setting(1, "explorers trained side by side, which take turns in play", low=1)
+    steps: int = setting(100_000_000, "environment steps", low=1, high=MOST_STEPS)
+    envs: int = setting(0, "environments; 0: as many as a member has", low=0, high=MOST_ENVS)
+    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
+    count: int = later_setting(1, "explorers trained side by side, which take turns in play", low=1, high=MOST_LEARNERS)
     average: float = average_setting()
     network: NetworkConfig = NetworkConfig()
     algorithm: PPOConfig = PPOConfig()
@@ -53,13 +56,15 @@ class TrainConfig:
         "all", "what each learner trains on: all training levels, or those a bootstrap of its own draws from them"
     )
     seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=LAST_SEED)
-    members: int = setting(1, "learners trained side by side", low=1)
-    steps: int = setting(25_000_000, "environment steps of each learner", low=1)
-    envs: int = setting(32, "environments of each learner", low=1)
-    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1)
+    members: int = setting(1, "learners trained side by side", low=1, high=MOST_LEARNERS)
+    steps: int = setting(25_000_000, "environment steps of each learner", low=1, high=MOST_STEPS)
+    envs: int = setting(32, "environments of each learner", low=1, high=MOST_ENVS)
+    rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
     average: float = average_setting()
-    eval_every: int = setting(2_500_000, "score on train and test levels every so many steps; 0 for never", low=0)
-    eval_episodes: int = setting(200, "episodes of each such score", low=1)
+    eval_every: int = setting(
+        2_500_000, "score on train and test levels every so many steps; 0 for never", low=0, high=MOST_STEPS
+    )
+    eval_episodes: int = setting(200, "episodes of each such score", low=1, high=MOST_EPISODES)
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()

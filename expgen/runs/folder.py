@@ -9,7 +9,7 @@ from expgen.agents.build import CARD, check_shipped
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, unwritable
-from expgen.files import JSON_BYTES, UnreadableFile, join_inside, read_bytes, write_whole
+from expgen.files import UnreadableFile, join_inside, read_json, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
@@ -67,12 +67,18 @@ class RunFolder:
 
     def read_old_config(self) -> tuple[TrainConfig, EnvSpec, dict[str, Any]]:
         """As `read_config`, and how the ensemble votes, where an earlier version kept that here too."""
-        data = self._json()
         try:
+            data = read_json(self.config_file)
             spec = EnvSpec.from_json(data["spec"])
             return TrainConfig.from_json(data["train"]), spec, data["train"].get("consensus") or {}
-        except (KeyError, TypeError) as error:
+        except OSError as error:
+            raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
+        except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
+        except UnreadableFile:
+            raise
+        except InputError as error:
+            raise InputError(f"{self.config_file}: {error}") from None
 
     def log_failure(self, what: str, trace: str) -> None:
         """Keep where something failed, for whoever looks for the reason."""
@@ -90,13 +96,3 @@ class RunFolder:
             raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
         check_shipped(self.card_file, self.checkpoints_of(learner), found)
         return found
-
-    def _json(self) -> Any:
-        try:
-            return json.loads(read_bytes(self.config_file, JSON_BYTES))
-        except UnreadableFile:
-            raise
-        except OSError as error:
-            raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
-        except (ValueError, RecursionError):
-            raise InputError(f"{self.config_file} is not JSON; accepted: a config.json that expgen wrote") from None

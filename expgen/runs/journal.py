@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from expgen.files import JSON_BYTES, read_bytes, write_whole
+from expgen.files import read_json, write_whole
 from expgen.runs.folder import RunFolder
 from expgen.training.sessions import Session
 
@@ -37,7 +37,7 @@ class Entry:
 def read_journal(folder: RunFolder) -> list[Entry]:
     """The entries of a run, oldest first; none if there is no journal or it is damaged."""
     try:
-        return [_entry(data) for data in json.loads(read_bytes(folder.journal_file, JSON_BYTES))]
+        return [_entry(data) for data in read_json(folder.journal_file)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 

@@ -20,9 +20,11 @@ from torch import Tensor
 
 from expgen.errors import InputError
 from expgen.files import UnreadableFile, read_bytes, write_whole
+from expgen.training.sessions import sessions_in
 
 KEPT = 2
 FORMAT = "expgen-checkpoint-1"
+HEADER_BYTES = 2**22  # of the list of tensors and facts: tens of thousands of them
 
 
 class DamagedCheckpoint(InputError):
@@ -56,19 +58,30 @@ def read_checkpoint(path: Path) -> Checkpoint:
     try:
         content = read_bytes(path)
         (size,) = struct.unpack("<Q", content[:8])
+        if size > HEADER_BYTES:
+            raise ValueError("a header that lists more than any network has")
         metadata = json.loads(content[8 : 8 + size])["__metadata__"]
         tensors = load_bytes(content)
         if metadata["format"] != FORMAT or metadata["sha256"] != digest_of(tensors, metadata["facts"]):
             raise DamagedCheckpoint(f"{path} is damaged: its checksum does not match; accepted: a file expgen wrote")
-        return Checkpoint(tensors, json.loads(metadata["facts"]))
+        return Checkpoint(tensors, _checked(json.loads(metadata["facts"])))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnreadableFile as error:
         raise DamagedCheckpoint(str(error)) from None
-    except (SafetensorError, struct.error, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, struct.error, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise DamagedCheckpoint(f"{path} is not a whole expgen checkpoint; accepted: a file expgen wrote") from None
+
+
+def _checked(facts: dict[str, Any]) -> dict[str, Any]:
+    """`facts`; KeyError, TypeError or ValueError unless they say how far the policy is, in numbers that can be."""
+    counts = (facts["env_steps"], facts.get("updates", 0), facts.get("seconds", 0.0))
+    if not all(type(count) in (int, float) and 0 <= count < 2**53 for count in counts) or type(counts[0]) is not int:
+        raise ValueError("steps, updates or seconds that cannot be")
+    sessions_in(facts)
+    return facts
 
 
 def latest_checkpoint(folder: Path, is_quiet: bool = False) -> Checkpoint | None:

@@ -33,4 +33,5 @@ def commits_of(sessions: Iterable[Session]) -> list[str]:
 
 def sessions_in(facts: Mapping[str, Any]) -> list[Session]:
     """The sessions that trained a checkpoint, from its `facts`; earlier versions called them stints."""
-    return [Session(*session) for session in facts.get("sessions", facts.get("stints", ()))]
+    told = facts.get("sessions", facts.get("stints", ()))
+    return [Session(float(began), float(seconds), str(commit)) for began, seconds, commit in told]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.envs.levels import SEED_LIMIT, LevelSet
+from expgen.envs.levels import MOST_LEVELS, SEED_LIMIT, LevelSet
 from expgen.errors import InputError
 
 
@@ -63,9 +63,11 @@ def test_text_form_reads_back(spelling: str) -> None:
     assert LevelSet.parse(str(levels)) == levels
 
 
-def test_the_longest_range_is_cheap() -> None:
+def test_long_ranges_are_cheap_and_longer_ones_refused() -> None:
     started = time.perf_counter()
-    assert len(LevelSet.parse(SEED_LIMIT)) == SEED_LIMIT
+    assert len(LevelSet.parse(MOST_LEVELS)) == MOST_LEVELS
+    with pytest.raises(InputError, match="levels names 2147483647 levels; accepted: at most 10000000, or all"):
+        LevelSet.parse(SEED_LIMIT)
     assert time.perf_counter() - started < 0.5
 
 

@@ -53,10 +53,10 @@ def test_a_config_that_is_none_is_refused(folder: RunFolder, text: str, message:
 def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> None:
     assert folder.learners() == []
     for index in (10, 2, 0):
-        keep_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"index": index})
+        keep_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"env_steps": index})
     folder.checkpoints_of("member1").mkdir()
     assert folder.learners() == ["member0", "member2", "member10"]
-    assert folder.checkpoint("member10").facts == {"index": 10}
+    assert folder.checkpoint("member10").facts == {"env_steps": 10}
     with pytest.raises(InputError, match="has no checkpoint of 'member1'; accepted: member0, member2, member10"):
         folder.checkpoint("member1")
 

@@ -175,10 +175,10 @@ def test_part_of_a_file_left_by_a_crash_is_not_a_checkpoint(tmp_path: Path) -> N
 def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
     large: dict[str, Tensor] = {"x": torch.zeros(10_000)}
     with disk_of(8_192), pytest.raises(InputError, match=f"cannot write {path}: File too large; accepted: .* space"):
-        write_checkpoint(path, large, {})
+        write_checkpoint(path, large, FACTS)
     assert read_checkpoint(path).facts == FACTS
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    write_checkpoint(path, large, {})  # with space again
+    write_checkpoint(path, large, FACTS)  # with space again
     assert read_checkpoint(path).tensors["x"].shape == (10_000,)
 
 
