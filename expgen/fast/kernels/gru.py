@@ -8,7 +8,6 @@ capability 9.0 on, `triton_gru` for others. Products are of bfloat16, sums and m
 """
 
 import importlib.util
-import os
 from typing import Any, Protocol
 
 import torch
@@ -96,7 +95,7 @@ def fused_gru(gru: nn.GRU) -> FusedGru | None:
     size, device = gru.hidden_size, next(gru.parameters()).device
     if gru.num_layers > 1:
         return None
-    if size in SIZES and has_clusters(device) and os.environ.get("EXPGEN_GRU") == "cluster":  # until it is measured
+    if size in SIZES and has_clusters(device):
         return FusedGru(gru, ClusterGru.on(device))
     if importlib.util.find_spec("triton") is not None:
         from expgen.fast.kernels.triton_gru import COLUMNS, TritonGru
