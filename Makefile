@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.expgen-setup
 
-.PHONY: setup demo test lint docs bench chaos clean
+.PHONY: setup demo test lint dist docs bench chaos clean
 
 setup: $(STAMP)
 
@@ -24,10 +24,15 @@ demo: setup
 
 lint: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
+
+# Source archive and wheel, tried in an empty environment; of several Pythons: make dist PYTHONS="python3.11 python3.12"
+dist: setup
+	$(BIN)/python scripts/dist $(PYTHONS)
 
 # The documentation as a site, links checked: open site/index.html
 docs: setup

@@ -58,6 +58,10 @@ register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from expgen.provenance import version
+
+        return version().removeprefix("v")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
