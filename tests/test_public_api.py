@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,10 @@ def test_every_public_name_is_there() -> None:
     namespace: dict[str, object] = {}
     exec("from expgen import *", namespace)
     assert set(expgen.__all__) <= namespace.keys()
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert expgen.__version__ == metadata.version("expgen") and expgen.__version__[0].isdigit()
 
 
 def test_names_are_imported_when_asked_for() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.cli.flags import Parser, folder, place, whole_number
-from expgen.cli.watch import SoFar, Watch
 from expgen.diagnosis.diagnose import check_picture, diagnose
 from expgen.errors import check_writable
 from expgen.runs.shipped import find_agent
+from expgen.runs.watch import SoFar, Watch
 from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.resources import resolve_device

@@ -10,7 +10,6 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.description import AgentDescription
 from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
 from expgen.cli.shared_flags import add_engine_flags, add_weights_flag, pop_engine
-from expgen.cli.watch import SoFar, Watch
 from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
@@ -19,6 +18,7 @@ from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, explor
 from expgen.runs.request import EvaluationRequest, score_all, single_requests
 from expgen.runs.scoring import ScoredAgent, keep_scores
 from expgen.runs.shipped import FoundAgent, find_agent
+from expgen.runs.watch import SoFar, Watch
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import scratch_folder

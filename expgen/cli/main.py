@@ -5,8 +5,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from expgen.cluster.stop import StopSignals
 from expgen.errors import FailedStorage, InputError, line_of
+from expgen.runs.stop import StopSignals
 from expgen.text import printable
 
 VERBS = {

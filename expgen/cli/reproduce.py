@@ -99,11 +99,11 @@ def _run(
     games: Sequence[str] | None,
     device: str,
 ) -> int:
-    from expgen.cli.watch import Watch
-    from expgen.cluster.stop import StopSignals
     from expgen.reproduce.job import JobResult
     from expgen.reproduce.reproduce import reproduce
     from expgen.reproduce.scale import SCALES
+    from expgen.runs.stop import StopSignals
+    from expgen.runs.watch import Watch
     from expgen.training.life import Watcher
 
     def told(result: JobResult) -> None:

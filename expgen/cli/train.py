@@ -15,8 +15,6 @@ from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
 from expgen.cli.several import arguments_of_each
 from expgen.cli.shared_flags import add_engine_flags, pop_engine
-from expgen.cli.watch import Watch
-from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Task
 from expgen.config_tree import parts_of
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
@@ -26,7 +24,9 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import RunRequest, open_run
 from expgen.runs.plan import plans_of
 from expgen.runs.presets import PRESETS
+from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together
+from expgen.runs.watch import Watch
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 from expgen.text import printable

@@ -6,11 +6,11 @@ from expgen.agents.build import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.shared_flags import add_weights_flag
-from expgen.cli.watch import SoFar, Watch
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.tune import Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
+from expgen.runs.watch import SoFar, Watch
 from expgen.text import text_line
 from expgen.training.life import Watcher
 from expgen.training.resources import resolve_device

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from expgen.cluster.follow import Follower
-from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Ended, Share, Task
 from expgen.errors import InputError
 from expgen.plugins import Named, named, take_over
 from expgen.provenance import version
+from expgen.runs.stop import StopSignals
 from expgen.training.life import Watcher
 from expgen.training.resources import allotted
 

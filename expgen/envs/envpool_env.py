@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.spaces import action_range, obs_layout
-from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
+from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
 from expgen.errors import InputError
 
 UNNAMED_LEVEL = -1
@@ -30,6 +30,8 @@ OURS = ("num_envs", "batch_size", "num_threads", "seed", "env_seed", "num_levels
 
 class EnvpoolEnv:
     """`num_envs` games of one EnvPool task on `threads` threads; `options` are fields of the task's own config."""
+
+    __repr__ = env_repr
 
     def __init__(self, task: str, levels: LevelSet, num_envs: int, seed: int, threads: int, options: Mapping[str, Any]):
         name = f"envpool:{task}"

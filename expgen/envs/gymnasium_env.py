@@ -24,12 +24,14 @@ from numpy import ndarray
 from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import LevelSet
 from expgen.envs.spaces import action_range, obs_layout
-from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
+from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
 from expgen.errors import InputError
 
 
 class GymnasiumEnv:
     """`num_envs` Gymnasium environments, each from a call of `make`, under one name."""
+
+    __repr__ = env_repr
 
     def __init__(self, name: str, make: Callable[[], Any], levels: LevelSet, num_envs: int, seed: int):
         self._envs = [_checked(name, make()) for _ in range(num_envs)]

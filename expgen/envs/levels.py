@@ -48,6 +48,11 @@ class LevelSet:
                 raise
             raise InputError(f"{field} is {text!r}; accepted: COUNT, START:COUNT, a list A,B,C, or all") from None
 
+    def __repr__(self) -> str:
+        text = str(self)
+        kept = text if len(text) <= 40 else f"{text[:37]}..."
+        return f"LevelSet({kept!r}{f', {len(self.excluded)} excluded' if self.excluded else ''})"
+
     def __str__(self) -> str:
         if self.seeds is None:
             return "all"

@@ -15,7 +15,7 @@ from expgen.envs.level_stream import LevelStream
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.maze_cache import MazeCache
 from expgen.envs.maze_generator import AGENT_COLOR, THEMES, MazeGenerator
-from expgen.envs.vec_env import EnvSpec, Observation, fresh_observation
+from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
 from expgen.errors import InputError
 
 ACTIONS = ("none", "left", "right", "up", "down")
@@ -63,6 +63,8 @@ class MinimazeConfig:
 
 class Minimaze:
     """N mazes behind VecEnv, LevelControl and Snapshots; the step is taken in `act`."""
+
+    __repr__ = env_repr
 
     def __init__(self, levels: LevelSet, num_envs: int, seed: int, config: MinimazeConfig):
         generator = MazeGenerator(config.min_cells, config.max_cells, config.num_themes, config.texture)

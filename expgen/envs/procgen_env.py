@@ -10,7 +10,7 @@ from numpy import ndarray
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.libenv import LibEnv
 from expgen.envs.saved_game import Whereabouts, enter, level_of, whereabouts_of
-from expgen.envs.vec_env import EnvSpec, Observation
+from expgen.envs.vec_env import EnvSpec, Observation, env_repr
 from expgen.errors import InputError
 
 Options = Mapping[str, str | int | bool]
@@ -23,6 +23,8 @@ class ProcgenEnv:
 
     With them the library can neither save nor move a game; level sets that need it raise InputError.
     """
+
+    __repr__ = env_repr
 
     num_actions = 15
 

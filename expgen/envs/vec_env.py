@@ -84,6 +84,11 @@ class VecEnv(Protocol):
         """Release threads and memory; safe to call twice."""
 
 
+def env_repr(env: VecEnv) -> str:
+    """What an environment prints of itself."""
+    return f"{type(env).__name__}({env.spec.name!r}, {env.num_envs} games, levels {env.levels})"
+
+
 @runtime_checkable
 class LevelControl(Protocol):
     """What level replay and evaluation ask of an environment, beyond VecEnv."""

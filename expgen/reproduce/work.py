@@ -1,7 +1,6 @@
 """run_job: train a job's run or compose its agent, score it, write its rows. What is done is not done again."""
 
 import contextlib
-import dataclasses
 import io
 import json
 import shutil
@@ -9,7 +8,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError, TakenOver
@@ -25,10 +23,11 @@ from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
 from expgen.runs.make_config import make_config, make_consensus
+from expgen.runs.open_run import RunRequest
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.scoring import ScoredAgent
-from expgen.runs.train import RunResult, train
+from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.view import fetch
@@ -154,9 +153,8 @@ def _train(job: Job, here: Path, device: str, watcher: Watcher) -> RunResult:
         config = before.read_config()
         shutil.copytree(before.path / "checkpoints", run.path / "checkpoints", dirs_exist_ok=True)
         run.write_config(*config)  # last: a copy that was cut short is made again
-    watch: dict[str, Any] = {field.name: getattr(watcher, field.name) for field in dataclasses.fields(watcher)}
-    where: dict[str, Any] = {"run": run.path, "resume": True, "take_over": True}
-    return train(job.env, job.algo, job.preset, device=device, processes="auto", **where, **watch, **job.settings)
+    request = RunRequest(job.env, job.algo, job.preset, run.path, resume=True, take_over=True, settings=job.settings)
+    return train_together([request], device, "auto", watcher=watcher)[0]
 
 
 def _score(job: Job, out: Path, agent: AgentDescription, curve: Sequence[Score], device: str, lock: RunLock) -> None:

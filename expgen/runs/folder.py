@@ -32,6 +32,9 @@ class RunFolder:
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
 
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
     def exists(self) -> bool:
         """Whether a run was ever started here."""
         return self.config_file.exists()

@@ -28,6 +28,7 @@ from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
+from expgen.runs.watch import watched
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.text import printable
@@ -51,6 +52,7 @@ def train(
     hang_seconds: float = 0.0,
     resume: bool = False,
     take_over: bool = False,
+    quiet: bool = False,
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -69,13 +71,24 @@ def train(
         train in worker processes then. 0: there is no limit, as a debugger needs it.
     resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
+    quiet: show no progress; without it there is a bar, but only on a terminal or in a notebook.
     on_start, on_row: called with the total steps and those done, then with each row of metrics.
     should_stop: asked after each rollout; True saves a checkpoint and returns.
     settings: fields of TrainConfig and of the configs inside it; `options` are those of the environment, `wrappers` its
         Gymnasium wrappers.
+
+    Ctrl-C finishes the rollouts under way, writes checkpoints and returns what there is (`is_complete` is False); a
+    second one raises KeyboardInterrupt at once.
     """
     request = RunRequest(env, algo, preset, run, resume, take_over, settings)
-    return train_together([request], device, processes, hang_seconds, Watcher(on_start, on_row, should_stop))[0]
+    if not isinstance(quiet, bool):
+        raise InputError(f"quiet is {quiet!r}; accepted: True or False")
+    with watched(Watcher(on_start, on_row, should_stop), quiet) as watcher:
+        (result,) = train_together([request], device, processes, hang_seconds, watcher)
+    if not (quiet or result.is_complete or result.diverged or result.failed):
+        go_on = f"expgen.train(run={str(run or result.folder.path)!r}, resume=True)"
+        print(f"expgen: stopped; go on with: {go_on}", file=sys.stderr)
+    return result
 
 
 def train_together(

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from expgen.cluster.engine import make_engine
-from expgen.cluster.stop import StopSignals
 from expgen.cluster.task import Share
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
+from expgen.runs.stop import StopSignals
 from expgen.storage.location import is_url
 from expgen.training.life import Watcher
 

@@ -10,9 +10,9 @@ import pytest
 import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
-from expgen.cli import progress
 from expgen.evaluation import score
 from expgen.evaluation.evaluate import Episode, Evaluation
+from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.tune import COLUMNS, Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
 from tests.policies import load_run

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from expgen.cli import progress
-from expgen.cli.progress import Progress
+from expgen.runs import progress
+from expgen.runs.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -1,10 +1,14 @@
-"""Watching work from the command line: what a task tells its watcher, as progress."""
+"""Watching work: what a task tells its watcher, as progress; and Ctrl-C, which it stops for."""
 
+import contextlib
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from expgen.cli.progress import Progress, Unit
 from expgen.evaluation.evaluate import Episode
+from expgen.runs.progress import Progress, Unit, has_viewer
+from expgen.runs.stop import StopSignals
 from expgen.text import duration
 from expgen.training.life import Watcher
 
@@ -57,3 +61,32 @@ class SoFar:
         self.solved += episode.solved
         means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
         self.watcher.on_row(self.player, {"episodes": self.count, **means})
+
+
+@contextlib.contextmanager
+def watched(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
+    """`watcher` for work begun from Python: with a bar where somebody sees it, unless `quiet`, and stopped by Ctrl-C.
+
+    The first Ctrl-C has every learner write a checkpoint and the work return; the second raises KeyboardInterrupt. So
+    do other signals that end processes, which are passed on once the work has returned.
+    """
+    watch = None if quiet or not has_viewer() else Watch()
+
+    def start(total: int, done: dict[str, int]) -> None:
+        if watch is not None:
+            watch.start(total, done)
+        watcher.on_start(total, done)
+
+    def row(learner: str, values: dict[str, float]) -> None:
+        if watch is not None:
+            watch.row(learner, values)
+        watcher.on_row(learner, values)
+
+    with StopSignals(still_to_do=watch.still_to_do if watch else Watch().still_to_do) as signals:
+        try:
+            yield Watcher(start, row, lambda: signals.arrived() or watcher.should_stop())
+        finally:
+            if watch is not None:
+                watch.close()
+    if signals.number not in (None, signal.SIGINT):
+        os.kill(os.getpid(), signals.number)

@@ -1,5 +1,6 @@
-"""Progress: a bar with rate, time left and latest scores on a terminal, plain lines elsewhere."""
+"""Progress: a bar with rate, time left and latest scores on a terminal or in a notebook, plain lines elsewhere."""
 
+import importlib.util
 import sys
 import time
 from collections.abc import Mapping
@@ -36,9 +37,9 @@ class Progress:
         self.heard: dict[str, float] = {}  # when each learner's last row came,
         self.took: dict[str, float] = {}  # and how long after the one before
         self.bar: Any = None
-        if sys.stderr.isatty():
+        if has_viewer():
             begun = sum(self.done.values())
-            self.bar = tqdm(
+            self.bar = _bar_kind()(
                 total=total, initial=begun, unit=unit, unit_scale=True, dynamic_ncols=True, leave=unit == "step"
             )
         self.began: tuple[float, int] | None = None  # of steps with the first row: a run takes a while to begin
@@ -110,6 +111,25 @@ class Progress:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def has_viewer() -> bool:
+    """Whether somebody sees a bar move: on a terminal or in a notebook."""
+    return sys.stderr.isatty() or _in_notebook()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _bar_kind() -> Any:
+    """A bar of text or, in notebooks that have widgets, a widget."""
+    if _in_notebook() and importlib.util.find_spec("ipywidgets"):
+        from tqdm.notebook import tqdm as widget
+
+        return widget
+    return tqdm
 
 
 def _kind_of(learner: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from expgen.cluster.stop import SIGNALS, StopSignals
+from expgen.runs.stop import SIGNALS, StopSignals
 from tests.children import PATIENCE, until
 from tests.runs.rows import metrics
 
@@ -59,7 +59,7 @@ def test_one_within_another_asks_the_inner_one() -> None:
 
 SWALLOWED = """
 import os, signal, sys, time
-from expgen.cluster import stop
+from expgen.runs import stop
 
 stop.UNWIND_SECONDS = 0.2
 

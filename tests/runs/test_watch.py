@@ -2,9 +2,9 @@
 
 import pytest
 
-from expgen.cli import progress
-from expgen.cli.watch import SoFar, Watch
 from expgen.evaluation.evaluate import Episode
+from expgen.runs import progress
+from expgen.runs.watch import SoFar, Watch
 from expgen.training.life import Watcher
 
 

@@ -1,0 +1,177 @@
+"""`expgen.train` in a script or notebook: a bar where somebody sees it, Ctrl-C, and what the result has."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import expgen
+from expgen.errors import InputError
+from tests.conftest import SmallRun
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_a_bar_and_other_streams_nothing(
+    tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.train(tmp_path / "unseen")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    small.train(tmp_path / "quiet", quiet=True)
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    small.train(tmp_path / "seen")
+    shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "100%" in shown and "512/512" in shown and "step/s" in shown
+
+
+def test_a_notebook_gets_a_bar(tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    ipython: Any = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    small.train(tmp_path / "run")
+    assert "100%" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
+def test_callbacks_are_told_beside_the_bar(tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    told: list[Any] = []
+    small.train(
+        tmp_path, on_start=lambda *said: told.append(said), on_row=lambda who, row: told.append(row["env_steps"])
+    )
+    assert told == [(512, {"member0": 0}), 128, 256, 384, 512]
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_a_result_that_goes_on(
+    tmp_path: Path, small: SmallRun, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(learner: str, row: dict[str, float]) -> None:
+        if row["env_steps"] == 2 * small.update_steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = small.train(tmp_path / "run", on_row=interrupt)
+    assert not result.is_complete and small.facts(tmp_path / "run")["env_steps"] == 2 * small.update_steps
+    said = capfd.readouterr().err.splitlines()
+    assert said[0].startswith("expgen: stopping when every learner has finished its rollout") and len(said) == 2
+    assert said[1] == f"expgen: stopped; go on with: expgen.train(run={str(tmp_path / 'run')!r}, resume=True)"
+    assert "ppo on minimaze, stopped" in repr(result)
+    with pytest.raises(KeyboardInterrupt):  # the handlers of before are back
+        os.kill(os.getpid(), signal.SIGINT)
+    whole = small.train(tmp_path / "whole")
+    assert whole.is_complete and expgen.train(run=tmp_path / "run", resume=True, device="cpu").is_complete
+    for name, weight in small.weights(tmp_path / "whole").items():
+        assert weight.equal(small.weights(tmp_path / "run")[name])
+
+
+def test_a_second_ctrl_c_interrupts_at_once(tmp_path: Path, small: SmallRun) -> None:
+    def interrupt(learner: str, row: dict[str, float]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        small.train(tmp_path, on_row=interrupt)
+
+
+def test_sigterm_writes_a_checkpoint_and_then_ends_the_script(tmp_path: Path, small: SmallRun) -> None:
+    settings = {**small.settings, "steps": 8 * small.update_steps}
+    code = f"""
+import expgen, os, signal
+expgen.train(run={str(tmp_path)!r}, on_row=lambda who, row: os.kill(os.getpid(), signal.SIGTERM), **{settings!r})
+print("never")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGTERM and done.stdout == ""
+    assert small.facts(tmp_path)["env_steps"] == small.update_steps
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory, small: SmallRun) -> expgen.RunResult:
+    return small.train(tmp_path_factory.mktemp("runs") / "run", eval_every=2 * small.update_steps)
+
+
+def test_a_result_has_scores_and_an_agent(result: expgen.RunResult) -> None:
+    assert {(row.agent, row.split) for row in result.scores} == {("member0", "train"), ("member0", "test")}
+    env = expgen.make_env("minimaze", levels=5, num_envs=2)
+    assert len(expgen.evaluate(result.agent, env, 4).episodes) == 4
+
+
+def test_a_result_has_its_curves_as_a_data_frame(result: expgen.RunResult) -> None:
+    pandas = pytest.importorskip("pandas")
+    curves = result.curves
+    assert isinstance(curves, pandas.DataFrame) and curves["env_steps"].tolist() == [128, 256, 384, 512]
+    assert set(curves["learner"]) == {"member0"} and curves["test_return"].notna().tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert curves.dtypes["entropy"] == "float64" and curves.dtypes["env_steps"] == "int64"
+
+
+def test_curves_without_pandas_are_one_line(result: expgen.RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"^curves need pandas, which is missing: pip install pandas$"):
+        result.curves  # noqa: B018
+
+
+def test_reprs_are_one_short_line(result: expgen.RunResult) -> None:
+    said = re.sub(r"'.*/run'", "'run'", repr(result))
+    assert re.fullmatch(
+        r"RunResult\('run': ppo on minimaze, done; member0 train \d+\.\d\d, member0 test \d+\.\d\d\)", said
+    )
+    env = expgen.make_env("minimaze", levels=range(3, 9), num_envs=2)
+    assert repr(env) == "Minimaze('minimaze', 2 games, levels 3:6)"
+    assert repr(expgen.LevelSet.parse(200)) == "LevelSet('0:200')"
+    assert repr(expgen.LevelSet.parse("all").without(expgen.LevelSet.parse(200))) == "LevelSet('all', 200 excluded)"
+    assert len(repr(expgen.LevelSet.parse(range(0, 999, 2)))) < 60
+    said = repr(expgen.evaluate(result.agent, env, 4))
+    assert re.fullmatch(r"Evaluation\(mean_return=\d.* \(95 % .* to .*\), solved_rate=\d.*%, 4 episodes\)", said)
+    assert repr(result.folder) == f"RunFolder({str(result.folder.path)!r})"
+    assert repr(result.agent) == "PolicyAgent(minimaze, no memory, on cpu)"
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"quiet": "yes"}, "quiet is 'yes'; accepted: True or False"),
+        ({"quiet": None}, "quiet is None; accepted: True or False"),
+        ({"env": "chess"}, "'chess'; accepted: "),
+        ({"env": "procgen:pong"}, "'pong'; accepted: bigfish"),
+        ({"env": "gymnasium:NoSuch-v0"}, "NoSuch"),
+        ({"algo": "a3c"}, "--algo is 'a3c'; accepted: "),
+        ({"preset": "huge"}, "preset is 'huge'; accepted: "),
+        ({"device": "gpu"}, "--device is 'gpu'; accepted: "),
+        ({"processes": 0}, "--processes is 0; accepted: "),
+        ({"processes": "many"}, "--processes is 'many'; accepted: "),
+        ({"hang_seconds": -1}, "--hang-seconds is -1; accepted: "),
+        ({"steps": 1}, "--steps is 1; accepted: 128"),
+        ({"steps": 1.5}, "--steps is 1.5; accepted: a value of type int"),
+        ({"steps": "1M"}, "--steps is '1M'; accepted: a value of type int"),
+        ({"gamma": 2}, "--gamma is 2; accepted: 0 to 1"),
+        ({"gamma": float("nan")}, "--gamma is nan; accepted: a finite number"),
+        ({"levels": "all"}, "--levels is 'all'; accepted: a finite set"),
+        ({"levels": "few"}, "levels is 'few'; accepted: COUNT"),
+        ({"test_levels": "0:10"}, "--test-levels 0:10 overlap --levels 20"),
+        ({"encoder": "huge"}, "--encoder is 'huge'; accepted: "),
+        ({"min_agree": 2}, "'min_agree'"),
+        ({"learning_rat": 1e-3}, "'learning_rat'"),
+        ({"options": {"colour": 1}}, "option 'colour' is unknown; accepted: "),
+    ],
+)
+def test_wrong_uses_of_train_are_refused_in_one_line(
+    how: dict[str, Any], message: str, tmp_path: Path, small: SmallRun
+) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        small.train(tmp_path / "run", **how)
+    assert "\n" not in str(refusal.value) and not (tmp_path / "run").exists()
