@@ -90,8 +90,8 @@ def measure(
     check_played(episodes, envs, seed)
     agent = find_agent(run).agent
     trained = agent.trained()
-    if "member0" not in trained:
-        raise InputError(f"{run} has no checkpoint of a member yet; accepted: a run that has trained")
+    if not trained:
+        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
     splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
     arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
     players = _players(agent, trained, seed, device)
@@ -102,7 +102,7 @@ def measure(
             reward = _explorer_reward(agent) if player in ("explorer", "random") else None
             watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if reward else None
             who = make()
-            recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) else None
+            recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) and who.ensemble.members else None
             levels = agent.levels if split == "train" else agent.test_set
             work = play_levels(recorder or who, arena, levels, watcher, watcher is not None, on_episode)
             evaluation = result_of(work)
@@ -115,15 +115,15 @@ def measure(
 
 def _players(agent: AgentDescription, trained: list[str], seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
     """How to make each player afresh."""
-    learns_reward = not isinstance(agent.members[0].reward, KnnConfig)
+    learns_reward = bool(agent.members) and not isinstance(agent.members[0].reward, KnnConfig)
     leader = f"member{agent.consensus.leader if agent.consensus else 0}"
     players: dict[Player, Callable[[], Agent]] = {}
-    members = [name for name in trained if name != EXPLORER]
+    members = [name for name in trained if not name.startswith(EXPLORER)]
     if learns_reward and (agent.consensus or len(members) == 1):
         players["member"] = lambda: build_agent(agent, leader, seed, device).agent
     elif learns_reward:
         players["member"] = lambda: _counting_votes(agent, members, seed, device)
-    if learns_reward and agent.consensus:
+    if agent.consensus:
         players["agent"] = lambda: build_agent(agent, None, seed, device).agent
     explorer = EXPLORER if EXPLORER in trained else None if learns_reward else "member0"
     if explorer:

@@ -87,6 +87,15 @@ def test_members_without_an_explorer_have_votes_too(members: Path) -> None:
     assert train is not None and train.evaluation.episodes == alone.episodes  # votes are counted, the first one plays
 
 
+def test_explorers_without_members_are_measured_by_what_they_cover(population: Path) -> None:
+    agent = population / "explorers.json"
+    agent.write_text('{"members": [], "explorers": [{"path": "checkpoints/explorer"}]}')
+    diagnosis = expgen.diagnose(agent, episodes=3)
+    assert [play.player for play in diagnosis.measured.plays] == ["agent", "explorer", "random"] * 2
+    assert diagnosis.measured.votes is None and "an explorer alone" in diagnosis.findings[0].what
+    assert [part.about for part in diagnosis.findings].count("coverage") == 1
+
+
 def test_a_bundled_agent_is_diagnosed_from_the_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
     figure = tmp_path / "new" / "maze.png"
     outcome = command("diagnose", "minimaze/maxent", "--episodes", 4, "--out", figure)
@@ -145,4 +154,4 @@ def test_a_run_without_a_checkpoint_is_refused(
 ) -> None:
     for name in ("config.json", "agent.json"):
         (tmp_path / name).write_bytes((members / name).read_bytes())
-    assert "has no checkpoint of a member yet" in refused("diagnose", tmp_path)
+    assert "has no checkpoint yet" in refused("diagnose", tmp_path)
