@@ -1,5 +1,6 @@
 """expgen train [GAME,GAME…] --algo A: train, show progress, stop cleanly when told to."""
 
+import argparse
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.banner import device_line, run_lines
+from expgen.cli.config_file import ConfigFile
 from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
@@ -33,12 +35,14 @@ from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.resources import check_processes
 
-COMMON = "algo env preset run resume take-over device levels seed members steps envs"  # flags that --help shows
+COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, train, say where it is and how to go on."""
-    asked = list(arguments_of_each(_parser(_algo_of(argv)), argv))
+    file = ConfigFile(argv)
+    parser = _parser(_algo_of(file.early_words))
+    asked = list(arguments_of_each(parser, file.words_for(parser)))
     is_local = asked[0]["engine"] == "local"
     engine, *_ = [pop_engine(arguments) for arguments in asked]
     where_to, *_ = [{name: arguments.pop(name) for name in ("device", "processes")} for arguments in asked]
@@ -167,6 +171,12 @@ def _parser(algo: str) -> Parser:
         default=[],
         metavar="MODULE:CLASS",
         help="a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="flags from a YAML or JSON file, as a run's config.json; those given here win",
     )
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
     parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
