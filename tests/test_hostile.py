@@ -38,7 +38,7 @@ EXPLORER = {
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_configs(seed: int, run: Path, tmp_path: Path) -> None:
+def test_hostile_config_files_are_refused(seed: int, run: Path, tmp_path: Path) -> None:
     good = json.loads((run / "config.json").read_text())
     rng = random.Random(seed)
     refused = 0
@@ -53,7 +53,7 @@ def test_configs(seed: int, run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_score_files(seed: int, run: Path, tmp_path: Path) -> None:
+def test_hostile_score_files_are_refused(seed: int, run: Path, tmp_path: Path) -> None:
     good = (run / "scores.csv").read_bytes()
     whole = len(read_scores(run / "scores.csv"))
     rng = random.Random(seed)
@@ -67,7 +67,7 @@ def test_score_files(seed: int, run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_checkpoints(seed: int, tmp_path: Path) -> None:
+def test_hostile_checkpoints_are_refused(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "0.safetensors"
     write_checkpoint(file, {"policy.w": torch.arange(50.0), "n": torch.tensor([1, 2])}, {"env_steps": 3})
     good = file.read_bytes()
@@ -194,7 +194,7 @@ def test_weights_of_another_shape_are_refused(change: Callable, is_refused: bool
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_levels(seed: int) -> None:
+def test_hostile_level_texts_are_refused(seed: int) -> None:
     rng = random.Random(seed)
     alphabet = "0123456789:,-+ all.eE\x00٣½²_"
     for _ in range(400):

@@ -12,7 +12,7 @@ import pytest
 import expgen
 
 
-def test_the_snippet(tmp_path: Path) -> None:
+def test_readme_python_snippet_runs(tmp_path: Path) -> None:
     settings = {"steps": 512, "envs": 8, "rollout_steps": 16, "minibatches": 2, "features": 16, "levels": 20}
     run = expgen.train("minimaze", algo="ppo", preset="smoke", run=tmp_path / "run", device="cpu", **settings)
     assert run.is_complete and run.diverged == () and run.folder.path == tmp_path / "run"

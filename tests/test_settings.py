@@ -44,7 +44,7 @@ def test_another_default_keeps_the_range_and_the_help():
             check_config(kind(2))
 
 
-def test_flags():
+def test_setting_names_become_flags():
     assert flag_of("entropy_coef") == "--entropy-coef"
 
 

@@ -25,12 +25,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
-    parser.add_argument("--algo", default="ppo", help="what learns (default ppo)")
+    parser.add_argument("--algo", default="ppo", help="algorithm (default ppo)")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--learners", default="1,4,11", metavar="A,B", help="how many side by side (default 1,4,11)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of work behind each figure (default 10)")
+    parser.add_argument(
+        "--learners", default="1,4,11", metavar="A,B", help="numbers of learners to train side by side (default 1,4,11)"
+    )
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds to measure each figure for (default 10)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="also write a timeline (Chrome trace) of the most")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="also write a Chrome trace of the largest number of learners"
+    )
     parser.add_argument("--json", action="store_true", help="a list of objects instead of lines of CSV")
     arguments = parser.parse_args(argv)
     counts = _counts(arguments.learners)

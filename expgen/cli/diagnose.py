@@ -26,7 +26,9 @@ def main(argv: Sequence[str]) -> int:
         metavar="RUN_OR_AGENT",
         help="a run folder, its URL, an agent.json, or an agent of expgen agents",
     )
-    parser.add_argument("--episodes", type=whole_number, default=100, help="of each player on each split (default 100)")
+    parser.add_argument(
+        "--episodes", type=whole_number, default=100, help="episodes of each player on each split (default 100)"
+    )
     parser.add_argument(
         "--seed", type=whole_number, default=0, help="random seed for choosing levels and sampling actions"
     )

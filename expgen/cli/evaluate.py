@@ -40,18 +40,25 @@ def main(argv: Sequence[str]) -> int:
         metavar="RUN_OR_AGENT",
         help="a run folder, its URL, an agent.json, or an agent of expgen agents",
     )
-    parser.add_argument("--split", choices=SPLITS, help="which of the run's level sets (default test)")
+    parser.add_argument("--split", choices=SPLITS, help="play training levels or unseen ones (default test)")
     parser.add_argument(
-        "--levels", help="other levels: COUNT, START:COUNT, A,B,C or all, none or all of them trained on"
+        "--levels",
+        help="evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all; they must be all training levels "
+        "or all unseen",
     )
-    parser.add_argument("--episodes", type=whole_number, default=500, help="episodes in all (default 500)")
-    parser.add_argument("--seed", type=whole_number, default=0, help="of the levels drawn and the actions sampled")
+    parser.add_argument("--episodes", type=whole_number, default=500, help="number of episodes (default 500)")
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, help="random seed for choosing levels and sampling actions"
+    )
     parser.add_argument(
         "--learner", help="one policy alone: member0, …, explorer, or each (default the ensemble, else every member)"
     )
     parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
     parser.add_argument(
-        "--scores", type=folder, metavar="FILE", help="append rows here (default RUN/scores.csv; for an agent nowhere)"
+        "--scores",
+        type=folder,
+        metavar="FILE",
+        help="file to append rows to (default RUN/scores.csv; none for an agent that ships)",
     )
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
     add_weights_flag(parser)

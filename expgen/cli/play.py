@@ -34,7 +34,9 @@ def main(argv: Sequence[str]) -> int:
         metavar="FILE",
         help="the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)",
     )
-    parser.add_argument("--seed", type=whole_number, default=0, help="of the level drawn and the actions sampled")
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, help="random seed for choosing the level and sampling actions"
+    )
     parser.add_argument(
         "--learner",
         help=f"who plays: member0, …, explorer, {RANDOM} or {WALL_FOLLOWER} (default the ensemble, else member0)",

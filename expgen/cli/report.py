@@ -20,18 +20,25 @@ def main(argv: Sequence[str]) -> int:
         "scores", metavar="SCORES", nargs="+", type=folder, help="a score file, a run folder (with its curves), or a "
         "folder that holds some",
     )  # fmt: skip
-    parser.add_argument("--out", type=folder, required=True, metavar="DIR", help="where report.html and its parts go")
+    parser.add_argument(
+        "--out", type=folder, required=True, metavar="DIR", help="folder for report.html, tables/ and figures/"
+    )
     parser.add_argument("--title", default="Scores", help="the page's heading")
     parser.add_argument(
         "--constants", choices=get_args(ConstantSet), default="easy",
         help="normalisation: the paper's (easy, hard) or those of rliable's notebook (default easy)",
     )  # fmt: skip
     parser.add_argument(
-        "--resamples", type=whole_number, default=2000, help="of every bootstrap (default 2000; the paper: 50000 for "
-        "aggregate metrics)",
+        "--resamples", type=whole_number, default=2000, help="resamples of every bootstrap "
+        "(default 2000; the paper: 50000 for aggregate metrics)",
     )  # fmt: skip
     parser.add_argument(
-        "--episodes", nargs="+", type=Path, default=[], metavar="FILE", help="films to carry: .mp4, .gif, .png, .html"
+        "--episodes",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="videos, pictures or pages to embed: .mp4, .gif, .png, .html",
     )
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)

@@ -26,9 +26,13 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("name", metavar="NAME", nargs="*", help="a table or figure (see --list), some, or all")
     parser.add_argument(
-        "--list", action="store_true", help="every name: what it is, jobs, steps, hours on this machine"
+        "--list",
+        action="store_true",
+        help="list every name: what it shows, jobs, steps, estimated hours on this machine",
     )
-    parser.add_argument("--scale", choices=tuple(SCALES), default="laptop", help="how much of it (default laptop)")
+    parser.add_argument(
+        "--scale", choices=tuple(SCALES), default="laptop", help="scale of the experiments (default laptop)"
+    )
     parser.add_argument(
         "--out", type=place, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
     )
@@ -135,6 +139,6 @@ def _run(
     if page is not None:
         print(f"done: {out}  (expgen fetch {out} DIR brings {page.name} here)" if is_url(out) else f"done: {page}")
     if complaints:
-        print(f"expgen: {len(complaints)} of the parts could not be had: {complaints[0]}", file=sys.stderr)
+        print(f"expgen: {len(complaints)} jobs or figures failed; the first error: {complaints[0]}", file=sys.stderr)
         return 1
     return 0

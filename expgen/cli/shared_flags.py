@@ -16,8 +16,15 @@ def add_engine_flags(parser: Parser) -> None:
     group.add_argument(
         "--address", metavar="HOST:PORT", help="the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
     )
-    group.add_argument("--cpus-per-job", type=float, metavar="N", help="declared to Ray (default a device's worth)")
-    group.add_argument("--gpus-per-job", type=float, metavar="N", help="declared to Ray, 0.5 for two a GPU")
+    group.add_argument(
+        "--cpus-per-job",
+        type=float,
+        metavar="N",
+        help="CPUs that each job reserves (default one GPU's share of a node)",
+    )
+    group.add_argument(
+        "--gpus-per-job", type=float, metavar="N", help="GPUs that each job reserves; 0.5 puts two jobs on one GPU"
+    )
 
 
 def pop_engine(arguments: dict[str, Any]) -> Engine:
@@ -28,6 +35,6 @@ def pop_engine(arguments: dict[str, Any]) -> Engine:
 
 def add_weights_flag(parser: ArgumentParser) -> None:
     """Which weights of each policy play."""
-    text = "live, or average: their average, wherever a policy has one (expgen train --average)"
-    text += "; default: what the agent plays with"
+    text = "live weights, or the average that expgen train --average keeps, for policies that have one"
+    text += " (default: as agent.json says)"
     parser.add_argument("--weights", choices=get_args(Weights), help=text)

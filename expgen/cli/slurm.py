@@ -16,10 +16,15 @@ def main(argv: Sequence[str]) -> int:
         description="Print a batch script for sbatch: Ray on every node of the allocation, then the command.",
         epilog="expgen slurm --nodes 2 --gpus 4 -- reproduce table-1 --scale paper --out /shared/paper | sbatch",
     )
-    parser.add_argument("--nodes", type=whole_number, default=2, help="nodes to ask for (default 2)")
-    parser.add_argument("--gpus", type=whole_number, default=1, help="GPUs of each (default 1; 0 for none)")
-    parser.add_argument("--cpus", type=whole_number, default=16, help="cores of each (default 16)")
-    parser.add_argument("--hours", type=whole_number, default=24, help="limit; the batch is requeued (default 24)")
+    parser.add_argument("--nodes", type=whole_number, default=2, help="number of nodes (default 2)")
+    parser.add_argument("--gpus", type=whole_number, default=1, help="GPUs per node (default 1; 0 for none)")
+    parser.add_argument("--cpus", type=whole_number, default=16, help="cores per node (default 16)")
+    parser.add_argument(
+        "--hours",
+        type=whole_number,
+        default=24,
+        help="time limit; the batch is requeued when it is reached (default 24)",
+    )
     own, command = _split(list(argv))
     arguments = parser.parse_args(own)
     if not command or command[0] not in ("reproduce", "train", "evaluate"):

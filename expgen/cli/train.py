@@ -114,13 +114,13 @@ def _conclude(where: Location, result: RunResult | None, signal_number: int | No
     """`result` is None where a stop came before the run had begun."""
     if result is not None and result.failed:
         what = printable("; ".join(result.failed))
-        print(f"expgen: {what}; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        print(f"expgen: {what}; continue with: expgen train --resume --run {where}", file=sys.stderr)
         return 1
     if result is not None and result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
         return 1
     if result is None or not result.is_complete:
-        print(f"expgen: stopped; go on with: expgen train --resume --run {where}", file=sys.stderr)
+        print(f"expgen: stopped; continue with: expgen train --resume --run {where}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
     for line in outcome(_looked_at(where)):
@@ -182,7 +182,9 @@ def _parser(algo: str) -> Parser:
     parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
     parser.add_argument(
-        "--take-over", action="store_true", help="also if another process of this machine trains it, which then stops"
+        "--take-over",
+        action="store_true",
+        help="continue it even if another process of this machine trains it; that process stops",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
     parser.add_argument(

@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     )
     for name, text in (
         ("episodes", "episodes of each point of the grid"),
-        ("seed", "of the levels drawn and the actions sampled"),
+        ("seed", "random seed for choosing levels and sampling actions"),
         ("envs", "environments side by side"),
     ):
         default = getattr(request, name)

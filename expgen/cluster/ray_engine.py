@@ -129,7 +129,7 @@ class _Placement:
         if self.losses[task.name] >= LOSSES:
             error = LostTooOften(f"lost {LOSSES} times without a new checkpoint, last by {why}")
             return Ended(task, error=error)
-        print(f"expgen: {task.name}: lost ({why}); it goes on elsewhere", file=sys.stderr, flush=True)
+        print(f"expgen: {task.name}: lost ({why}); it continues on another node", file=sys.stderr, flush=True)
         self.ready.appendleft(task)
         return None
 

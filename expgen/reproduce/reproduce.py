@@ -57,7 +57,7 @@ def reproduce(
         try:
             return _reproduce(names, jobs, scale, space.folder, out, engine, device, watcher, on_result)
         except StorageOutage as outage:  # the next command writes again what the URL lacks of this folder
-            raise StorageOutage(f"{outage}; the same command goes on from there") from None
+            raise StorageOutage(f"{outage}; the same command continues") from None
 
 
 def _reproduce(
@@ -95,7 +95,7 @@ def _reproduce(
         if result.status in ("refused", "failed"):
             complaints.append(f"{result.job.name}: {result.status}: {result.message}")
     if ended_well < len(jobs):
-        return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command goes on from there"]
+        return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command continues them"]
     explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
     pictures, more = picture_sections(names, explorer)
     others = [*pictures, *settings_sections(names)]

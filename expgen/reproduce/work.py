@@ -79,7 +79,7 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
             if result.diverged:
                 return JobResult(job, "failed", f"{', '.join(result.diverged)} diverged", time.monotonic() - began)
             if not result.is_complete:
-                return JobResult(job, "stopped", "goes on where it stopped", time.monotonic() - began)
+                return JobResult(job, "stopped", "continues where it stopped", time.monotonic() - began)
             agent, curve = read_agent(result.folder.path), [row for _, row in curve_rows(result.folder, commit())]
         with own_run(RunFolder(here / "runs" / job.name), "score") as lock:  # a composed agent's has a journal alone
             _score(job, here, agent, curve, device, lock)

@@ -48,14 +48,16 @@ class ExplorerConfig:
 class TrainConfig:
     """One run: one or more learners of the same kind that differ in their seed and, beside an ensemble, an explorer."""
 
-    algo: str = setting("ppo", "what learns")
+    algo: str = setting("ppo", "algorithm")
     env: str = setting("minimaze", "minimaze, procgen:GAME, gymnasium:ID or envpool:ID")
     levels: str = setting("200", "training levels: COUNT, START:COUNT or A,B,C")
     test_levels: str = setting("all", "levels to score on, never trained on: START:COUNT, A,B,C, or all (the others)")
     member_levels: Literal["all", "bootstrap"] = setting(
         "all", "what each learner trains on: all training levels, or those a bootstrap of its own draws from them"
     )
-    seed: int = setting(0, "seed of the first learner; the next ones count on from it", low=0, high=LAST_SEED)
+    seed: int = setting(
+        0, "random seed of the first learner; the next ones use seed + 1, seed + 2, …", low=0, high=LAST_SEED
+    )
     members: int = setting(1, "learners trained side by side", low=1, high=MOST_LEARNERS)
     steps: int = setting(25_000_000, "environment steps of each learner", low=1, high=MOST_STEPS)
     envs: int = setting(32, "environments of each learner", low=1, high=MOST_ENVS)

@@ -100,7 +100,7 @@ def refuse_if_alive(folder: RunFolder) -> None:
         if entry.state == "running" and entry.pid != os.getpid() and is_alive(entry):
             since = datetime.fromtimestamp(entry.session.began).strftime("%Y-%m-%d %H:%M:%S")
             what = f"{folder.path} is in use by process {entry.pid} of this machine since {since}"
-            raise InputError(f"{what}; wait until it ends, or stop it and go on from here with --take-over")
+            raise InputError(f"{what}; wait until it ends, or stop it and continue here with --take-over")
 
 
 @contextlib.contextmanager

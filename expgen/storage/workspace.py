@@ -60,7 +60,7 @@ def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
             return  # mirror.is_taken_over stops the work
         except InputError as error:
             if not ending.is_set():  # else the last upload reports it
-                print(f"expgen: {error}; the work goes on, the upload is retried", file=sys.stderr, flush=True)
+                print(f"expgen: {error}; training continues and the upload is retried", file=sys.stderr, flush=True)
         due = time.monotonic() + ROWS_SECONDS
 
 

@@ -73,7 +73,7 @@ def test_an_episode_goes_the_same_way_whoever_plays_beside_it(kind: str):
         assert together[3] == single[0]
 
 
-def test_a_new_episode_forgets():
+def test_agent_forgets_at_a_new_episode():
     agent, obs = PolicyAgent(make_policy_of("gru")), observations(4, 1)
     for t in range(3):
         agent.act(obs[t], np.array([t == 0]))
@@ -92,7 +92,7 @@ def test_another_number_of_environments_starts_without_memory():
     assert torch.equal(agent.state, fresh.state)
 
 
-def test_seeds_differ():
+def test_agents_of_different_seeds_play_differently():
     obs, first = observations(1, 200)[0], np.ones(200, dtype=bool)
     actions = [PolicyAgent(make_policy_of(), seed).act(obs, first).tolist() for seed in (0, 0, 1)]
     assert actions[0] == actions[1] != actions[2]

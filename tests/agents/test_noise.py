@@ -16,7 +16,7 @@ def test_a_number_depends_on_seed_episode_step_and_draw_alone():
     assert np.array_equal(batch[::-1], uniform_noise(1, episode[::-1], step[::-1], 6))
 
 
-def test_every_coordinate_matters():
+def test_noise_depends_on_every_coordinate():
     grid = [
         uniform_noise(seed, np.array([episode]), np.array([step]), 3)[0]
         for seed in range(4)

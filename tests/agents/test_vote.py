@@ -32,7 +32,7 @@ def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1)
         ([NOBODY, LEFT, NOBODY, LEFT, UP], 4, GRID, (1, 2)),  # who does not sit is not counted
     ],
 )
-def test_majority_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
+def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
     panel = whole(len(votes), leader)._replace(sits=np.array(votes)[:, None] >= 0)
     found = MajorityVote(Agreement(15, classes)).candidate(np.array(votes)[:, None], panel)
     assert (found.member.item(), found.agree.item()) == expected

@@ -23,7 +23,7 @@ def apply(name: str, x: Tensor, seed: int = 0) -> Tensor:
     return AUGMENTATIONS[name](x, generator(seed))
 
 
-def test_the_bandits_order():
+def test_augmentations_are_in_the_bandits_order():
     order = "crop random-conv grayscale flip rotate cutout cutout-color color-jitter"
     assert " ".join(AUGMENTATIONS) == order
 

@@ -29,7 +29,7 @@ def test_quality_is_the_mean_of_the_last_returns():
 
 @pytest.mark.parametrize("tries_each", [False, True])
 @pytest.mark.parametrize("best", [0, 3, 7])
-def test_it_finds_the_best_of_synthetic_arms(best: int, tries_each: bool):
+def test_bandit_finds_the_best_of_synthetic_arms(best: int, tries_each: bool):
     generator = torch.Generator().manual_seed(best)
     bandit, counts = UcbBandit(8, exploration=0.5, window=10, tries_each=tries_each), torch.zeros(8)
     for _ in range(400):
@@ -50,7 +50,7 @@ def test_a_good_first_arm_is_left_only_where_each_is_tried():
         assert pulled == expected
 
 
-def test_it_follows_arms_that_change():
+def test_bandit_follows_arms_that_change():
     bandit, last = UcbBandit(2, exploration=0.3, window=5), []
     for step in range(300):
         arm = bandit.pull()

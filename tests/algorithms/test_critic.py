@@ -23,7 +23,7 @@ def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Ten
     return list(critic.update(rollout, torch.Generator().manual_seed(seed)))
 
 
-def test_it_learns_from_the_first_rollout_and_then_from_one_in_so_many(toy: Any) -> None:
+def test_critic_learns_from_one_rollout_in_so_many(toy: Any) -> None:
     critic = Critic(toy.networks().value, config(value_every=3))
     assert [len(learn(critic, toy.rollout())) for _ in range(7)] == [6, 0, 0, 6, 0, 0, 6]
 
@@ -38,7 +38,7 @@ def test_the_loss_is_that_of_the_whole_rollout_before_the_step(toy: Any) -> None
     torch.testing.assert_close(metrics["value_loss"], expected)
 
 
-def test_it_comes_to_predict_its_targets_and_leaves_the_policy_alone(
+def test_critic_predicts_its_targets_and_leaves_the_policy_alone(
     toy: Any, weights: Callable[[nn.Module], Tensor]
 ) -> None:
     networks, rollout = toy.networks(), toy.rollout()
@@ -49,7 +49,7 @@ def test_it_comes_to_predict_its_targets_and_leaves_the_policy_alone(
     assert torch.equal(before, weights(networks.policy))
 
 
-def test_advantages_are_not_read(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
+def test_critic_reads_no_advantages(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
     learnt = []
     for scale in (1.0, float("nan")):
         network, rollout = toy.networks().value, toy.rollout()

@@ -23,7 +23,7 @@ def generator(seed: int = 7) -> torch.Generator:
         (DAACConfig(clip=0.1, entropy_coef=0.3, advantage_coef=2.0), -1.1 - 0.3 * log(2) + 2 * 1.5**2),
     ],
 )
-def test_total_by_hand(config: DAACConfig, total: float, single: Any):
+def test_daac_loss_by_hand(config: DAACConfig, total: float, single: Any):
     advantage = torch.full((1, 1), 2.5, dtype=torch.float64, requires_grad=True)
     loss, parts = daac_loss(EVEN, advantage, single(advantage=1.0), config)
     assert loss.item() == pytest.approx(total)
@@ -32,7 +32,7 @@ def test_total_by_hand(config: DAACConfig, total: float, single: Any):
     assert advantage.grad.item() == pytest.approx(2 * config.advantage_coef * 1.5)
 
 
-def test_defaults_are_the_authors():
+def test_daac_defaults_are_the_authors():
     c = DAACConfig()
     assert (c.epochs, c.value_epochs, c.value_every, c.minibatches) == (1, 9, 1, 8)
     assert (c.advantage_coef, c.learning_rate, c.adam_epsilon, c.max_grad_norm) == (0.25, 5e-4, 1e-5, 0.5)
@@ -107,6 +107,6 @@ def test_a_value_step_is_adam_on_the_clipped_value_loss(toy: Any):
         torch.testing.assert_close(start - got, 5e-4 * step / (step.abs() + 1e-5), rtol=2e-3, atol=1e-6)
 
 
-def test_state_goes_on_exactly(toy: Any, goes_on_exactly: Any):
+def test_daac_resumes_exactly(toy: Any, goes_on_exactly: Any):
     config = DAACConfig(value_every=2, minibatches=2, value_epochs=2)
     goes_on_exactly(lambda seed: DAAC(toy.networks(seed), config), [toy.rollout(seed) for seed in range(3)])

@@ -12,7 +12,7 @@ def pair() -> tuple[nn.Parameter, nn.Parameter]:
 
 
 @pytest.mark.parametrize(("limit", "scale"), [(None, 1.0), (0.5, 0.1), (50.0, 1.0)])
-def test_a_step_by_hand(limit: float | None, scale: float):
+def test_adam_step_with_clipped_gradient_by_hand(limit: float | None, scale: float):
     """L = 3x + 4y: a gradient of norm 5. Adam's first step is lr · g / (|g| + ε), whatever the size of g but for ε."""
     x, y = pair()
     norm = Descent([x, y], learning_rate=0.1, epsilon=1.0, max_grad_norm=limit).step(3 * x.sum() + 4 * y.sum())

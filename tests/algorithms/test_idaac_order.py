@@ -34,7 +34,7 @@ def test_partners_are_drawn_evenly_from_all_frames_of_the_level():
         torch.testing.assert_close(share, torch.full((len(alike),), 1 / len(alike)), atol=0.04, rtol=0)
 
 
-def test_labels_by_hand():
+def test_idaac_order_labels_by_hand():
     """Two games of one level, ages 0 1 2 and 4 0 1: earlier means younger, equal ages do not count."""
     first = torch.tensor([[True, False], [False, True], [False, False]])
     level, age = torch.zeros(3, 2, dtype=torch.int32), torch.tensor([0, 4, 1, 0, 2, 1])

@@ -45,7 +45,7 @@ def batch_of(num_actions: int) -> tuple[PolicyOutput, GivenBatch]:
         ("from-joint", 0.8 / 1.3 * log(0.8 / 1.3 / 0.5) + 0.5 / 1.3 * log(0.5 / 1.3 / 0.5)),
     ],
 )
-def test_the_penalty_by_hand(direction: str, kl: float):
+def test_leep_penalty_by_hand(direction: str, kl: float):
     output, batch = batch_of(2)
     others = torch.tensor([[[0.8, 0.1]]]).log()
     config = LeepConfig(kl_coef=3.0, kl_direction=direction)  # type: ignore[arg-type]
@@ -117,7 +117,7 @@ def test_the_penalty_pulls_members_together(toy: Any):
 
 @pytest.mark.parametrize("order", ["shuffled", "columns"])
 @pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
-def test_one_subset_is_ppo(toy: Any, order: str, direction: str):
+def test_leep_with_one_subset_is_ppo(toy: Any, order: str, direction: str):
     same = {"minibatches": 3, "epochs": 2, "minibatch_order": order}
     ppo = PPO(make_policy(SPEC, NETWORK, torch.Generator().manual_seed(0), CPU), PPOConfig(**same))  # type: ignore[arg-type]
     leep = make(**same, subsets=1, kl_direction=direction)
@@ -163,7 +163,7 @@ def test_a_bootstrap_draws_as_many_levels_as_there_are():
     assert len(set(subsets)) == 4 and subsets == level_subsets(config, LEVELS, 0) != level_subsets(config, LEVELS, 1)
 
 
-def test_disjoint_parts_and_all():
+def test_leep_level_subsets_disjoint_or_all():
     parts = level_subsets(LeepConfig(subset_levels="disjoint"), LEVELS, 0)
     assert [len(part) for part in parts] == [50] * 4 and sorted(sum(parts, ())) == list(range(50, 250))
     assert level_subsets(LeepConfig(subset_levels="all"), LEVELS, 0) == [tuple(range(50, 250))] * 4

@@ -30,7 +30,7 @@ def tensor(*numbers: float) -> Tensor:
         (0.9, -2.0, 1.8, 1.8),
     ],
 )
-def test_clipped_surrogate(ratio: float, advantage: float, loss: float, slope: float):
+def test_clipped_surrogate_by_hand(ratio: float, advantage: float, loss: float, slope: float):
     """∂L/∂log π = −ρ Â where the ratio is not clipped, else 0."""
     old = tensor(-1.3)
     log_prob = (old + tensor(ratio).log()).requires_grad_()
@@ -67,21 +67,21 @@ def test_the_value_loss_takes_the_maximum_per_element():
     assert loss.item() == pytest.approx(0.5 * (4 + 3.24) / 2)
 
 
-def test_entropy():
+def test_entropy_loss_term_by_hand():
     assert entropy(torch.zeros(2, 3, 4, dtype=torch.float64)).item() == pytest.approx(log(4))
     half = 0.75 * log(4 / 3) + 0.25 * log(4)  # π = (¾, ¼)
     logits = torch.stack([tensor(log(3), 0), tensor(7, 7)])
     assert entropy(logits).item() == pytest.approx((half + log(2)) / 2)
 
 
-def test_log_prob_of():
+def test_log_prob_of_actions_by_hand():
     logits = torch.stack([tensor(log(3), 0), tensor(5, 5 + log(9))])
     expected = tensor(0.75, 0.9).log()
     torch.testing.assert_close(log_prob_of(logits, torch.tensor([0, 1])), expected)
     torch.testing.assert_close(log_prob_of(logits[None], torch.tensor([[0, 1]])), expected[None])
 
 
-def test_approximate_kl():
+def test_approximate_kl_by_hand():
     log_ratio = tensor(2, 0.5).log()  # (2 − 1 − log 2 + ½ − 1 + log 2) / 2
     assert approximate_kl(log_ratio, torch.zeros(2)).item() == pytest.approx(0.25)
     # with samples in the proportions of π_old = (¾, ¼) it is KL(π_old ‖ π) itself, here π = (½, ½)

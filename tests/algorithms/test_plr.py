@@ -27,7 +27,7 @@ def seen_replay(score: list[float], **changes: float) -> LevelReplay:
     return chooser
 
 
-def test_defaults_are_the_authors():
+def test_plr_defaults_are_the_authors():
     c = PlrConfig()
     assert (c.rank_temperature, c.staleness_coef, c.replay_threshold) == (0.1, 0.1, 1.0)
     assert (c.epochs, c.minibatches, c.minibatch_order, c.advantage_epsilon) == (3, 8, "shuffled", 1e-5)
@@ -73,7 +73,7 @@ def test_rank_weights_by_hand():
     np.testing.assert_allclose(rank_weights(score, everything, 0.1)[1], 1 / (1 + 2.0**-10 + 3.0**-10))
 
 
-def test_the_mixture_by_hand():
+def test_plr_replay_weights_by_hand():
     np.testing.assert_allclose(staleness_weights(np.array([3.0, 1, 6]), np.array([True, True, False])), [0.75, 0.25, 0])
     chooser = seen_replay([1.0, 3.0, 2.0], rank_temperature=1.0)
     chooser.staleness[:] = [3, 0, 1]
@@ -108,7 +108,7 @@ def test_staleness_counts_draws_since_the_last_one():
     assert chooser.staleness.tolist() == expected
 
 
-def test_it_starts_in_order_and_plays_unseen_levels_until_all_have_a_score():
+def test_level_replay_plays_unseen_levels_in_order_until_all_have_a_score():
     chooser = replay()
     assert chooser.choose(np.arange(4)).tolist() == [100, 101, 102, 103]
     assert not chooser.staleness.any()  # the opening is no draw

@@ -55,7 +55,7 @@ def test_divergence_is_from_the_old_policy_and_a_mean():
     assert divergence(torch.cat([SKEWED, EVEN]), torch.cat([EVEN, EVEN])).item() == pytest.approx(KL / 2)
 
 
-def test_defaults_are_the_authors():
+def test_ppg_defaults_are_the_authors():
     c = PPGConfig()
     assert (c.epochs, c.minibatches, c.policy_phases, c.aux_epochs, c.aux_columns) == (1, 8, 32, 6, 4)
     assert (c.learning_rate, c.aux_learning_rate, c.adam_epsilon) == (5e-4, 5e-4, 1e-8)

@@ -30,7 +30,7 @@ def single(value: float, old_value: float, target: float) -> tuple[PolicyOutput,
     return output, batch
 
 
-def test_total_by_hand():
+def test_ppo_loss_by_hand():
     """ρ = 1.25 is clipped to 1.2; the value error 1.8² counts ½ · ½; the entropy is log 2."""
     loss, parts = ppo_loss(*single(value=2, old_value=1, target=3), PPOConfig())
     assert loss.item() == pytest.approx(-1.2 + 0.5 * 0.5 * 3.24 - 0.01 * log(2))
@@ -46,7 +46,7 @@ def test_coefficients_come_from_the_config():
     assert loss.item() == pytest.approx(-1.1 + 2 * 0.5 * 1.9**2 - 0.3 * log(2))
 
 
-def test_defaults_are_the_papers():
+def test_ppo_defaults_are_the_papers():
     c = PPOConfig()
     assert (c.gamma, c.gae_lambda, c.epochs, c.minibatches, c.learning_rate) == (0.999, 0.95, 3, 8, 5e-4)
     assert (c.clip, c.entropy_coef, c.value_coef, c.max_grad_norm) == (0.2, 0.01, 0.5, 0.5)

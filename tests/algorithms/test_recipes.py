@@ -16,7 +16,7 @@ PICTURES = EnvSpec("toy", (5, 5, 3), "uint8", 4)
 CPU = torch.device("cpu")
 
 
-def test_recipes():
+def test_recipes_say_their_memory_and_unknown_algorithms_are_refused():
     assert recipe_of("ppo").network.memory == "none"
     assert recipe_of("ppo-gru").network.memory == "gru"
     with pytest.raises(InputError, match=r"--algo is 'a2c'; accepted: ppo, ppo-gru"):

@@ -24,7 +24,7 @@ def output(prob: list[list[float]], value: list[float]) -> PolicyOutput:
     return PolicyOutput(logits, torch.tensor([value], requires_grad=True), torch.zeros(len(value), 0))
 
 
-def test_both_terms_by_hand():
+def test_drac_regularisers_by_hand():
     """Noise so large that it decides: actions 1 and 0; values 1 and 4 against 3 and 3."""
     plain = output([[0.5, 0.5], [0.5, 0.5]], [1.0, 4.0])
     augmented = output([[0.75, 0.25], [0.8, 0.2]], [3.0, 3.0])
@@ -83,7 +83,7 @@ def test_without_regularisers_it_is_ppo():
     assert not torch.allclose(drac["encoder.linear1.weight"], ppo["encoder.linear1.weight"])
 
 
-def test_it_comes_to_say_the_same_of_augmented_pictures():
+def test_ucb_drac_comes_to_say_the_same_of_augmented_pictures():
     """With the regularisers alone (no advantage, no entropy, no value weight) both terms fall."""
     config = UcbDracConfig(augmentation="rotate", drac_coef=1.0, value_coef=0.0, entropy_coef=0.0, learning_rate=1e-2)
     policy, rollout = make(), played()

@@ -10,7 +10,7 @@ import pytest
 WORDS = ("bench", "--preset", "smoke", "--learners", "1", "--seconds", "0.01", "--device", "cpu")
 
 
-def test_lines_for_speed_csv(command: Callable[..., Any]) -> None:
+def test_bench_prints_lines_for_speed_csv(command: Callable[..., Any]) -> None:
     outcome = command(*WORDS)
     header, *lines = outcome.out.splitlines()
     assert outcome.status == 0 and header == "what,game,learners,steps_per_s,hardware,commit,date"
@@ -22,7 +22,7 @@ def test_lines_for_speed_csv(command: Callable[..., Any]) -> None:
     ]
 
 
-def test_json(command: Callable[..., Any]) -> None:
+def test_bench_prints_json(command: Callable[..., Any]) -> None:
     rows = json.loads(command(*WORDS, "--json").out)
     assert len(rows) == 9 and all(row["steps_per_s"] > 0 for row in rows)
 
@@ -45,5 +45,5 @@ def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp
         (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),
     ],
 )
-def test_bad_input(words: list[str], message: str, refused: Callable[..., str]) -> None:
+def test_bench_refuses_bad_input_in_one_line(words: list[str], message: str, refused: Callable[..., str]) -> None:
     assert message in refused(*WORDS, *words)

@@ -24,7 +24,7 @@ from expgen.errors import InputError
         (None, "my_module:Mine-v0", "gymnasium:my_module:Mine-v0"),
     ],
 )
-def test_names(game: str | None, env: str | None, name: str | None) -> None:
+def test_game_and_env_flags_name_the_environment(game: str | None, env: str | None, name: str | None) -> None:
     assert env_name(game, env) == name
 
 

@@ -68,7 +68,7 @@ def test_bad_flags_are_input_errors(parser: Parser, words: list[str], message: s
     ("text", "number"),
     [("25", 25), ("25e6", 25_000_000), ("25M", 25_000_000), ("2.5k", 2500), ("1_000", 1000), ("-3", -3), ("0", 0)],
 )
-def test_whole_numbers(text: str, number: int) -> None:
+def test_flags_read_whole_numbers(text: str, number: int) -> None:
     assert whole_number(text) == number
 
 

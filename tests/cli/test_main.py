@@ -18,7 +18,7 @@ def test_usage_names_every_verb(words: tuple[str, ...], command: Callable[..., A
     assert all(f"expgen {verb}" in outcome.out for verb in VERBS)
 
 
-def test_version(command: Callable[..., Any]) -> None:
+def test_version_flag_prints_the_version(command: Callable[..., Any]) -> None:
     outcome = command("--version")
     assert outcome.status == 0 and outcome.out.startswith("expgen v0.")
 
@@ -59,7 +59,7 @@ def test_a_failure_is_one_line_and_debug_shows_where(
 
 
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
-def test_other_ends(
+def test_interrupt_and_closed_pipe_have_exit_statuses(
     error: type[BaseException], status: int, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(argv: object) -> int:

@@ -38,7 +38,9 @@ def test_an_episode_becomes_a_file(ending: str, run: Path, command: Callable[...
         ("wall-follower", "wall follower"),
     ],
 )
-def test_anybody_can_play(learner: str, name: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_play_records_policies_random_actions_and_the_wall_follower(
+    learner: str, name: str, run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
     out = tmp_path / "episode.html"
     outcome = command("play", run, "--level", "7", "--learner", learner, "--out", out)
     assert outcome.out.startswith(f"{name} on minimaze level 7 (train): ")

@@ -34,7 +34,7 @@ def test_a_page_with_its_parts(scores, tmp_path, capsys):
     assert {"table-1.md", "table-1.tex", "table-1.csv", "table-1.html"} <= written
 
 
-def test_a_folder_is_searched(scores, tmp_path, capsys):
+def test_report_searches_folders_for_score_files(scores, tmp_path, capsys):
     status, *_ = run(capsys, tmp_path, "--out", tmp_path / "out")
     assert status == 0
 

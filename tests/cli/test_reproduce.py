@@ -12,7 +12,7 @@ def run(capsys, *words):
     return status, printed.out, printed.err
 
 
-def test_the_list_names_everything(capsys):
+def test_reproduce_list_names_every_exhibit(capsys):
     status, out, _ = run(capsys, "--list", "--scale", "smoke", "--device", "cpu")
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
@@ -23,7 +23,7 @@ def test_the_list_names_everything(capsys):
     assert float(listed["table-5"][3]) >= 0
 
 
-def test_an_exhibit_without_runs(tmp_path, capsys):
+def test_reproduce_makes_an_exhibit_without_runs(tmp_path, capsys):
     status, out, _ = run(capsys, "table-6", "--scale", "smoke", "--out", tmp_path)
     assert status == 0 and "report.html" in out
     assert "environments per worker" in (tmp_path / "tables" / "table-6.md").read_text()

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 
-def test_the_script_is_whole(command) -> None:
+def test_slurm_script_has_allocation_and_command(command) -> None:
     asked = ["reproduce", "table-1", "--out", "/shared/my runs"]
     status, script, _ = command("slurm", "--nodes", 3, "--gpus", 4, "--cpus", 32, "--", *asked)
     assert status == 0

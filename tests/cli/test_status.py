@@ -29,7 +29,7 @@ def change(run: Path, **facts: object) -> None:
     write_journal(folder, [*earlier, dataclasses.replace(last, **facts)])
 
 
-def test_steps_and_time_left(halfway: Path, small) -> None:
+def test_status_shows_steps_and_time_left(halfway: Path, small) -> None:
     status = run_status(halfway)
     assert (status.state, status.steps, status.total_steps) == (
         "stopped", 2 * small.update_steps, 4 * small.update_steps)  # fmt: skip
@@ -40,7 +40,7 @@ def test_steps_and_time_left(halfway: Path, small) -> None:
     ("facts", "state"),
     [({"pid": os.getpid()}, "running"), ({"pid": 2**22 + 1}, "dead"), ({"host": "elsewhere"}, "running")],
 )
-def test_whether_it_lives(facts: dict[str, object], state: str, halfway: Path) -> None:
+def test_status_tells_running_from_dead_runs(facts: dict[str, object], state: str, halfway: Path) -> None:
     change(halfway, state="running", **facts)
     assert run_status(halfway).state == state
 
@@ -52,7 +52,7 @@ def test_no_news_from_elsewhere_is_silence(halfway: Path) -> None:
     assert run_status(halfway).state == "silent"
 
 
-def test_jobs_of_a_reproduction(halfway: Path, command, small) -> None:
+def test_status_lists_the_jobs_of_a_reproduction(halfway: Path, command, small) -> None:
     out = halfway.parent.parent
     names = ("whole", "half", "next", "bad", "scored")
     for name in ("whole", "scored"):

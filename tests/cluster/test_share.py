@@ -24,7 +24,7 @@ GPU_NODE, CPU_NODE = {"CPU": 32.0, "GPU": 4.0}, {"CPU": 6.0}
         (Share(cpus=32, gpus=4), [GPU_NODE, CPU_NODE], Share(32, 4)),  # all of the largest
     ],
 )
-def test_a_device_is_worth(asked: Share, nodes: list[dict[str, float]], given: Share) -> None:
+def test_default_share_is_one_gpu_and_its_cores(asked: Share, nodes: list[dict[str, float]], given: Share) -> None:
     assert asked.on(nodes) == given
 
 
@@ -49,7 +49,7 @@ def test_cpus_must_lie_beside_the_gpus() -> None:
 
 
 @pytest.mark.parametrize("asked", [Share(cpus=1), Share(gpus=1)])
-def test_no_node_holds_nothing(asked: Share) -> None:
+def test_share_without_nodes_is_refused(asked: Share) -> None:
     with pytest.raises(InputError, match="accepted: what some node has"):
         asked.on([])
 

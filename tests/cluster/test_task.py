@@ -20,7 +20,7 @@ def test_a_task_survives_the_journey_and_can_be_called_there() -> None:
     assert there == task and there.call(Watcher()) == "done"
 
 
-def test_so_does_what_became_of_it() -> None:
+def test_result_of_a_task_survives_pickling() -> None:
     back = pickle.loads(pickle.dumps(Ended(Task("a", double), error=InputError("--env is 'x'; accepted: y"))))
     with pytest.raises(InputError, match="--env is 'x'"):
         back.result()

@@ -87,7 +87,7 @@ def test_discrete_observations_become_one_hot() -> None:
     assert seen.obs.argmax(axis=1).tolist() == [0, 0, 0] and seen.obs.sum() == 3
 
 
-def test_it_promises_neither_chosen_levels_nor_snapshots() -> None:
+def test_envpool_promises_neither_chosen_levels_nor_snapshots() -> None:
     env = make_env("envpool:CartPole-v1", "all", num_envs=1)
     assert not isinstance(env, LevelControl) and not isinstance(env, Snapshots)
 

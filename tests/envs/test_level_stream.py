@@ -16,7 +16,7 @@ def test_environment_i_does_not_depend_on_how_many_run_beside() -> None:
     assert (draw(LevelStream(levels, 3, seed=5), 3, 20) == draw(LevelStream(levels, 8, seed=5), 8, 20)[:, :3]).all()
 
 
-def test_seeds_and_environments_differ() -> None:
+def test_level_streams_of_seeds_and_environments_differ() -> None:
     levels = LevelSet.parse("all")
     drawn = np.stack([draw(LevelStream(levels, 8, seed=seed), 8, 20) for seed in range(3)])
     assert len(np.unique(drawn)) == drawn.size
@@ -33,13 +33,13 @@ def test_level_sets_are_respected_and_drawn_evenly() -> None:
         assert np.abs(count - expected).max() < 5 * expected**0.5
 
 
-def test_all_spans_the_distribution() -> None:
+def test_level_stream_of_all_spans_the_distribution() -> None:
     drawn = draw(LevelStream(LevelSet.parse("all"), 100, seed=1), 100, 100)
     assert 0 <= drawn.min() < 0.01 * SEED_LIMIT and 0.99 * SEED_LIMIT < drawn.max() < SEED_LIMIT
     assert abs(drawn.mean() / SEED_LIMIT - 0.5) < 0.02
 
 
-def test_excluded_levels_never_come() -> None:
+def test_level_stream_never_draws_excluded_levels() -> None:
     everyone = np.arange(64)
     free = LevelStream(LevelSet.parse("all"), 64, seed=2)
     plain = np.stack([free.next(everyone) for _ in range(4)])

@@ -28,7 +28,7 @@ from expgen.errors import InputError
         (LevelSet((1, 2)), (1, 2)),
     ],
 )
-def test_parse(spelling: object, seeds: object) -> None:
+def test_level_set_texts_are_parsed(spelling: object, seeds: object) -> None:
     assert LevelSet.parse(spelling).seeds == seeds  # type: ignore[arg-type]
 
 
@@ -51,14 +51,14 @@ def test_parse(spelling: object, seeds: object) -> None:
         ("3,7,3", "names a level twice"),
     ],
 )
-def test_bad_levels_are_named(spelling: str, words: str) -> None:
+def test_bad_level_sets_are_refused_by_name(spelling: str, words: str) -> None:
     with pytest.raises(InputError, match="test_levels") as caught:
         LevelSet.parse(spelling, "test_levels")
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("spelling", ["200", "1000:500", "3,7,9", "5,", "0:1", "all"])
-def test_text_form_reads_back(spelling: str) -> None:
+def test_level_set_text_reads_back(spelling: str) -> None:
     levels = LevelSet.parse(spelling)
     assert LevelSet.parse(str(levels)) == levels
 
@@ -71,7 +71,7 @@ def test_long_ranges_are_cheap_and_longer_ones_refused() -> None:
     assert time.perf_counter() - started < 0.5
 
 
-def test_length_and_membership() -> None:
+def test_level_set_knows_its_length_and_members() -> None:
     train, rest = LevelSet.parse("10:5"), LevelSet.parse("all").without(LevelSet.parse("10:5"))
     assert len(train) == 5 and 10 in train and 15 not in train
     assert len(rest) == SEED_LIMIT - 5 and 10 not in rest and 15 in rest
@@ -92,7 +92,7 @@ def test_length_and_membership() -> None:
         ("all", "all", True),
     ],
 )
-def test_overlap_goes_both_ways(one: str, other: str, expected: bool) -> None:
+def test_level_sets_overlap_both_ways(one: str, other: str, expected: bool) -> None:
     first, second = LevelSet.parse(one), LevelSet.parse(other)
     assert first.overlaps(second) == second.overlaps(first) == expected
 
@@ -124,7 +124,7 @@ def test_what_is_no_whole_number_is_no_level(levels: Any, message: str) -> None:
 
 @pytest.mark.parametrize("levels", ["7", "100:7", "1,5,8,9,20,21,22"])
 @pytest.mark.parametrize("num", [3, 7, 24])
-def test_draw_is_balanced(levels: str, num: int) -> None:
+def test_drawn_levels_come_equally_often(levels: str, num: int) -> None:
     level_set = LevelSet.parse(levels)
     drawn = level_set.draw(num, np.random.default_rng(0))
     assert drawn.shape == (num,) and drawn.dtype == np.int64

@@ -73,7 +73,7 @@ def distances(walls: np.ndarray, start: int) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("least, most, num_themes, texture", [(2, 5, 8, 12), (4, 4, 1, 0), (2, 7, 3, 80)])
-def test_equals_the_plain_generator(least: int, most: int, num_themes: int, texture: int) -> None:
+def test_maze_generator_equals_the_plain_one(least: int, most: int, num_themes: int, texture: int) -> None:
     level = np.concatenate([np.arange(40), [2**31 - 2, 123456789]])
     mazes = MazeGenerator(least, most, num_themes, texture)(level)
     for index, seed in enumerate(level.tolist()):
@@ -123,7 +123,7 @@ def test_levels_look_different_even_where_the_maze_is_the_same(mazes: Mazes) -> 
     assert len(np.unique(mazes.walls, axis=0)) < 1000
 
 
-def test_every_theme_comes_up(mazes: Mazes) -> None:
+def test_maze_generator_uses_every_theme(mazes: Mazes) -> None:
     wall_color = mazes.frame[:, 0]  # the corner of the world is wall
     assert {tuple(color) for color in wall_color.tolist()} == {tuple(theme[0]) for theme in THEMES.tolist()}
 

@@ -64,7 +64,7 @@ class PlainMaze:
 
 
 @pytest.mark.parametrize("levels, options", [("20", {}), ("all", {"max_cells": 3, "time_limit": 9, "cache_levels": 1})])
-def test_equals_the_plain_maze(levels: str, options: dict[str, int]) -> None:
+def test_minimaze_equals_the_plain_maze(levels: str, options: dict[str, int]) -> None:
     num_envs, steps = 6, 400
     env = make(levels, num_envs, seed=4, **options)
     stream = LevelStream(LevelSet.parse(levels), num_envs, seed=4)
@@ -91,7 +91,7 @@ def test_equals_the_plain_maze(levels: str, options: dict[str, int]) -> None:
     assert ended_count > 10 and 0 < solved_count < ended_count
 
 
-def test_shapes_and_first_observation() -> None:
+def test_minimaze_shapes_and_first_observation() -> None:
     env = make_env("minimaze", levels=50, num_envs=4, max_cells=6)
     assert isinstance(env, Minimaze) and isinstance(env, LevelControl) and isinstance(env, Snapshots)
     seen = env.observe()
@@ -121,7 +121,7 @@ def test_a_small_cache_changes_nothing() -> None:
         assert same(small.observe(), large.observe())
 
 
-def test_level_sets_are_respected() -> None:
+def test_minimaze_keeps_to_its_level_set() -> None:
     for levels in ("30", "1000:30", "5,6,99"):
         env = make(levels, num_envs=32, time_limit=2)
         played = set(env.observe().level.tolist())
@@ -131,7 +131,7 @@ def test_level_sets_are_respected() -> None:
         assert played == set(LevelSet.parse(levels).seeds or ())
 
 
-def test_time_limit_is_exact() -> None:
+def test_minimaze_time_limit_is_exact() -> None:
     env = make(num_envs=5, time_limit=7)
     still = np.zeros(5, dtype=np.int32)
     for step in range(1, 29):
@@ -196,7 +196,7 @@ def test_play_shows_the_same_maze_in_every_environment() -> None:
     assert (picture == picture[0]).all() and (env.walls == env.walls[0]).all()
 
 
-def test_restore_replays_exactly() -> None:
+def test_restored_minimaze_replays_exactly() -> None:
     for levels in ("50", "all"):
         env, other = make(levels, num_envs=16, time_limit=30), make(levels, num_envs=16, time_limit=30)
         for action in actions(101, 16):
@@ -215,7 +215,7 @@ def test_restore_replays_exactly() -> None:
                 assert same(again.observe(), seen)
 
 
-def test_bad_input_is_named() -> None:
+def test_minimaze_refuses_bad_options_by_name() -> None:
     with pytest.raises(InputError, match="min_cells is 6; accepted: 2 to 5"):
         MinimazeConfig(min_cells=6)
     with pytest.raises(InputError, match="num_themes is 0"):

@@ -127,7 +127,7 @@ def test_acting_twice_loses_no_step() -> None:
     assert same(once.observe(), twice.observe())
 
 
-def test_level_sets_are_respected() -> None:
+def test_procgen_keeps_to_its_level_set() -> None:
     assert set(level_draws(make("maze", "1000:3"), 20).flat) == {1000, 1001, 1002}
     assert set(level_draws(make("maze", [3, 7, 2000]), 20).flat) == {3, 7, 2000}
     assert level_draws(make("maze", "all"), 5).max() > 10**6
@@ -304,7 +304,7 @@ def test_generated_assets_exclude_the_first_levels_by_the_library_s_range() -> N
 @pytest.mark.parametrize(
     "option", ["use_monochrome_assets", "restrict_themes", "use_generated_assets", "paint_vel_info", "use_backgrounds"]
 )
-def test_options_change_the_picture(option: str) -> None:
+def test_procgen_options_change_the_picture(option: str) -> None:
     value = not getattr(ProcgenConfig("coinrun"), option)
     plain, changed = (make("coinrun", num_envs=8, **options).observe().obs for options in ({}, {option: value}))
     assert not np.array_equal(plain, changed)

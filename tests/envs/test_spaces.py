@@ -28,7 +28,7 @@ from expgen.errors import InputError
         (spaces.Discrete(6, start=-2), ObsLayout((6,), "float32", -2)),
     ],
 )
-def test_layouts(space: spaces.Space, layout: ObsLayout) -> None:
+def test_observation_layouts_of_gymnasium_spaces(space: spaces.Space, layout: ObsLayout) -> None:
     assert obs_layout("gymnasium:X", space) == layout
 
 

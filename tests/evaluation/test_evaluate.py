@@ -118,22 +118,22 @@ def test_without_level_control_an_episode_under_way_does_not_count():
     assert agent.heard[0] == [0, -1] and agent.heard[2] == [0, 1]
 
 
-def test_more_environments_than_episodes():
+def test_evaluate_with_more_environments_than_episodes():
     episodes = run(play_episodes(Listening(), WithoutControl([2, 3, 4], [0, 0, 0]), 2))
     assert [episode.length for episode in episodes] == [2, 3]
 
 
-def test_it_gives_way_once_a_step():
+def test_play_episodes_yields_once_a_step():
     assert len(list(play_episodes(Listening(), WithoutControl([2], [0]), 3))) == 6
 
 
 @pytest.mark.parametrize("episodes", [0, -1])
-def test_no_episodes_is_refused(episodes: int):
+def test_evaluate_refuses_zero_episodes(episodes: int):
     with pytest.raises(InputError, match=f"--episodes is {episodes}; accepted: 1 or more"):
         evaluate(UniformAgent(2), WithoutControl([2], [0]), episodes)
 
 
-def test_summary_by_hand():
+def test_evaluation_summary_by_hand():
     rows = [Episode(1, 0.0, 9, False), Episode(2, 10.0, 5, True), Episode(3, 2.0, 5, False), Episode(4, 4.0, 5, True)]
     summary = summarize(rows)
     assert (summary.mean_return, summary.solved_rate) == (4.0, 0.5)
@@ -142,6 +142,6 @@ def test_summary_by_hand():
     assert summary.episodes == rows
 
 
-def test_summary_of_one_episode():
+def test_evaluation_summary_of_one_episode():
     summary = summarize([Episode(1, 3.0, 9, True)])
     assert summary[:5] == (3.0, 0.0, 1.0, 3.0, 3.0)

@@ -14,7 +14,7 @@ def test_every_set_knows_every_game():
         assert sorted(constants) == sorted(GAMES)
 
 
-def test_scores_by_hand():
+def test_normalised_scores_by_hand():
     assert normalized(8.3, "maze") == pytest.approx(0.66)
     assert normalized(2.4, "heist") < 0  # worse than trivial, as PPO in the paper
     assert normalized(5.8, "jumper") == pytest.approx(0.4)
@@ -55,14 +55,14 @@ def test_the_papers_scores_have_the_mean_that_is_derived_from_them():
     assert 0.01 < mean["rliable"] - mean["easy"] < 0.02
 
 
-def test_unknown_words_are_refused():
+def test_unknown_games_and_constants_are_refused():
     with pytest.raises(InputError, match="game is 'minimaze', which has no normalisation constants; accepted: bigfish"):
         normalized(1.0, "minimaze")
     with pytest.raises(InputError, match="constants is 'medium'; accepted: easy, hard, rliable"):
         normalized(1.0, "maze", "medium")  # type: ignore[arg-type]
 
 
-def test_gap_by_hand():
+def test_generalisation_gap_by_hand():
     assert generalization_gap(8.0, 6.0) == 0.25
     assert generalization_gap(4.0, 5.0) == -0.25
     assert math.isnan(generalization_gap(0.0, 1.0))

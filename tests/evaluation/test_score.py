@@ -25,7 +25,7 @@ def test_playing_levels_is_evaluating_in_games_of_its_own() -> None:
     assert sorted(heard) == sorted(ours.episodes)
 
 
-def test_there_are_no_more_games_than_episodes() -> None:
+def test_scoring_starts_no_more_games_than_episodes() -> None:
     assert ARENA.num_envs == 4 and Arena("minimaze", {}, episodes=3).num_envs == 3
 
 

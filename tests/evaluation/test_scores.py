@@ -95,7 +95,7 @@ def test_what_cannot_be_appended_to_is_told_beforehand(tmp_path: Path):
         check_can_append(tmp_path / "file" / "scores.csv")
 
 
-def test_so_is_a_file_that_may_not_be_written():
+def test_score_file_that_may_not_be_written_is_refused():
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to nobody
         before = Path(folder) / "scores.csv"
         append_scores(before, [SCORE])
@@ -110,7 +110,7 @@ def refused_to_nobody(folder: Path, *paths: Path) -> None:
                 check_can_append(path)
 
 
-def test_rows_may_go_nowhere():
+def test_scores_may_go_to_dev_null():
     check_can_append(Path(os.devnull))
     append_scores(Path(os.devnull), [SCORE])
 
@@ -232,7 +232,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
 
 
 @pytest.mark.parametrize("text", ["", "a,b,c\n1,2,3\n", ",".join(COLUMNS[1:]) + "\n"])
-def test_other_columns_are_refused(tmp_path: Path, text: str):
+def test_score_file_with_other_columns_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "scores.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=r"scores.csv is no score file: it has columns .*accepted: algorithm,game"):

@@ -22,7 +22,7 @@ def test_levels_weigh_by_their_episodes():
     assert mean_interval(value, level) == (0.0, 10.0)  # drawn twice, a level is alone with its episodes
 
 
-def test_one_level_has_no_spread():
+def test_interval_over_one_level_has_no_spread():
     assert mean_interval(np.array([1.0, 2.0, 6.0]), np.array([4, 4, 4])) == (3.0, 3.0)
 
 

@@ -11,7 +11,7 @@ def maze(*rows: str) -> Layout:
     return Layout((picture != "#")[None], np.flatnonzero(picture.ravel() == "A"))
 
 
-def test_reachable_by_hand():
+def test_reachable_cells_by_hand():
     """The cell behind the wall is free and out of reach; diagonals do not connect."""
     assert reachable_cells(maze("######", "#A..##", "##.#.#", "######")).tolist() == [4]
     assert reachable_cells(maze("###", "#A#", "###")).tolist() == [1]
@@ -53,7 +53,7 @@ def test_background_is_cells_without_red():
     assert background_cells(frame).tolist() == [441, 439]
 
 
-def test_dirt_by_hand():
+def test_dirt_cells_of_miner_by_hand():
     frame = np.zeros((1, 64, 64, 3), dtype=np.uint8)
     frame[0, :19, :] = DIRT  # three of ten rows: their middles are 3, 9 and 16
     frame[0, :7, :7] = (255, 191, 191)  # a boulder

@@ -111,7 +111,7 @@ class Corridor:
     def close(self) -> None: ...
 
 
-def test_two_episodes_by_hand():
+def test_exploration_of_two_episodes_by_hand():
     """1, 3, 3, 4 | 9, 9, 5 |: nearest neighbours 2, 0, 1, then 0, 4; the step that ends an episode earns nothing."""
     env = Corridor([-1, 3, 3, 4, -9, 9, 5, -1])
     result = explore(UniformAgent(2), env, KnnConfig(1), lambda level: np.array([4, 1]), 2)
@@ -136,7 +136,7 @@ def test_the_share_is_clipped_and_nothing_to_find_is_all_found(novelty: int, ora
     assert ExploredEpisode(Episode(0, 0.0, 1, False), 0.0, novelty, oracle).share == share
 
 
-def test_intervals_resample_levels():
+def test_exploration_intervals_resample_levels():
     rows = [
         ExploredEpisode(Episode(level, 0.0, 1, False), 2.0 * level, level, 2) for level in (0, 2) for _ in range(50)
     ]

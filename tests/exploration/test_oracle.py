@@ -56,7 +56,7 @@ def test_levels_are_counted_once_and_in_parts(monkeypatch: pytest.MonkeyPatch):
     assert asked == [[3, 5], [9], [1]]
 
 
-def test_where_no_oracle_exists():
+def test_environments_without_an_oracle():
     assert make_oracle("procgen:coinrun") is None
     assert make_oracle("gymnasium:CartPole-v1") is None
     assert make_oracle("procgen:maze", distribution_mode="hard") is None

@@ -21,7 +21,7 @@ def walk(layout: Layout, num_steps: int) -> str:
     return way
 
 
-def test_a_tour_by_hand():
+def test_wall_followers_tour_by_hand():
     """Up, the only way; at each fork the arm on its right, then back and ahead."""
     layout = maze(
         "#####",
@@ -43,11 +43,11 @@ def test_a_tour_by_hand():
         (("###", "#A#", "###"), "."),  # nowhere to go: it stays rather than touch the goal
     ],
 )
-def test_the_order_of_turns(rows: tuple[str, ...], first: str):
+def test_wall_follower_tries_right_ahead_left_back(rows: tuple[str, ...], first: str):
     assert walk(maze(*rows), 1) == first
 
 
-def test_one_that_stayed_stays():
+def test_wall_follower_without_a_way_stays():
     assert walk(maze("###", "#A#", "###"), 3) == "..."
     assert next_heading(maze("###", "#A#", "###"), np.array([STAY])) == STAY
 
@@ -60,7 +60,7 @@ def test_a_new_episode_starts_heading_right():
     assert agent.act(obs, np.array([False, True])).tolist() == [12, 11]  # and left is right of down
 
 
-def test_it_never_touches_the_goal():
+def test_wall_follower_never_touches_the_goal():
     env = make_env("minimaze", 200, num_envs=200)
     agent = minimaze_follower()
     for _ in range(env.config.horizon - 1):  # type: ignore[attr-defined]

@@ -59,7 +59,7 @@ def test_a_rollout_is_the_plain_lanes():
         assert (lane.rows[..., -1] == 1).all()
 
 
-def test_actions_follow_the_weights():
+def test_dense_lane_acts_with_the_newest_weights():
     env, policy, rollout = setting()
     lane = make_lane(policy, rollout)
     with torch.no_grad():
@@ -69,7 +69,7 @@ def test_actions_follow_the_weights():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_which_policies_are_dense(memory: str):
+def test_dense_lane_is_for_dense_policies_alone(memory: str):
     network = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
     policy = make_policy(SMALL, network, torch.Generator().manual_seed(0), CPU)
     lane = make_lane(policy, Rollout(SMALL, T, N, policy.state_size, CPU))

@@ -47,7 +47,7 @@ def plain_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tup
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.5])
 @pytest.mark.parametrize("changes", [{}, {"entropy_coef": 0.7, "value_coef": 2.0, "clip": 0.1}])
-def test_the_gradient_is_autograds(spread: float, changes: dict[str, float]):
+def test_dense_ppo_gradient_is_autograds(spread: float, changes: dict[str, float]):
     config = dataclasses.replace(CONFIG, **changes)
     output, batch = transitions(spread)
     expected, parts = plain_gradient(output, batch, config)
@@ -71,7 +71,7 @@ def test_the_gradients_cases_all_occur():
     assert (d_value[is_far] == 0).any() and (d_value[is_far] != 0).any() and (d_value[~is_far] != 0).all()
 
 
-def test_nothing_given_is_changed():
+def test_dense_ppo_changes_no_input():
     output, batch = transitions(0.5)
     given = (output.numpy(), *batch[1:])
     before = [array.copy() for array in given]
@@ -171,7 +171,7 @@ def test_a_state_without_moments_starts_adam_afresh():
     assert_same_state(used.state(), fresh.state(), 0, 0)
 
 
-def test_resuming_is_bit_equal():
+def test_dense_ppo_resumes_bit_equal():
     rollout = played_rollout()
     whole, rest = dense(make(), rollout), dense(make(seed=5), rollout)
     updated(whole, rollout, 1)

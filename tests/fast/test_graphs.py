@@ -123,7 +123,7 @@ def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_recording_leaves_no_trace(algo: str) -> None:
+def test_recording_a_graph_leaves_no_trace(algo: str) -> None:
     """With replays that do nothing, an update changes no weight, and an optimiser that was fresh is still at zero."""
     algorithm = built(algo)
     rollout = Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu"))

@@ -45,7 +45,7 @@ def question(count: int, state_size: int, seed: int) -> tuple[torch.Tensor, torc
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_it_says_what_the_policy_says(memory: str) -> None:
+def test_replayed_policy_says_what_the_policy_says(memory: str) -> None:
     policy = make(memory)
     replayed = ReplayedPolicy(policy, run_again)
     kept = []

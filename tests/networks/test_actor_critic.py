@@ -28,7 +28,7 @@ def test_parameter_counts_of_the_papers_networks(memory: str, count: int):
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_fresh_heads_and_biases(memory: str):
+def test_fresh_policy_has_small_heads_and_zero_biases(memory: str):
     policy = make(PROCGEN, memory=memory)
     head = policy.policy_head.weight
     torch.testing.assert_close(head @ head.T, 1e-4 * torch.eye(15), atol=1e-8, rtol=0)

@@ -16,7 +16,7 @@ def make_conv() -> ConvEncoder:
     return encoder
 
 
-def test_it_is_two_convolutions_and_a_dense_layer_over_centred_pixels() -> None:
+def test_conv_encoder_is_two_convolutions_and_a_dense_layer_over_centred_pixels() -> None:
     encoder = make_conv()
     obs = torch.randint(0, 256, (2, 7, 5, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     x = (obs.double() / 127.5 - 1).permute(0, 3, 1, 2)
@@ -36,7 +36,7 @@ def test_fresh_weights_are_orthogonal_and_biases_zero() -> None:
     assert all(not layer.bias.any() for layer in (encoder.conv1, encoder.conv2, encoder.linear))
 
 
-def test_it_is_chosen_by_name_and_wants_a_picture() -> None:
+def test_conv_encoder_is_chosen_by_name_and_wants_a_picture() -> None:
     spec = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
     assert isinstance(make_encoder(spec, NetworkConfig(encoder="conv")), ConvEncoder)
     vector = EnvSpec("gymnasium:CartPole-v1", (4,), "float32", 2)

@@ -52,6 +52,6 @@ def test_for_procgen_there_are_as_many_weights_as_the_authors_of_daac_count():
     assert len(weights(networks.policy)) + len(weights(networks.value)) + 15 == 1_248_672
 
 
-def test_memory_is_refused():
+def test_decoupled_networks_refuse_memory():
     with pytest.raises(InputError, match="--memory is gru but a separate value network has none; accepted: none"):
         make(memory="gru")

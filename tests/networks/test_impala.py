@@ -31,7 +31,7 @@ def plain_forward(weights: dict[str, torch.Tensor], obs: np.ndarray) -> torch.Te
 
 
 @pytest.mark.parametrize("obs_shape", [(64, 64, 3), (35, 41, 3), (32, 48, 1)])
-def test_forward_is_the_formula(obs_shape: tuple[int, ...]):
+def test_impala_forward_is_the_formula(obs_shape: tuple[int, ...]):
     encoder = make(obs_shape, 16)
     generator = torch.Generator().manual_seed(1)
     for name, parameter in encoder.named_parameters():

@@ -20,7 +20,7 @@ def make(num_members: int = 3) -> JointPolicy:
     return policy
 
 
-def test_the_maximum_by_hand():
+def test_joint_policy_maximum_by_hand():
     """π₁ = (.7, .2, .1), π₂ = (.1, .6, .3): the maximum (.7, .6, .3) sums to 1.6."""
     prob = torch.tensor([[[0.7, 0.2, 0.1]], [[0.1, 0.6, 0.3]]])
     expected = torch.tensor([[0.7, 0.6, 0.3]]) / 1.6
@@ -59,6 +59,6 @@ def test_members_differ_and_a_copy_for_evaluation_is_joint():
     assert all(part.encode.__self__ is part.encoder for part in policies_in(copied))  # type: ignore[attr-defined]
 
 
-def test_memory_is_refused():
+def test_joint_policy_refuses_memory():
     with pytest.raises(InputError, match="--memory is gru but joint policies have none; accepted: none"):
         JointPolicy(SPEC, NetworkConfig(memory="gru"), 2)

@@ -97,7 +97,7 @@ def test_environments_and_episodes_do_not_see_each_other():
     assert not changed.any()
 
 
-def test_cut_by_hand():
+def test_sequences_cut_at_episode_starts_by_hand():
     """Environment 0 restarts at step 2, environment 1 opens an episode at step 0."""
     first = torch.tensor([[False, True], [False, False], [True, False]])
     pieces = cut_at_starts(first)

@@ -28,7 +28,7 @@ def make_batch(seed: int) -> GivenBatch:
     return GivenBatch(obs, torch.zeros(2, 3, dtype=torch.bool), torch.zeros(3, 0), action, *floats)
 
 
-def test_prefixes_come_and_go():
+def test_tensor_name_prefixes_round_trip():
     tensors = {"a.b": torch.zeros(1), "c": torch.ones(1)}
     both = {**with_prefix("x", tensors), **with_prefix("xy", {"z": torch.zeros(2)})}
     assert list(both) == ["x.a.b", "x.c", "xy.z"]

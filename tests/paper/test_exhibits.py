@@ -18,6 +18,6 @@ def test_a_file_of_numbers_names_the_table_that_it_holds():
         assert numbers.rows(file) and exhibit(file) is EXHIBITS[name]
 
 
-def test_other_names_are_refused():
+def test_unknown_exhibits_are_refused():
     with pytest.raises(InputError, match=r"NAME is 'table-13'; accepted: figure-1, "):
         exhibit("table-13")

@@ -29,7 +29,7 @@ def test_interval_of_a_printed_cell():
     assert (low, high) == pytest.approx((8.157, 8.443), abs=1e-3)  # 2.262 · 0.2 / √10 = 0.143
 
 
-def test_other_tables():
+def test_papers_other_tables_are_read():
     assert numbers.ensemble_sizes()[10].mean == 8.22
     assert numbers.ablation()["Ensemble + random", "test"].mean == 6.2
     assert numbers.norms()["ExpGen-L0", "heist", "test"].std == 0.1

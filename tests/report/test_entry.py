@@ -61,7 +61,7 @@ def test_exploration_beside_a_score_file_is_read_as_one_entry_for_each_measure(t
     assert len(rows_of(tmp_path / "other.csv")) == 1
 
 
-def test_no_rows_is_said() -> None:
+def test_report_without_rows_is_refused() -> None:
     with pytest.raises(InputError, match=r"no scores in a\.csv"):
         as_entries([], [Path("a.csv")])
 

@@ -34,7 +34,7 @@ def test_a_population_that_has_grown_counts_at_each_size():
     assert {size: cell.estimate.value for size, cell in cells.items()} == {4: 4, 10: 10}
 
 
-def test_labels():
+def test_methods_are_labelled_as_in_the_paper():
     assert Method("expgen").label == "ExpGen-PPO"
     assert Method("expgen", (("fallback", "random"),)).label == "Ensemble + random"
     assert Method("maxent", (("levels", "500"),)).label == "maxEnt (levels 500)"

@@ -146,7 +146,7 @@ def test_curves_of_runs_with_other_steps_meet_on_one_grid():
     np.testing.assert_allclose(scores, [[0.5, 1.0], [2.0, 3.0]])
 
 
-def test_short_steps():
+def test_step_counts_are_shortened():
     assert [short_steps(n) for n in (25e6, 1_499_136, 4096, 20)] == ["25M", "1.5M", "4.1k", "20"]
 
 

@@ -52,7 +52,7 @@ def test_intervals_hold_the_value_and_narrow_with_runs():
     assert width["many"] == pytest.approx(2 * 1.96 * np.sqrt((deviation**2).sum()) / 4, rel=0.15)
 
 
-def test_mean_of_runs():
+def test_mean_of_runs_with_its_interval():
     found = mean_of_runs([1.0, 2.0, 3.0, 4.0], 500)
     assert found.value == 2.5 and 1 <= found.low < 2.5 < found.high <= 4
     assert mean_of_runs([7.0], 10) == (7, 7, 7)
@@ -86,6 +86,6 @@ def test_results_repeat_and_the_global_generator_is_left_alone():
     assert mean_of_runs([1, 2, 5], 100) == first
 
 
-def test_overlap():
+def test_intervals_that_share_a_point_overlap():
     estimate = mean_of_runs([1, 3], 100)
     assert estimate.overlaps(0, estimate.low) and not estimate.overlaps(estimate.high + 0.1, 9)

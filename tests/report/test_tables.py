@@ -16,7 +16,7 @@ def table():
     return made
 
 
-def test_markdown(table):
+def test_report_table_as_markdown(table):
     lines = to_markdown(table).splitlines()
     assert lines[0] == "A &amp; B"
     assert lines[2:] == ["| name | score |", "| --- | --- |", "| x_1 \\| y | **8.3** |", "| &lt;b&gt; | −0.25 |"]
@@ -50,17 +50,17 @@ def test_long_text_is_shown_on_demand():
     assert "scores.csv line 2: expgen train" in to_csv(made)
 
 
-def test_latex(table):
+def test_report_table_as_latex(table):
     text = to_latex(table)
     assert r"x\_1 | y & \textbf{8.3} \\" in text and r"\caption{A \& B}" in text and "$-$0.25" in text
 
 
-def test_html(table):
+def test_report_table_as_html(table):
     text = render("report/table.html", table=table)
     assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
 
 
-def test_a_row_must_fit():
+def test_report_table_refuses_a_row_of_other_length():
     with pytest.raises(ValueError, match="1 cells"):
         Table("t", "", ("a", "b")).add("x")
 

@@ -63,11 +63,11 @@ def test_variants_at_the_paper_s_scale():
     assert jobs_of(["figure-13"], SCALES["paper"])[0].settings["steps"] == 100_000_000
 
 
-def test_games_can_be_chosen():
+def test_reproduce_keeps_to_the_games_asked_for():
     assert {job.env for job in jobs_of(["table-1"], SCALES["paper"], ["heist"])} == {"procgen:heist"}
 
 
-def test_exhibits_share_runs():
+def test_exhibits_share_runs_of_one_name():
     one, other = (jobs_of([name], SCALES["laptop"]) for name in ("table-1", "table-10"))
     both = jobs_of(["table-1", "table-10"], SCALES["laptop"])
     shared = {job.name for job in one} & {job.name for job in other}
@@ -82,7 +82,7 @@ def test_merging_keeps_what_each_asks():
     assert [scoring.name for scoring in found.scorings] == ["agent", "agent-leader1", "each"]
 
 
-def test_thinning_keeps_the_ends():
+def test_thinned_values_keep_first_and_last():
     assert SCALES["smoke"].thinned((1, 2, 3, 4)) == [1, 4]
     assert SCALES["laptop"].thinned((0.1, 0.3, 0.5, 0.7, 0.9)) == [0.1, 0.5, 0.9]
     assert SCALES["laptop"].sizes((4, 6, 8, 10)) == [2, 3, 4, 5]

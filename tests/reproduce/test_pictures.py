@@ -7,14 +7,14 @@ from expgen.agents.agent import UniformAgent
 from expgen.reproduce.pictures import first_change, picture_sections, play_frames
 
 
-def test_first_change():
+def test_first_change_of_each_pixel_by_hand():
     frames = np.zeros((4, 2, 2, 3), np.uint8)
     frames[2:, 0, 0] = 9
     frames[1, 1, 1] = 9
     np.testing.assert_array_equal(first_change(frames), [[2, np.nan], [np.nan, 1]])
 
 
-def test_an_episode_s_frames():
+def test_played_frames_are_those_of_one_episode():
     frames = play_frames(UniformAgent(5), "minimaze", most=10)
     assert 1 < len(frames) <= 10 and frames.dtype == np.uint8 and (frames[0] != frames[-1]).any()
 

@@ -35,7 +35,7 @@ def rows_of(job, out):
     return [row for file in score_files(job, out) for row in read_scores(file)]
 
 
-def test_members_explorer_and_agent(trained):
+def test_jobs_of_members_explorer_and_agent_write_their_rows(trained):
     out, (ppo, explorer, agent), results = trained
     assert [result.status for result in results] == ["done"] * 3
     finals = [row for row in rows_of(ppo, out) if row.ci_low == row.ci_low]

@@ -52,7 +52,7 @@ def by_hand(values: list[int], first: list[int], **settings: Any) -> list[float]
     return [round(float(r) * 255 / 3**0.5, 4) if config.distance == "l2" else float(r) for r in reward]
 
 
-def test_a_walk_by_hand():
+def test_intrinsic_reward_of_a_walk_by_hand():
     """Grey levels 10, 13, 11, 11 | 40, 50, 50: distances to earlier frames of the episode."""
     values, first = [10, 13, 11, 11, 40, 50, 50], [1, 0, 0, 0, 1, 0, 0]
     # 13: {3}; 11: {1, 2}; 11: {1, 2, 0}; the end; 50: {10}; 50: {10, 0}
@@ -90,7 +90,7 @@ def test_choice_the_frame_at_a_rollout_s_edge_is_in_the_memory():
     assert (reward[:, 0] > 0).tolist() == [False, False, False, True, False, False, False, False]
 
 
-def test_bad_settings_are_refused():
+def test_intrinsic_reward_refuses_bad_settings():
     for settings, message in (
         ({"neighbor_rank": 0}, "--neighbor-rank is 0; accepted: 1 or more"),
         ({"memory_length": 0}, "--memory-length is 0"),

@@ -8,7 +8,7 @@ from expgen.reward.packing import packed, unpacked
 
 @pytest.mark.parametrize("kind", ["uint8", "int16", "float32"])
 @pytest.mark.parametrize("count", [0, 1, 7])
-def test_round_trip(kind: str, count: int) -> None:
+def test_packed_frames_unpack_to_themselves(kind: str, count: int) -> None:
     rng = np.random.default_rng(0)
     frames = rng.integers(0, 256, size=(count, 3, 5, 2)).astype(kind)
     back = unpacked(packed(frames))

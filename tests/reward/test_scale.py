@@ -69,7 +69,7 @@ def test_rewards_of_one_sign_lose_no_precision():
         np.testing.assert_allclose(scaler(reward, ended), expected, rtol=1e-5)
 
 
-def test_first_steps_by_hand():
+def test_reward_scaling_first_steps_by_hand():
     """Two environments pay 1 and 0, then the first ends and both pay 1."""
     reward = np.array([[1, 0], [1, 1], [1, 0]], dtype=np.float32)
     ended = np.array([[False, True], [True, False], [False, False]])

@@ -34,7 +34,7 @@ def test_scaled_rewards_end_episodes_where_the_next_observation_is_first():
         assert torch.equal(rollout.game_reward, raw)  # kept for the log
 
 
-def test_state_round_trip():
+def test_reward_scaling_state_round_trip():
     source, other = GameReward(GameRewardConfig(), 4), GameReward(GameRewardConfig(), 4)
     source(make_rollout())
     other.load_state(source.state())

@@ -73,7 +73,7 @@ def test_the_order_is_the_generators(order: str):
     assert numbers(0) == numbers(0) != numbers(1)
 
 
-def test_successive_epochs_differ():
+def test_minibatches_of_successive_epochs_differ():
     rollout, advantage = numbered_rollout()
     generator = torch.Generator().manual_seed(0)
     one, two = (
@@ -91,7 +91,7 @@ def test_an_uneven_split_still_takes_as_many_steps_as_asked(order: str):
     assert len(sizes) == 5 and max(sizes) - min(sizes) <= 1
 
 
-def test_never_an_empty_minibatch():
+def test_minibatches_are_never_empty():
     assert [batch.action.shape[1] for batch in epoch("columns", 11)] == [1] * N
 
 

@@ -60,5 +60,5 @@ def test_carry_over_takes_the_memory_after_t_steps():
     assert rollout.state[0].tolist() == [[3], [3]]
 
 
-def test_pixels_stay_uint8():
+def test_rollout_keeps_pixels_as_uint8():
     assert Rollout(EnvSpec("toy", (4, 4, 3), "uint8", 3), 1, 1, 0, CPU).obs.dtype == torch.uint8

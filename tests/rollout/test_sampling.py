@@ -11,7 +11,7 @@ SPEC = EnvSpec("toy", (3,), "float32", 4)
 CPU = torch.device("cpu")
 
 
-def test_sample_by_hand():
+def test_sampled_action_by_hand():
     logits = torch.tensor([[0.0, 0.0], [3.0, 0.0]])
     noise = torch.tensor([[0.1, 0.2], [-4.0, 0.0]])
     action, log_prob = sample(logits, noise)
@@ -20,7 +20,7 @@ def test_sample_by_hand():
     torch.testing.assert_close(log_prob, torch.tensor([0.5, 0.0474258732]).log())
 
 
-def test_frequencies_are_the_softmax():
+def test_sampled_action_frequencies_are_the_softmax():
     rollout = Rollout(SPEC, 1999, 50, 0, CPU)
     rollout.draw_noise(torch.Generator().manual_seed(0))
     noise = rollout.noise.flatten(0, 1)  # 100,000 draws

@@ -149,7 +149,7 @@ def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, t
         find_agent("minimaze/a3c", runs / "shipped")
 
 
-def test_a_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
+def test_agent_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
     small.train(tmp_path / "ppo", 1)
     with pytest.raises(InputError, match=r"minimaze/ppo is bundled already, in .*minimaze-expgen; accepted: that one"):
         bundle(tmp_path / "ppo", "expgen train", "a laptop", 2, where=runs / "shipped")
@@ -201,7 +201,7 @@ def test_weights_alone_are_refused_where_learning_needs_a_critic(
 
 
 @pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])
-def test_others_are_trained_on_from_weights_alone(
+def test_shipped_agents_without_a_critic_are_trained_on_from_weights_alone(
     algo: str, alone: Callable[..., Path], small: Any, tmp_path: Path
 ) -> None:
     changes = {"subsets": 4} if algo == "leep" else {}

@@ -92,7 +92,7 @@ def test_test_levels_are_all_but_the_training_levels() -> None:
     assert not config.test_set.overlaps(config.train_set)
 
 
-def test_updates_are_whole_rollouts() -> None:
+def test_training_steps_are_whole_rollouts() -> None:
     config = with_values(default_config("ppo"), {"envs": 4, "rollout_steps": 8, "steps": 95})
     assert config.whole_rollouts(config) == 2 * config.envs * config.rollout_steps
     assert config.game == "minimaze" and dataclasses.replace(config, env="procgen:maze").game == "maze"

@@ -102,7 +102,7 @@ def test_a_command_that_is_stopped_goes_on_where_it_was(
         assert small.facts(run)["updates"] in (rows - 1, rows)
     else:
         assert command.returncode == 128 + number
-        assert err.splitlines()[-1] == f"expgen: stopped; go on with: expgen train --resume --run {run}"
+        assert err.splitlines()[-1] == f"expgen: stopped; continue with: expgen train --resume --run {run}"
         assert small.facts(run)["updates"] == rows
     resumed = process("train", "--resume", "--run", run, "--device", "cpu")
     out, err = resumed.communicate(timeout=MINUTE)

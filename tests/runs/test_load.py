@@ -48,7 +48,7 @@ def test_the_agent_has_the_learner_s_weights(run: Path, small: Any) -> None:
         assert all(torch.equal(own[name], weights[f"policy.{name}"]) for name in own)
 
 
-def test_it_plays_and_the_same_seed_plays_the_same(run: Path) -> None:
+def test_loaded_agent_plays_the_same_with_the_same_seed(run: Path) -> None:
     obs = np.random.default_rng(0).integers(256, size=(6, 11, 11, 3), dtype=np.uint8)
     first = np.ones(6, dtype=bool)
     actions = [expgen.load_agent(run, seed=seed).act(obs, first) for seed in (0, 0, 1)]
@@ -56,12 +56,12 @@ def test_it_plays_and_the_same_seed_plays_the_same(run: Path) -> None:
     assert np.array_equal(actions[0], actions[1]) and not np.array_equal(actions[0], actions[2])
 
 
-def test_its_provenance_comes_along(run: Path, small: Any) -> None:
+def test_loaded_agent_knows_its_name_and_steps(run: Path, small: Any) -> None:
     loaded = load_run(run, "member1")
     assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
 
-def test_which_members_are_meant(run: Path, tmp_path: Path) -> None:
+def test_learner_flag_names_the_players_meant(run: Path, tmp_path: Path) -> None:
     agent = read_agent(run)
     for asked in (None, "each"):
         assert players_meant(agent, asked) == ["member0", "member1"]

@@ -21,7 +21,7 @@ def test_every_preset_makes_a_valid_config_of_every_algorithm(preset: str, algo:
         assert with_values(config, {name: value}) == config  # it took effect
 
 
-def test_paper_is_the_defaults() -> None:
+def test_paper_preset_is_the_defaults() -> None:
     config = make_config("procgen:maze", "ppo", "paper")
     assert config == with_values(default_config("ppo"), {"env": "procgen:maze"})
 
@@ -63,7 +63,7 @@ def test_settings_win_over_the_preset() -> None:
     assert make_config(preset="smoke", envs=8).envs == 8
 
 
-def test_memory_keeps_whole_columns() -> None:
+def test_presets_keep_whole_columns_for_memory() -> None:
     assert make_config(algo="ppo", preset="laptop").algorithm.minibatch_order == "shuffled"
     assert make_config(algo="ppo-gru", preset="laptop").algorithm.minibatch_order == "columns"
     assert make_config(algo="ppo", preset="laptop", memory="gru").algorithm.minibatch_order == "columns"

@@ -144,7 +144,7 @@ def test_ctrl_c_to_all_processes_stops_at_a_checkpoint_that_one_process_goes_on_
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does
     _, err = command.communicate(timeout=MINUTE)
     assert command.returncode == 128 + signal.SIGINT and not any(map(is_running, workers)), err
-    assert err.splitlines()[-1] == f"expgen: stopped; go on with: expgen train --resume --run {run}"
+    assert err.splitlines()[-1] == f"expgen: stopped; continue with: expgen train --resume --run {run}"
     rows = metrics(run)
     for learner in LEARNERS:
         assert small.facts(run, learner)["updates"] == sum(row["learner"] == learner for row in rows)

@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("algo", list(RIVALS))
-def test_it_learns(algo: str, runs: Callable[[str], Path]) -> None:
+def test_every_rival_algorithm_learns_minimaze(algo: str, runs: Callable[[str], Path]) -> None:
     """Random play has 2.8, PPO 7.5; a LEEP member plays half as much and misses some of the levels."""
     learnt, random = score(expgen.load_agent(runs(algo))), score(UniformAgent(5))
     share = 0.6 if algo == "leep" else 0.85
@@ -58,7 +58,7 @@ def test_the_command_line_evaluates_it(algo: str, runs: Callable[[str], Path], c
     assert [(row.algorithm, row.agent, row.split) for row in rows] == [(algo, "member0", s) for s in ("train", "test")]
 
 
-def test_metrics_of_each(runs: Callable[[str], Path]) -> None:
+def test_every_rival_algorithm_reports_its_metrics(runs: Callable[[str], Path]) -> None:
     last = {algo: MetricsFile(runs(algo) / "metrics.csv").rows()[-1] for algo in RIVALS}
     assert last["plr"]["levels_seen"] == "8" and float(last["plr"]["level_score"]) > 0
     assert float(last["leep"]["joint_kl"]) > 0

@@ -49,7 +49,7 @@ def test_evaluate_knows_them_by_name_and_leaves_the_package_alone(command: Calla
     assert "3 of 5 agreed" in flags.out
 
 
-def test_the_command_lists_them(command: Callable[..., Any]) -> None:
+def test_expgen_agents_lists_shipped_agents(command: Callable[..., Any]) -> None:
     outcome = command("agents")
     assert outcome.status == 0
     for name in MINIMAZE:

@@ -83,7 +83,7 @@ def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp
     status, said = drive(5, (LAST_JOB, goes))
     assert status == 1  # a failure, no bad input
     assert said[-1].startswith(f"expgen: cannot list {OUT}/scores/") and "did not respond within 5 s" in said[-1]
-    assert said[-1].endswith("the same command goes on from there")
+    assert said[-1].endswith("the same command continues")
 
 
 def test_no_right_is_refused_at_once(drive, s3: Faults) -> None:

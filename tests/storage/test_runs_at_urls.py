@@ -59,7 +59,9 @@ def assert_same(small, equal, undisturbed: Path, tmp_path: Path) -> Callable[[st
     return check
 
 
-def test_the_command_line(bucket: str, command, refused, small, settings, assert_same, tmp_path: Path) -> None:
+def test_train_evaluate_and_play_at_a_url_from_the_command_line(
+    bucket: str, command, refused, small, settings, assert_same, tmp_path: Path
+) -> None:
     flags = small.flags(bucket, UPDATES, algo="ppo", eval_every=settings["eval_every"])
     status, out, err = command(*flags)
     assert status == 0 and f"done: {bucket}" in out and "member0" in out, err

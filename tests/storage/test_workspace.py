@@ -57,7 +57,7 @@ def test_failed_upload_is_reported_while_the_work_goes_on(bucket: str, s3: Fault
         outage(space)
         said = _until_told("retried", capsys)
         s3.refused = 0.0
-    assert f"{bucket} did not respond within 5 s: " in said and "; the work goes on, the upload is retried" in said
+    assert f"{bucket} did not respond within 5 s: " in said and "; training continues and the upload is retried" in said
 
 
 def test_work_that_ends_with_an_outage_waits_and_prints_no_more(bucket: str, s3: Faults, outage, capsys) -> None:

@@ -71,7 +71,7 @@ def test_every_single_flipped_byte_is_noticed(path: Path) -> None:
             read_checkpoint(path)
 
 
-def test_every_truncation_is_noticed(path: Path) -> None:
+def test_truncated_checkpoints_are_noticed(path: Path) -> None:
     good = path.read_bytes()
     for length in range(len(good)):
         path.write_bytes(good[:length])
@@ -96,7 +96,7 @@ def other_facts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [foreign_text, foreign_tensors, foreign_metadata, other_facts])
-def test_foreign_files_are_refused(path: Path, damage: Callable[[Path], None]) -> None:
+def test_foreign_files_are_refused_as_checkpoints(path: Path, damage: Callable[[Path], None]) -> None:
     damage(path)
     with pytest.raises(DamagedCheckpoint, match="accepted: a file expgen wrote"):
         read_checkpoint(path)

@@ -78,7 +78,7 @@ def test_an_explorer_with_an_end_value_loses_only_part_of_v_where_an_episode_end
     torch.testing.assert_close(rollout.advantage[ends], 0.75 * rollout.value[:-1][ends] - rollout.value[:-1][ends])
 
 
-def test_phases_rows_and_counts(tmp_path: Path):
+def test_learner_yields_phases_and_returns_rows_and_counts(tmp_path: Path):
     learner = make(env_steps=3 * T * N, eval_every=2 * T * N)
     rows, phases = live(learner, tmp_path)
     assert [row["env_steps"] for row in rows] == [T * N, 2 * T * N, 3 * T * N]

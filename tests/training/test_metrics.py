@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "metrics.csv"
 
 
-def test_rows_and_columns_grow(path: Path) -> None:
+def test_metrics_file_grows_rows_and_columns(path: Path) -> None:
     metrics = MetricsFile(path)
     metrics.append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1.23456789})
     metrics.append("member1", {"env_steps": 128, "seconds": 0.5, "loss": 2, "test_return": -1e-9})

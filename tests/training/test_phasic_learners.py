@@ -170,7 +170,7 @@ LESSONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("algo", PHASIC)
-def test_it_learns(algo: str, tmp_path: Path):
+def test_phasic_algorithms_learn_small_mazes(algo: str, tmp_path: Path):
     expgen.train(run=tmp_path, algo=algo, preset="laptop", device="cpu", **{**LESSON, **LESSONS[algo]})
     solved = []
     for agent in (expgen.load_agent(tmp_path), UniformAgent(5)):

@@ -27,7 +27,7 @@ def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> dict[str, Except
     return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()], OwnPermits(1))
 
 
-def test_turns_go_round() -> None:
+def test_pipeline_resumes_learners_in_turn() -> None:
     log: list[tuple[str, Phase]] = []
     assert run(log, a=[COLLECT] * 2, b=[COLLECT] * 3, c=[COLLECT]) == {}
     assert [name for name, _ in log] == ["a", "b", "c", "a", "b", "b"]
@@ -89,7 +89,7 @@ def test_what_concerns_the_whole_run_ends_it(end: BaseException) -> None:
         run_side_by_side(turns, OwnPermits(1))
 
 
-def test_nobody_is_done_at_once() -> None:
+def test_pipeline_without_learners_ends_at_once() -> None:
     assert run_side_by_side([], OwnPermits(1)) == {}
 
 

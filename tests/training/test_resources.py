@@ -16,7 +16,7 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x", "cuda:"])
-def test_other_names_are_refused(device: str) -> None:
+def test_unknown_devices_are_refused(device: str) -> None:
     with pytest.raises(InputError, match="accepted: auto, cpu, cuda, cuda:N"):
         resolve_device(device)
 
@@ -57,7 +57,7 @@ def test_the_arithmetic_keeps_to_what_omp_num_threads_says(
     assert (plan.torch_threads, plan.env_threads) == (threads, 4)
 
 
-def test_the_hardware_is_named() -> None:
+def test_hardware_text_names_device_and_cores() -> None:
     assert hardware(torch.device("cpu")) == f"CPU with {len(os.sched_getaffinity(0))} cores"
     with allotted(7):  # by a cluster, of a larger machine
         assert hardware(torch.device("cpu")) == "CPU with 7 cores"

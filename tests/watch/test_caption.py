@@ -28,7 +28,7 @@ def test_the_timeline_below_a_frame_has_the_colours_of_who_acted(mixed: Recordin
         assert tuple(last[-2, across]) == COLORS[step.reason.who]
 
 
-def test_both_sides_are_even(mixed: Recording) -> None:
+def test_video_frames_have_even_sides(mixed: Recording) -> None:
     for width in (256, 321):
         frame = next(captioned_frames(mixed, width))
         assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0 and frame.shape[1] in (width, width + 1)

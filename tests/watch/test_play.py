@@ -36,7 +36,7 @@ def test_without_a_level_the_seed_draws_one_of_the_split(agent: AgentDescription
         assert drawn == [play_agent(agent, request).level for request in requests]
 
 
-def test_the_same_request_is_the_same_episode(agent: AgentDescription) -> None:
+def test_same_play_request_is_the_same_episode(agent: AgentDescription) -> None:
     one, again, other = (play_agent(agent, PlayRequest(3, seed=seed)) for seed in (1, 1, 2))
     assert [step.action for step in one.steps] == [step.action for step in again.steps]
     assert [step.action for step in one.steps] != [step.action for step in other.steps]

@@ -21,7 +21,7 @@ needs_procgen = pytest.mark.skipif(not is_installed(), reason="needs the ProcGen
 MOVES = {0: (0, 0), 1: (0, -1), 2: (0, 1), 3: (-1, 0), 4: (1, 0)}
 
 
-def test_it_is_the_episode_that_evaluation_plays(consensus: Callable[..., Any]) -> None:
+def test_recorded_episode_is_the_one_that_evaluation_plays(consensus: Callable[..., Any]) -> None:
     for level in (7, 1003, 5000):
         stage = open_stage("minimaze", LevelSet((level,)), seed=4, time_limit=60)
         recording = record_episode(consensus(seed=4), stage, "expgen", seed=4)

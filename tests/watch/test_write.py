@@ -31,6 +31,6 @@ def test_an_mp4_plays_all_steps_and_lingers_on_the_last(mixed: Recording, tmp_pa
     assert np.abs(first.astype(int) - expected).mean() < 6  # the codec is lossy
 
 
-def test_other_endings_are_refused(mixed: Recording, tmp_path: Path) -> None:
+def test_recordings_with_other_endings_are_refused(mixed: Recording, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"accepted: a file that ends in .html, .gif, .mp4"):
         write_recording(mixed, tmp_path / "episode.avi")
