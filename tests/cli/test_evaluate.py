@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from expgen import files
-from expgen.cli import evaluate, progress
+from expgen.cli import evaluate
 from expgen.cli.shared_flags import pop_engine
 from expgen.cluster.engine import LocalEngine
 from expgen.cluster.task import Ended, Task
 from expgen.evaluation.scores import agent_name, read_scores
+from expgen.runs import progress
 from expgen.training.life import Watcher
 
 
