@@ -7,13 +7,11 @@ import fcntl
 import os
 from pathlib import Path
 
-UPDATES_AT_ONCE = 3  # two nearly fill an H200, and memory and rewards leave gaps for one more
-
 
 class SharedPermits:
     """Permits (training.pipeline) of all processes that were given the same folder and number."""
 
-    def __init__(self, folder: Path, number: int = UPDATES_AT_ONCE) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         self.files = [folder / f"permit{n}" for n in range(number)]
         self.held: list[int] = []  # descriptors of locked files
 

@@ -64,8 +64,8 @@ def train_assigned(
             score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
             life = life_of(learner, score, report, folder.checkpoints_of(who.name), wishes.should_stop)
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
-        own = OwnPermits(resources.updates_at_once)
-        run_side_by_side(turns, own if permits is None else SharedPermits(permits))
+        number = resources.updates_at_once
+        run_side_by_side(turns, OwnPermits(number) if permits is None else SharedPermits(permits, number))
 
 
 def hand_over(learner: Learner, folder: Path) -> ScorePolicies:
