@@ -13,9 +13,9 @@ PACKAGE = Path(expgen.__file__).parent
 ROOMS = (  # first those for all
     "errors", "text", "files", "settings", "config_tree", "random", "provenance", "colors", "html", "plugins",
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
-    "agents", "evaluation", "exploration",  # from weights to scores
+    "agents", "paper", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",
-    "paper", "report", "diagnosis", "watch", "bench", "cluster", "reproduce",
+    "report", "diagnosis", "watch", "bench", "cluster", "reproduce",
     "expgen", "cli", "__main__",  # `import expgen`, the command line, and `python -m expgen`
 )  # fmt: skip
 

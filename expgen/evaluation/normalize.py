@@ -4,6 +4,7 @@ import math
 from typing import Literal, NamedTuple, get_args
 
 from expgen.errors import InputError, check_choice
+from expgen.paper.numbers import normalization_bounds
 
 
 class Bounds(NamedTuple):
@@ -15,45 +16,13 @@ class Bounds(NamedTuple):
 
 ConstantSet = Literal["easy", "hard", "rliable"]
 
-_EASY = {
-    "bigfish": Bounds(1, 40),
-    "bossfight": Bounds(0.5, 13),
-    "caveflyer": Bounds(3.5, 12),
-    "chaser": Bounds(0.5, 13),
-    "climber": Bounds(2, 12.6),
-    "coinrun": Bounds(5, 10),
-    "dodgeball": Bounds(1.5, 19),
-    "fruitbot": Bounds(-1.5, 32.4),
-    "heist": Bounds(3.5, 10),
-    "jumper": Bounds(3, 10),
-    "leaper": Bounds(3, 10),
-    "maze": Bounds(5, 10),
-    "miner": Bounds(1.5, 13),
-    "ninja": Bounds(3.5, 10),
-    "plunder": Bounds(4.5, 30),
-    "starpilot": Bounds(2.5, 64),
-}
-_HARD = {
-    "bigfish": Bounds(0, 40),
-    "bossfight": Bounds(0.5, 13),
-    "caveflyer": Bounds(2, 13.4),
-    "chaser": Bounds(0.5, 14.2),
-    "climber": Bounds(1, 12.6),
-    "coinrun": Bounds(5, 10),
-    "dodgeball": Bounds(1.5, 19),
-    "fruitbot": Bounds(-0.5, 27.2),
-    "heist": Bounds(2, 10),
-    "jumper": Bounds(1, 10),
-    "leaper": Bounds(1.5, 10),
-    "maze": Bounds(4, 10),
-    "miner": Bounds(1.5, 20),
-    "ninja": Bounds(2, 10),
-    "plunder": Bounds(3, 30),
-    "starpilot": Bounds(1.5, 35),
-}
+_EASY, _HARD = (
+    {game: Bounds(*ends) for game, ends in sorted(normalization_bounds(difficulty).items())}
+    for difficulty in ("easy", "hard")
+)  # Table 3: those of ProcGen's authors
 CONSTANTS: dict[ConstantSet, dict[str, Bounds]] = {
-    "easy": _EASY,  # Table 3, those of ProcGen's authors; the paper's scores are normalised with these
-    "hard": _HARD,  # likewise
+    "easy": _EASY,  # the paper's scores are normalised with these
+    "hard": _HARD,
     "rliable": _EASY | {"jumper": _HARD["jumper"], "leaper": _HARD["leaper"]},  # rliable's notebook: two hard minima
 }
 """Say which set a report uses: between `easy` and `rliable` a mean over the 16 games moves by 0.01 to 0.02."""

@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,6 @@ class Score:
     settings: str = ""  # in which the agent differs from what its name means: `min_agree=6 members=10`
 
 
-COMMIT = re.compile(r"[0-9a-f]{12}\+?|v\d.*|unknown")
 ASIDES = ("members", "tuned")  # settings that say more of an agent and make no variant of it
 
 
@@ -68,11 +66,7 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _is_whole(row: Score) -> bool:
-    return COMMIT.fullmatch(row.commit) is not None
-
-
-FILE = TableFile(Score, "score", ("settings",), _checked, _is_whole)
+FILE = TableFile(Score, "score", ("settings",), _checked)
 COLUMNS = FILE.columns
 
 
@@ -92,7 +86,7 @@ def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:
 
 
 def rows_so_far(path: Path) -> Sequence[Score]:
-    """Of a file that may not be there yet, or empty or torn since who wrote to it was killed."""
+    """The rows of a file that may not be there yet, or be empty."""
     return FILE.rows_so_far(path)
 
 

@@ -26,23 +26,21 @@ class TableFile(Generic[Row]):
         name: str,
         optional: Sequence[str] = (),
         check: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
-        is_whole: Callable[[Row], object] = lambda row: True,
     ) -> None:
         """`kind` is the dataclass, `name` what errors call a row and its file.
 
         Files of earlier versions may lack the last columns, those named `optional`. `check` takes the cells of a row
-        as they were read and returns the fields, or raises ValueError. `is_whole` says of a last row without a line
-        end whether all of it is there.
+        as they were read and returns the fields, or raises ValueError.
         """
-        self.kind, self.name, self.optional, self.check, self.is_whole = kind, name, optional, check, is_whole
+        self.kind, self.name, self.optional, self.check = kind, name, optional, check
         self.columns = tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
         self.old_columns = tuple(column for column in self.columns if column not in optional)
-        self.header, self.old_header = ",".join(self.columns), ",".join(self.old_columns)
+        self.header = ",".join(self.columns)
         types = get_type_hints(kind)
         self.casts = {column: types[column] if types[column] in (int, float) else str for column in self.columns}
 
     def append(self, path: Path, rows: Sequence[Row]) -> None:
-        """Add `rows`, or nothing where the disk is full. What was torn before is replaced by them."""
+        """Add `rows`, or nothing where the disk is full."""
         if path.is_char_device():  # /dev/null keeps nothing
             return
         try:
@@ -73,29 +71,13 @@ class TableFile(Generic[Row]):
             self.rows_so_far(path)
 
     def rows_so_far(self, path: Path) -> Sequence[Row]:
-        """The rows of a file that may not be there yet, or be empty, or torn in its last line."""
-        content = self._whole_part(_read(path)) if path.exists() else b""
+        """The rows of a file that may not be there yet, or be empty."""
+        content = _read(path) if path.exists() else b""
         return [row for _, row in self._parsed(path, content)] if content else ()
 
     def numbered(self, path: Path) -> Sequence[tuple[int, Row]]:
         """The rows, each with the line that it ends on; an InputError names the line that is none."""
         return self._parsed(path, _read(path))
-
-    def _whole_part(self, content: bytes) -> bytes:
-        """`content` less what a power cut left of its last line: no line end and no row, or no whole header.
-
-        Files that earlier versions appended to may end so. A whole row without a line end stays: editors leave such.
-        """
-        begin = content.rfind(b"\n") + 1
-        last = content[begin:]
-        if not begin:
-            return b"" if self.header.encode().startswith(last) and len(last) < len(self.old_header) else content
-        try:
-            rows = self._parsed(Path(), content[: content.index(b"\n") + 1] + last)
-            is_whole = all(self.is_whole(row) for _, row in rows)
-        except InputError:
-            is_whole = False
-        return content if is_whole else content[:begin]
 
     def _parsed(self, path: Path, content: bytes) -> list[tuple[int, Row]]:
         try:

@@ -92,6 +92,13 @@ def neighbor_ranks() -> dict[int, dict[str, Cell]]:
 
 
 @cache
+def normalization_bounds(difficulty: str) -> dict[str, tuple[float, float]]:
+    """Table 3: R_min and R_max of each game, `easy` or `hard`."""
+    of_mode = [row for row in rows("normalization") if row["difficulty"] == difficulty]
+    return {row["game"]: (float(row["rmin"]), float(row["rmax"])) for row in of_mode}
+
+
+@cache
 def gaps() -> dict[tuple[str, str], float]:
     """Generalisation gaps in the text of Section 4.2, as shares, by (`maxent` or `ppo`, game); 200 levels."""
     return {

@@ -16,14 +16,10 @@ def settings_sections(names: Sequence[str]) -> list[Section]:
 
 def constants_section() -> Section:
     """Table 3."""
-    columns = ("game", "easy min", "easy max", "hard min", "hard max", "as in the paper")
-    table = Table("table-3", "R_min and R_max in use.", columns)
-    paper = {(row["game"], row["difficulty"]): (float(row["rmin"]), float(row["rmax"]))
-             for row in numbers.rows("normalization")}  # fmt: skip
+    table = Table("table-3", "R_min and R_max in use.", ("game", "easy min", "easy max", "hard min", "hard max"))
     for game in numbers.games():
-        easy, hard = CONSTANTS["easy"][game], CONSTANTS["hard"][game]
-        same = paper[game, "easy"] == tuple(easy) and paper[game, "hard"] == tuple(hard)
-        table.add(game, *(number_cell(value, 1) for value in (*easy, *hard)), "yes" if same else "no")
+        bounds = (*CONSTANTS["easy"][game], *CONSTANTS["hard"][game])
+        table.add(game, *(number_cell(value, 1) for value in bounds))
     return Section("table-3", "`--constants rliable` takes the hard minima for Jumper and Leaper.", (table,))
 
 

@@ -14,6 +14,12 @@ def test_every_set_knows_every_game():
         assert sorted(constants) == sorted(GAMES)
 
 
+def test_bounds_of_three_games_are_those_of_table_3():
+    assert (CONSTANTS["easy"]["maze"], CONSTANTS["hard"]["maze"]) == ((5, 10), (4, 10))
+    assert (CONSTANTS["easy"]["fruitbot"], CONSTANTS["hard"]["fruitbot"]) == ((-1.5, 32.4), (-0.5, 27.2))
+    assert (CONSTANTS["easy"]["starpilot"], CONSTANTS["hard"]["starpilot"]) == ((2.5, 64), (1.5, 35))
+
+
 def test_normalised_scores_by_hand():
     assert normalized(8.3, "maze") == pytest.approx(0.66)
     assert normalized(2.4, "heist") < 0  # worse than trivial, as PPO in the paper

@@ -180,18 +180,6 @@ def test_settings_in_the_agent_of_an_old_file_are_read_as_settings(tmp_path: Pat
     assert path.read_text().splitlines()[2].endswith(",expgen,0123456789ab,min_agree=6 members=10")
 
 
-@pytest.mark.parametrize("kept", [*range(0, 303, 7), *range(303, 314)])
-def test_an_old_file_torn_by_a_power_cut_is_read_so_far_and_goes_on(tmp_path: Path, kept: int):
-    path = tmp_path / "scores.csv"
-    whole = (OLD + OLD_ROW + OLD_ROW).encode()
-    path.write_bytes(whole[:kept])
-    lines = (path.read_bytes() + b"\n" * (whole[kept : kept + 1] == b"\n")).count(b"\n")  # one may lack its end alone
-    before = rows_so_far(path)
-    assert len(before) == max(0, lines - 1)
-    append_scores(path, [SCORE])
-    assert list(read_scores(path)[:-1]) == list(before) and read_scores(path)[-1].commit == SCORE.commit
-
-
 def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
     path = tmp_path / "scores.csv"
     append_scores(path, [SCORE])
