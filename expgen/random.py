@@ -1,7 +1,8 @@
 """Random numbers as a function of what they are for: a counter hash, so that a stream's whole state is one number.
 
 Nothing here depends on NumPy's generators, which may change between releases. Levels, mazes, level replay and agents'
-noise all draw from this; training draws from each learner's own `torch.Generator`.
+noise all draw from this; training draws from each learner's own `torch.Generator`. An agent's noise depends on (seed,
+episode, step, draw) alone, so an episode goes the same way whatever plays beside it, in however many environments.
 """
 
 import numpy as np
@@ -28,3 +29,48 @@ def draw_below(word: ndarray, limit: ndarray | int) -> ndarray:
     """Hashed words as integers in 0..limit-1, where `limit` is under 2**32; int64."""
     scaled = (word >> np.uint64(32)) * np.asarray(limit, dtype=np.uint64)
     return (scaled >> np.uint64(32)).astype(np.int64)
+
+
+# Streams of one seed, independent of each other. A leader and the explorer it takes turns with are seeded alike and
+# act in the same step: were they to share their noise, a rare vote of the one would drag the other's action along.
+WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j that does not lead: MEMBERS + j
+TURN, EXPLORERS = 2**20, 2**20 + 1  # which explorer acts; explorer j > 0: EXPLORERS + j
+
+
+def stream_seed(seed: int, stream: int) -> int:
+    """The seed of one stream; stream 0 is `seed` itself, the others differ for all small seeds and streams."""
+    if stream == 0:
+        return seed
+    return int(mix(np.array([(seed ^ stream * int(GOLDEN)) % 2**64], dtype=np.uint64))[0])
+
+
+def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
+    """`episode` and `step` `[N]` → numbers in (0, 1), `[N, draws]` float64."""
+    with np.errstate(over="ignore"):
+        key = mix(np.full(len(episode), seed, dtype=np.uint64) + GOLDEN)
+        key = mix(key ^ (episode.astype(np.uint64) + GOLDEN))
+        key = mix(key ^ (step.astype(np.uint64) + GOLDEN))  # [N]
+        bits = counter_hash(key[:, None], np.arange(draws, dtype=np.uint64))  # [N, draws]
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # 53 bits and a half would round up to 1
+
+
+def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
+    """Standard Gumbel noise `[N, draws]`, float32."""
+    return -np.log(-np.log(uniform_noise(seed, episode, step, draws))).astype(np.float32)
+
+
+class EpisodeClock:
+    """Which episode each environment plays and how far it is; counts for itself where nobody says."""
+
+    def __init__(self) -> None:
+        self.episode = np.zeros(0, dtype=np.int64)
+        self.step = np.zeros(0, dtype=np.int64)
+
+    def tick(self, first: ndarray, episode: ndarray | None) -> None:
+        """Advance to the next observation; an unnamed episode is numbered by environment and count."""
+        num_envs = len(first)
+        if len(self.step) != num_envs:  # a new batch of environments: everything starts afresh
+            self.step = np.zeros(num_envs, dtype=np.int64)
+            self.episode = np.arange(num_envs, dtype=np.int64) - num_envs * np.asarray(first, dtype=np.int64)
+        self.step = np.where(first, 0, self.step + 1)
+        self.episode = self.episode + num_envs * np.asarray(first, dtype=np.int64) if episode is None else episode

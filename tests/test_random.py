@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from expgen.agents.noise import stream_seed, uniform_noise
-from expgen.random import counter_hash, draw_below
+from expgen.random import counter_hash, draw_below, stream_seed, uniform_noise
 
 
 def test_counter_hash_is_splitmix64() -> None:

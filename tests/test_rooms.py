@@ -11,7 +11,7 @@ import expgen
 
 PACKAGE = Path(expgen.__file__).parent
 ROOMS = (  # first those for all
-    "errors", "text", "files", "settings", "config_tree", "random", "provenance", "colors", "html", "plugins",
+    "errors", "text", "files", "settings", "random", "provenance", "colors", "html", "plugins",
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
     "agents", "paper", "evaluation", "exploration",  # from weights to scores
     "storage", "runs",

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from expgen.agents.noise import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
 from expgen.agents.predict import Predicts
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import Policy, PolicyOutput, device_of
+from expgen.random import MEMORYLESS, UNIFORM, WITH_MEMORY, EpisodeClock, gumbel_noise, stream_seed, uniform_noise
 
 
 class Agent(Protocol):

@@ -21,7 +21,7 @@ Two settings go beyond Algorithm 1; by default both are off:
 
 With both off a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`; one beyond the ensemble's size
 always plays exactly like `PolicyAgent(explorer, seed)` for an explorer with memory: each draws from a stream of its own
-(agents.noise).
+(expgen.random).
 """
 
 import dataclasses
@@ -39,14 +39,6 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.decision import Actor, Decision, Tally
 from expgen.agents.ensemble import Ensemble
-from expgen.agents.noise import (
-    MEMBERS,
-    MEMORYLESS,
-    STRETCH,
-    EpisodeClock,
-    stream_seed,
-    uniform_noise,
-)
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
 from expgen.agents.predict import Predicts
@@ -56,6 +48,14 @@ from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
+from expgen.random import (
+    MEMBERS,
+    MEMORYLESS,
+    STRETCH,
+    EpisodeClock,
+    stream_seed,
+    uniform_noise,
+)
 from expgen.settings import check_config, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35

@@ -13,12 +13,12 @@ from typing import Any, get_args
 
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.algorithms.recipes import recipe_of
-from expgen.config_tree import filled
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.files import join_inside
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.settings import filled
 from expgen.training.average import Weights
 
 AGENT_FILE = "agent.json"

@@ -3,7 +3,7 @@
 The leader is asked first, then the others by index, until the votes still to come cannot change the decision
 (agents.vote). With the leader's vote and 6 of 10 that is after the sixth vote at the earliest, or after the first where
 the leader's action agrees with nothing. What is decided is what all votes would decide: they are sampled from streams
-of their own (agents.noise), asked or not. Only the batches become smaller, so that on a convolution's last digits a
+of their own (expgen.random), asked or not. Only the batches become smaller, so that on a convolution's last digits a
 vote may depend, as it does on how many environments play side by side.
 
 This is for members that run one after another on the CPU. Where one call asks all of them (vmap), and on a GPU, where
@@ -15,9 +15,9 @@ import torch
 from numpy import ndarray
 
 from expgen.agents.ensemble import Ensemble
-from expgen.agents.noise import gumbel_noise
 from expgen.agents.panel import Panel
 from expgen.agents.vote import VoteRule
+from expgen.random import gumbel_noise
 
 
 class Poll:

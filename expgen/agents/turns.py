@@ -10,10 +10,10 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.noise import EXPLORERS, TURN, WITH_MEMORY, EpisodeClock, stream_seed, uniform_noise
 from expgen.agents.predict import Predicts
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import Policy
+from expgen.random import EXPLORERS, TURN, WITH_MEMORY, EpisodeClock, stream_seed, uniform_noise
 
 
 def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: EnvSpec | None = None) -> Agent:

@@ -18,7 +18,6 @@ from expgen.cli.outcome import outcome
 from expgen.cli.several import arguments_of_each
 from expgen.cli.shared_flags import add_engine_flags, pop_engine
 from expgen.cluster.task import Task
-from expgen.config_tree import parts_of
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import check_range
 from expgen.runs.config import EXPLORER, default_config
@@ -29,6 +28,7 @@ from expgen.runs.presets import PRESETS
 from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together
 from expgen.runs.watch import Watch
+from expgen.settings import parts_of
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 from expgen.text import printable

@@ -16,7 +16,6 @@ from expgen.agents.description import (
     plain,
 )
 from expgen.algorithms.recipes import recipe_of
-from expgen.config_tree import filled
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -24,6 +23,7 @@ from expgen.files import join_inside, read_bytes, read_json, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
+from expgen.settings import filled
 
 
 def describe_run(

@@ -10,13 +10,12 @@ from typing import Any, Literal
 from expgen.agents.description import EXPLORER as EXPLORER  # its settings carry this before their name
 from expgen.algorithms.ppo import PPOConfig
 from expgen.algorithms.recipes import recipe_of
-from expgen.config_tree import decisive_values, filled, with_changes
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.settings import LAST_SEED, flag_of, later_setting, setting
+from expgen.settings import LAST_SEED, decisive_values, filled, flag_of, later_setting, setting, with_changes
 
 REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that train nothing
 

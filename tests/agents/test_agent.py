@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from expgen.agents.agent import PolicyAgent, UniformAgent
-from expgen.agents.noise import gumbel_noise
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.random import gumbel_noise
 
 SPEC = EnvSpec("toy", (3,), "float32", 4)
 

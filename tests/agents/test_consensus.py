@@ -12,12 +12,12 @@ from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
 from expgen.agents.agreement import classes_of
 from expgen.agents.consensus import STRETCH_TABLE, ConsensusAgent, ConsensusConfig, stretch_length
 from expgen.agents.decision import Actor, Decision
-from expgen.agents.noise import MEMBERS, STRETCH, stream_seed, uniform_noise
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import evaluate
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
+from expgen.random import MEMBERS, STRETCH, stream_seed, uniform_noise
 
 MAZES = {"max_cells": 3, "time_limit": 25}
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)

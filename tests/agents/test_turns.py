@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from expgen.agents.agent import PolicyAgent
-from expgen.agents.noise import WITH_MEMORY
 from expgen.agents.turns import TurnsAgent, explorers_agent
+from expgen.random import WITH_MEMORY
 from tests.agents.test_consensus import EXPLORER, SPEC, sure_of
 
 NUM_ENVS, STEPS = 5, 13

@@ -14,13 +14,12 @@ import torch
 
 from expgen.algorithms.recipes import RECIPES
 from expgen.cli.banner import run_lines
-from expgen.config_tree import parts_of
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import RunRequest, open_run
 from expgen.runs.stop import StopSignals
-from expgen.settings import flag_of
+from expgen.settings import flag_of, parts_of
 
 
 def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:

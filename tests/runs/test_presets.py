@@ -3,11 +3,11 @@
 import pytest
 
 from expgen.algorithms.recipes import RECIPES
-from expgen.config_tree import flat
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS, agent_values, default_preset, game_values, preset_values
+from expgen.settings import flat
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.agents.noise import EpisodeClock, gumbel_noise, uniform_noise
+from expgen.random import EpisodeClock, gumbel_noise, uniform_noise
 
 
 def test_a_number_depends_on_seed_episode_step_and_draw_alone():

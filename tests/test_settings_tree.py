@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from expgen.config_tree import decisive_values, filled, flat, parts_of, with_changes
 from expgen.errors import InputError
-from expgen.settings import later_setting
+from expgen.settings import decisive_values, filled, flat, later_setting, parts_of, with_changes
 
 
 @dataclass(frozen=True)
