@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from expgen.reward.knn import KnnConfig
     from expgen.reward.knn_step import KnnStepReward
     from expgen.runs.load import load_agent
+    from expgen.runs.register import register
     from expgen.runs.train import RunResult, train
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads: threads that spin stall neighbours
@@ -29,7 +30,7 @@ __all__ = [
     "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
     "KnnRewardWrapper", "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "diagnose", "evaluate", "from_sb3",
     "load_agent", "make_env",
-    "register_env", "train",
+    "register", "register_env", "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
@@ -50,6 +51,7 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "from_sb3": "expgen.agents.sb3",
     "load_agent": "expgen.runs.load",
     "make_env": "expgen.envs.make",
+    "register": "expgen.runs.register",
     "register_env": "expgen.envs.own_env",
     "train": "expgen.runs.train",
 }

@@ -109,9 +109,9 @@ def caller() -> str:
 
 def find(table: Mapping[str, T], field: str, name: Any) -> T:
     """What is registered as `name`; an InputError names `field` and what is."""
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         load_entry_points()
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         raise InputError(f"{field} is {name!r}; accepted: {', '.join(table)}, or what --import MODULE registers")
     return table[name]
 

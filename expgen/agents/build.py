@@ -1,6 +1,6 @@
 """From an agent's description to something that plays: policies' weights, read from their checkpoints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +21,12 @@ from expgen.files import read_json
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import check_fits, load_module
 from expgen.settings import flag_of
+from expgen.text import short_repr
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
 from expgen.training.resources import use_device
 
+OWN_AGENTS: dict[str, Callable[[dict[str, Policy], EnvSpec, int], Any]] = {}  # that the user registers
 CARD = "card.json"  # beside an agent that ships: what it is, and checksums of its weights
 
 
@@ -51,16 +53,20 @@ def build_agent(
 ) -> LoadedAgent:
     """The agent that `description` says, playing with randomness from `seed`; only policies' weights are read.
 
-    `learner` names one of its policies (`member3`, `explorer`) to play alone. `changes` are settings of its
-    ConsensusConfig to replace. `weights` are those that play, if not what the description says: averaged ones are
-    those of every policy that has any.
+    `learner` names one of its policies (`member3`, `explorer`) to play alone, or a registered agent to play over all of
+    them. `changes` are settings of its ConsensusConfig to replace. `weights` are those that play, if not what the
+    description says: averaged ones are those of every policy that has any.
     """
     weights = weights or description.weights
     marks = {} if weights == "live" else {"weights": weights}
-    if description.consensus is None or learner not in (None, description.algo):
-        if changes:
-            flag = flag_of(next(iter(changes)))
-            raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
+    is_alone = description.consensus is None or learner not in (None, description.algo)
+    if is_alone and changes:
+        flag = flag_of(next(iter(changes)))
+        raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
+    if learner in OWN_AGENTS and learner not in description.policies:
+        own, env_steps = _own_agent(description, learner, seed, device, weights)
+        return LoadedAgent(own, learner, description.seed, learner, marks, env_steps, None)
+    if is_alone:
         name = learner or "member0"
         ((policy, env_steps),) = load_policies(description, [name], device, weights)
         described = description.policies[name]
@@ -80,6 +86,17 @@ def build_agent(
     env_steps = sum(steps for _, steps in loaded)
     told = {**marks, **_told(description, asked, settings, len(members))}
     return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
+
+
+def _own_agent(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> tuple[Agent, int]:
+    """What the user registered as `name`, over every policy that has trained, and the steps of them all."""
+    trained = description.trained()
+    loaded = load_policies(description, trained, device, weights)
+    policies = dict(zip(trained, (policy for policy, _ in loaded), strict=True))
+    agent: Any = OWN_AGENTS[name](policies, description.spec, seed)
+    if not callable(getattr(agent, "act", None)):
+        raise InputError(f"agent {name!r} is {short_repr(agent)}; accepted: what has act(obs, first, episode)")
+    return agent, sum(steps for _, steps in loaded)
 
 
 def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> ConsensusConfig:

@@ -17,10 +17,11 @@ from expgen.algorithms.protocol import Algorithm
 from expgen.algorithms.ucb_drac import UcbDrac, UcbDracConfig
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, Policy, fresh_network
 from expgen.networks.decoupled import make_decoupled
 from expgen.networks.joint import JointPolicy
+from expgen.plugins import find, load_entry_points
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
@@ -114,12 +115,31 @@ RECIPES["expgen"] = expgen_over("ppo")
 RECIPES["expgen-idaac"] = expgen_over("idaac")
 
 
+REWARDS: dict[str, tuple[Any, Callable[[Any, int], RewardSource]]] = {  # settings, and what is made of them
+    "game": (GameRewardConfig(), GameReward),
+    "knn": (KnnConfig(), KnnReward),
+}
+
+
 def recipe_of(algo: str) -> Recipe:
-    """The recipe that `--algo` names; `expgen-A` is ExpGen over any algorithm A whose policies have no memory."""
-    kind, _, member = algo.partition("-")
-    if kind == "expgen" and member in RECIPES and RECIPES[member].network.memory == "none":
-        return expgen_over(member)
-    return RECIPES[check_choice("--algo", algo, RECIPES)]
+    """The recipe that `--algo` names, also of the user's own (`expgen.register`).
+
+    `expgen-A` is ExpGen over any algorithm A whose policies have no memory; `expgen+E` and `expgen-A+E` are ExpGen with
+    an explorer that is trained as `--algo E`.
+    """
+    ensemble, plus, explorer = str(algo).partition("+")
+    kind, _, member = ensemble.partition("-")
+    if algo not in RECIPES and {member, explorer} - RECIPES.keys() - {""}:
+        load_entry_points()
+    if kind == "expgen" and (not member or member in RECIPES) and (plus or member) and algo not in RECIPES:
+        recipe = expgen_over(member or "ppo")
+        if recipe.network.memory != "none":
+            raise InputError(f"--algo is {algo!r} but policies of {member} have memory; accepted: members without")
+        if not plus:
+            return recipe
+        if find(RECIPES, "explorer of --algo", explorer).explorer is None:
+            return replace(recipe, explorer=explorer, summary=f"{recipe.summary} trained as {explorer}")
+    return find(RECIPES, "--algo", algo)
 
 
 def build_policy(

@@ -114,7 +114,7 @@ class LearnerClock:
         lane: Any = learner.lane
         env.act, env.observe = self._timed("games", env.act), self._timed("games", env.observe)
         lane.start, lane.wait = self._timed("acting", lane.start), self._timed("acting", lane.wait)
-        learner.reward = _TimedReward(learner.reward, self)
+        learner.reward = _TimedReward(learner.reward, self)  # type: ignore[assignment]
 
     def shares(self, total: float) -> dict[str, float]:
         """Of `total` seconds."""

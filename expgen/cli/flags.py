@@ -113,7 +113,7 @@ def add_config_flags(
         if field.name in leave_out or value is None or dataclasses.is_dataclass(value):
             continue
         keywords: dict[str, Any] = {"dest": prefix + field.name, "default": argparse.SUPPRESS}
-        keywords["help"] = f"{field.metadata['help']} (default {value})".replace("%", "%%")
+        keywords["help"] = f"{field.metadata.get('help', field.name)} (default {value})".replace("%", "%%")
         if hint is bool:
             keywords["action"] = argparse.BooleanOptionalAction
         elif get_origin(hint) is Literal:

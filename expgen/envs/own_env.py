@@ -13,6 +13,7 @@ from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import InputError, line_of
 from expgen.plugins import add, caller
+from expgen.text import short_repr
 
 Factory = Callable[..., Any]
 
@@ -29,7 +30,7 @@ def register_env(name: str, factory: Factory) -> None:
         of `levels`, `num_envs`, `seed`, `threads` and `full_view` that it takes. Any other makes one Gymnasium
         environment and is called once for each game. Options are further keywords of both.
     """
-    _register(name, factory, caller())
+    register_env_from(name, factory, caller())
 
 
 def env_as_name(env: Any) -> str:
@@ -40,12 +41,12 @@ def env_as_name(env: Any) -> str:
     if isinstance(env, str):
         return env
     if is_gymnasium(env):
-        _register(type(env.unwrapped).__name__, _Copies(env), None)
+        register_env_from(type(env.unwrapped).__name__, _Copies(env), None)
         return type(env.unwrapped).__name__
     if callable(getattr(env, "observe", None)) and not isinstance(env, type):
-        raise InputError(f"env is {_short(env)}, which is made already; accepted: its class, or what makes it")
+        raise InputError(f"env is {short_repr(env)}, which is made already; accepted: its class, or what makes it")
     if not callable(env):
-        raise InputError(f"env is {_short(env)}; {_ACCEPTED}")
+        raise InputError(f"env is {short_repr(env)}; {_ACCEPTED}")
     for name, factory in OWN_ENVS.items():
         if factory is env:
             return name
@@ -55,7 +56,7 @@ def env_as_name(env: Any) -> str:
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
-    _register(name, env, None)
+    register_env_from(name, env, None)
     return name
 
 
@@ -81,7 +82,7 @@ def build_own(
     env = _call(factory, name, {**{key: value for key, value in given.items() if key in taken}, **options})
     missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
     if missing:
-        what = f"--env is {name!r}, which takes num_envs but makes {_short(env)} without {', '.join(missing)}"
+        what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
         raise InputError(f"{what}; accepted: a VecEnv, as docs/environments.md says")
     return env
 
@@ -96,13 +97,14 @@ class _Copies:
         try:
             return copy.deepcopy(self.env)
         except Exception as error:  # whatever its parts do when they are copied
-            what = f"env is {_short(self.env)}, which cannot be copied ({line_of(error)})"
+            what = f"env is {short_repr(self.env)}, which cannot be copied ({line_of(error)})"
             raise InputError(f"{what}; accepted: a function that makes it") from error
 
 
-def _register(name: str, factory: Factory, origin: str | None) -> None:
+def register_env_from(name: str, factory: Factory, origin: str | None) -> None:
+    """As `register_env`; `origin` is the module that registers it, None for a name of this process alone."""
     if not callable(factory):
-        raise InputError(f"factory of the environment {name!r} is {_short(factory)}; accepted: a class or function")
+        raise InputError(f"factory of the environment {name!r} is {short_repr(factory)}; accepted: a class or function")
     if name in _RESERVED:
         raise InputError(f"name of the environment is {name!r}, which means another; accepted: another name")
     add(OWN_ENVS, "environment", name, factory, origin)
@@ -125,7 +127,3 @@ def _parameters(factory: Factory) -> list[str]:
         return list(inspect.signature(factory).parameters)
     except (TypeError, ValueError):
         return []
-
-
-def _short(thing: Any) -> str:
-    return f"{thing!r:.60}" if isinstance(thing, (str, int, float, type(None))) else f"a {type(thing).__name__}"

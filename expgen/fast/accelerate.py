@@ -14,7 +14,7 @@ from expgen.fast.dense_lane import DenseLane
 from expgen.fast.dense_ppo import DensePPO
 from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
-from expgen.fast.recorded_steps import record_steps
+from expgen.fast.recorded_steps import RECORDED, record_steps
 from expgen.networks.actor_critic import Policy
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
@@ -29,7 +29,7 @@ def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]
     Both for the device that `rollout` lies on. The same checkpoints and the same function, up to rounding; tests hold
     each fast way to the plain one.
     """
-    lane = make_lane(algorithm.policy, rollout)
+    lane = make_lane(algorithm.policy, rollout, may_be_dense=type(algorithm) in RECORDED)
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
         return DensePPO(algorithm, lane.network, lane.rows), lane
     if isinstance(lane, CudaLane):
@@ -41,11 +41,14 @@ def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]
     return algorithm, lane
 
 
-def make_lane(policy: Policy, rollout: Rollout) -> Lane:
-    """The fastest lane for this policy on its device."""
+def make_lane(policy: Policy, rollout: Rollout, may_be_dense: bool = True) -> Lane:
+    """The fastest lane for this policy on its device.
+
+    A dense one moves the weights into one tensor, which not every optimiser of a user's own algorithm would respect.
+    """
     if rollout.device.type == "cuda":
         return CudaLane(policy, rollout)
-    if is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
+    if may_be_dense and is_dense(policy) and rollout.obs[0, 0].numel() <= DENSE_MAX_INPUTS:
         return DenseLane(policy, rollout)
     return PlainLane(policy, rollout)
 

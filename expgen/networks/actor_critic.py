@@ -14,20 +14,23 @@ from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.normalized import NormalizedEncoder
+from expgen.networks.own_encoder import OWN_ENCODERS, OwnEncoder
 from expgen.networks.small import SmallEncoder
+from expgen.plugins import find
 from expgen.settings import later_setting, setting
 
 Network = TypeVar("Network", bound=nn.Module)
 IMPALA_MIN_SIDE = 32  # pixels; smaller pictures get two convolutions
+ENCODERS = ("auto", "impala", "impoola", "conv", "small")  # beside those that the user registers
 DENSE_PICTURES = ("minimaze",)  # whose every pixel is a cell: dense layers learn it, and several times faster
-Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | NormalizedEncoder | DeepEncoder
+Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | OwnEncoder | NormalizedEncoder | DeepEncoder
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """The shape of a policy network."""
 
-    encoder: Literal["auto", "impala", "impoola", "conv", "small"] = setting(
+    encoder: str = setting(
         "auto",
         "impala (auto for pictures from 32 pixels a side on), impoola (averages over positions, does not flatten), "
         "conv (auto for smaller ones), small: dense layers (auto for vectors and minimaze)",
@@ -37,6 +40,10 @@ class NetworkConfig:
     features: int = setting(256, "width of the encoder's output and of the memory", low=1, high=2**14)
     memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
     normalize_obs: bool = later_setting(False, "bring vectors to mean 0 and variance 1, by those seen so far")
+
+    def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            find({**dict.fromkeys(ENCODERS), **OWN_ENCODERS}, "--encoder", self.encoder)
 
 
 class PolicyOutput(NamedTuple):
@@ -99,17 +106,19 @@ def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
 
 
-def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder:
+def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder | OwnEncoder:
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
         is_large = is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE
         is_dense = not is_image or spec.name in DENSE_PICTURES
         choice = "impala" if is_large else "small" if is_dense else "conv"
-    if choice != "small" and not is_image:
+    if choice in OWN_ENCODERS and config.width == 1:
+        return OwnEncoder(choice, spec, config.features)
+    if choice not in ("small", *OWN_ENCODERS) and not is_image:
         what = f"{spec.name} has observations {spec.obs_shape}"
         raise InputError(f"--encoder is {choice} but {what}; accepted: small")
-    if choice in ("conv", "small") and config.width != 1:
+    if choice not in ("impala", "impoola") and config.width != 1:
         raise InputError(f"--width is {config.width} but the encoder is {choice}; accepted: 1, or impala or impoola")
     if choice == "small":
         return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")

@@ -29,6 +29,7 @@ from torch import Tensor
 from expgen.errors import InputError
 from expgen.reward.packing import packed, unpacked
 from expgen.reward.pooling import LARGEST_POOL, Pooled, pooled
+from expgen.reward.source import RewardSource
 from expgen.rollout.rollout import Rollout
 from expgen.settings import later_setting, setting
 
@@ -55,14 +56,14 @@ class KnnConfig:
     )
 
 
-class KnnReward:
+class KnnReward(RewardSource):
     """Owns the frames of the episodes under way that later steps will be compared with."""
 
     def __init__(self, config: KnnConfig, num_envs: int) -> None:
         self.config, self.end_value = config, config.end_value
         self.frames: Tensor | None = None  # [≤ B−1, N, cells, C] pooled, the latest last; none before the first rollout
         self.age = torch.zeros(num_envs, dtype=torch.int64)  # [N] how many of them are of the episode under way
-        self.intrinsic = torch.zeros(0, num_envs)  # [T, N] r_I of the last rollout
+        self.intrinsic: Tensor = torch.zeros(0, num_envs)  # [T, N] r_I of the last rollout
 
     def __call__(self, rollout: Rollout) -> Tensor:
         """What each step of the rollout is paid, `[T, N]` float32 on its device: r_I, scaled for learning."""

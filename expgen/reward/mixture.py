@@ -10,6 +10,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.reward.source import RewardSource
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
@@ -21,21 +22,19 @@ class MixtureConfig(KnnConfig):
     beta: float = setting(0.1, "weight β of r_I in r_total; the game's own reward has 1 − β", low=0, high=1)
 
 
-class MixedReward:
+class MixedReward(RewardSource):
     """Owns the intrinsic reward it mixes in."""
 
     def __init__(self, config: MixtureConfig, num_envs: int) -> None:
         self.beta, self.end_value = config.beta, config.end_value
         self.knn = KnnReward(config, num_envs)
-
-    @property
-    def intrinsic(self) -> Tensor:
-        """`[T, N]` r_I of the last rollout."""
-        return self.knn.intrinsic
+        self.intrinsic = self.knn.intrinsic
 
     def __call__(self, rollout: Rollout) -> Tensor:
         """r_total = β r_I + (1 − β) r_ext, `[T, N]`."""
-        return self.beta * self.knn(rollout) + (1 - self.beta) * rollout.game_reward
+        mixed = self.beta * self.knn(rollout) + (1 - self.beta) * rollout.game_reward
+        self.intrinsic = self.knn.intrinsic
+        return mixed
 
     def state(self) -> dict[str, ndarray]:
         """That of r_I; the game's reward has none."""

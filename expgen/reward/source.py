@@ -1,34 +1,47 @@
 """Where the reward a policy learns from comes from: the game's own, here; others beside it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
+import numpy as np
 import torch
 from numpy import ndarray
 from torch import Tensor
 
+from expgen.envs.vec_env import EnvSpec
+from expgen.networks.state import Part, load_parts, state_of
 from expgen.reward.scale import ReturnScaler
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
 
-class RewardSource(Protocol):
+class RewardSource(ABC):
     """Turns a finished rollout into `[T, N]` rewards; may remember what it needs across rollouts."""
 
-    @property
-    def intrinsic(self) -> Tensor | None:
-        """`[T, N]` r_I of the last rollout (empty before the first); None where r_I plays no part."""
+    intrinsic: Tensor | None = None  # [T, N] r_I of the last rollout (empty before the first); None: it plays no part
+    end_value: float = 0.0  # κ: share of V(s_t) that a step is still worth which ends by success or time-out
 
-    @property
-    def end_value(self) -> float:
-        """κ: the share of V(s_t) that a step which ends the episode by success or time-out is still worth."""
+    @abstractmethod
+    def __call__(self, rollout: Rollout) -> Tensor:
+        """What each step of the rollout is paid, `[T, N]` float32 on its device."""
 
-    def __call__(self, rollout: Rollout) -> Tensor: ...
+    def prepare(self, spec: EnvSpec, device: torch.device, seed: int) -> None:
+        """Called once, before all else: what observations look like, where rollouts lie, and the learner's seed."""
+        return
 
-    def state(self) -> dict[str, ndarray]: ...
+    def parts(self) -> Mapping[str, Part]:
+        """Networks, optimisers and whatever else a resumed run needs, by name in a checkpoint."""
+        return {}
 
-    def load_state(self, state: Mapping[str, ndarray]) -> None: ...
+    def state(self) -> dict[str, ndarray]:
+        """Every tensor of the parts, as arrays."""
+        return {name: tensor.detach().cpu().numpy() for name, tensor in state_of(self.parts()).items()}
+
+    def load_state(self, state: Mapping[str, ndarray]) -> None:
+        """Continue from `state`."""
+        load_parts(self.parts(), {name: torch.from_numpy(np.array(array)) for name, array in state.items()})
 
 
 @dataclass(frozen=True)
@@ -41,11 +54,8 @@ class GameRewardConfig:
     )
 
 
-class GameReward:
+class GameReward(RewardSource):
     """The game's own reward, scaled unless the config says raw."""
-
-    intrinsic = None
-    end_value = 0.0
 
     def __init__(self, config: GameRewardConfig, num_envs: int) -> None:
         whole = config.normalize_with == "rollout"

@@ -39,8 +39,8 @@ def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, pref
     least = envs * part.rollout_steps
     if part.steps < least:
         raise InputError(f"{flag_of(prefix + 'steps')} is {part.steps}; accepted: {least} (one rollout) or more")
-    is_whole = ppo.minibatch_order == "columns"
+    is_whole = getattr(ppo, "minibatch_order", "columns") == "columns"
     most, what = (envs, "--envs") if is_whole else (least, "the transitions of a rollout")
-    if ppo.minibatches > most:
+    if (minibatches := getattr(ppo, "minibatches", 1)) > most:
         flag = flag_of(prefix + "minibatches")
-        raise InputError(f"{flag} is {ppo.minibatches}; accepted: at most {what} ({most})")
+        raise InputError(f"{flag} is {minibatches}; accepted: at most {what} ({most})")

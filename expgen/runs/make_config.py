@@ -7,6 +7,7 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.agents.quorum import resized_quorum
 from expgen.algorithms.recipes import recipe_of
+from expgen.config_tree import with_changes
 from expgen.runs.config import TrainConfig, default_config, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.presets import agent_values, default_preset, game_values, preset_values
@@ -16,7 +17,8 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     """The defaults of `algo`, changed by a preset and by what suits `env`, changed by `settings`."""
     config = dataclasses.replace(default_config(algo), env=env)
     preset = preset or default_preset(env)
-    config = with_values(config, {**preset_values(preset, env), **game_values(algo, env, preset)})
+    usual = {**preset_values(preset, env), **game_values(algo, env, preset)}
+    config = with_changes(config, usual)[0]  # an algorithm of the user's own may lack some of these settings
     if settings.get("memory", "none") != "none":
         config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
     return checked(with_values(config, settings))

@@ -114,6 +114,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     )
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
+    reward.prepare(env.spec, resources.device, plan.seed)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
     algorithm, lane = accelerate(algorithm, rollout)
     return Learner(plan.name, env, algorithm, lane, reward, rollout, schedule, plan.seed, director, average)

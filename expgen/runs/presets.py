@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
+from expgen.reward.source import GameReward
 
 Preset = Literal["paper", "best", "laptop", "smoke"]
 
@@ -52,8 +53,6 @@ IDAAC_ORDER: dict[str, dict[str, Any]] = {
     "dodgeball": {"order_hidden": 64},
 }
 EXPLORERS = ("maxent", "openend")
-# Algorithms that keep their discount whatever a preset says, for it belongs to their reward.
-OWN_DISCOUNT = ("maxent", "openend", "mixed")
 # What differs from the defaults of an algorithm, by environment.
 GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
     "maxent": {
@@ -105,7 +104,7 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         values |= LAPTOP_EXPLORER
     if member in ("daac", "idaac") and on_a_laptop:
         values |= LAPTOP_DAAC
-    if algo in OWN_DISCOUNT:
+    if recipe.build_reward is not GameReward:  # its discount belongs to its reward
         values["gamma"] = recipe.config.gamma
     values |= GAME_VALUES.get("maxent" if algo in EXPLORERS else member, {}).get(env, {})
     if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from expgen.agents.build import build_agent, check_weights
+from expgen.agents.build import OWN_AGENTS, build_agent, check_weights
 from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import OnEpisode, check_played, result_of
 from expgen.evaluation.score import Arena
 from expgen.evaluation.scores import Split
+from expgen.plugins import find
 from expgen.runs.scoring import ScoredAgent, score_agent
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
@@ -40,7 +41,7 @@ def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list
     names = players_meant(agent, request.learner)
     for name in names:
         check_weights(agent, [name] if name in agent.policies else agent.trained(), request.weights)
-    return [replace(request, learner=name if name in agent.policies else None) for name in names]
+    return [replace(request, learner=None if name == agent.algo else name) for name in names]
 
 
 def score_all(
@@ -65,8 +66,7 @@ def players_meant(agent: AgentDescription, learner: str | None) -> list[str]:
         return [agent.algo] if agent.consensus is not None else trained
     if learner == "each":
         return trained
-    if learner not in trained:
-        raise InputError(f"--learner is {learner!r}; accepted: each, {', '.join(trained)}")
+    find({"each": None, **dict.fromkeys(trained), **OWN_AGENTS}, "--learner", learner)
     return [learner]
 
 

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from expgen.agents.agent import Agent, UniformAgent
-from expgen.agents.build import build_agent
+from expgen.agents.build import OWN_AGENTS, build_agent
 from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError, check_choice, check_range
+from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text, without_asides
 from expgen.exploration.oracle import FOLLOWED
+from expgen.plugins import find
 from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
 from expgen.training.resources import resolve_device
@@ -92,7 +93,8 @@ def _enter(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> t
     if request.learner is not None:
         ensemble = [] if agent.consensus is None else [agent.algo]
         follower_too = [WALL_FOLLOWER] if agent.env in FOLLOWED else []
-        check_choice("--learner", request.learner, [*ensemble, *agent.policies, RANDOM, *follower_too])
+        names = (*ensemble, *agent.policies, RANDOM, *follower_too)
+        find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", request.learner)
     loaded = build_agent(agent, request.learner, request.seed, request.device, request.consensus, request.weights)
     words = [loaded.algo] if loaded.policy else []
     name = " ".join((*words, loaded.name, without_asides(settings_text(loaded.settings)))).strip()

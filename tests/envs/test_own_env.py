@@ -240,13 +240,13 @@ def only_says_so(num_envs: int) -> Any:
 WRONG: list[tuple[str, Callable[[], Any], str]] = [
     ("a number", lambda: make_env(3), "env is 3; accepted: a name, a Gymnasium environment, or"),
     ("nothing", lambda: make_env(None), "env is None; accepted: a name"),
-    ("a list", lambda: make_env(["minimaze"]), "env is a list; accepted: a name"),
+    ("a list", lambda: make_env(["minimaze"]), r"env is \['minimaze'\]; accepted: a name"),
     ("a name nobody has", lambda: make_env("gridwold"), "--env is 'gridwold'; accepted: minimaze, .* --import"),
     ("an ID nobody has", lambda: make_env("Nothing-v9"), "--env is 'gymnasium:Nothing-v9'; accepted: the ID"),
-    ("a VecEnv made already", lambda: make_env(make_env("minimaze")), "env is a Minimaze, which is made already"),
+    ("a VecEnv made already", lambda: make_env(make_env("minimaze")), "env is .*inimaze.*, which is made already"),
     ("what makes a number", lambda: make_env(lambda: 3, 5, 1), "'int', which makes a int; accepted: a Gymnasium env"),
     ("a class of another kind", lambda: make_env(Path, 5, 1), "'Path', which makes a P.*; accepted: a Gymnasium env"),
-    ("num_envs and no VecEnv", lambda: make_env(only_says_so, 5, 1), "makes a Walk without levels, num_envs, act, "),
+    ("num_envs and no VecEnv", lambda: make_env(only_says_so, 5, 1), "makes .*Walk.* without levels, num_envs, act, "),
     (
         "an option it lacks",
         lambda: make_env(Walk, 5, 1, lenght=3),
@@ -263,7 +263,11 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
     ("a name with a colon", lambda: register_env("a:b", Walk), "name of the environment is 'a:b'; accepted: letters"),
     ("no name", lambda: register_env("", Walk), "name of the environment is ''; accepted: letters"),
     ("a name that is none", lambda: register_env(7, Walk), "name of the environment is 7; accepted: letters"),  # type: ignore[arg-type]
-    ("an environment as factory", lambda: register_env("w", Walk()), "factory of .* 'w' is a Walk; accepted: a class"),  # type: ignore[arg-type]
+    (
+        "an environment as factory",
+        lambda: register_env("w", Walk()),
+        "factory of .* 'w' is .*; accepted: a class",
+    ),  # type: ignore[arg-type]
     ("a module that fails", lambda: plugins.import_module("bad_module"), "--import is 'bad_module'.*ZeroDivisionError"),
     ("no such module", lambda: plugins.import_module("no.such"), "--import is 'no.such'; accepted: a module"),
     ("no such file", lambda: plugins.import_module("no/such.py"), "--import is 'no/such.py', which is no file"),
