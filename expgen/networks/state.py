@@ -55,7 +55,8 @@ def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> 
 
 def check_fits(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
     """An InputError unless `tensors` are weights of `module`, which may be on the meta device; `what` names them."""
-    own = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    state = module.state_dict()
+    own = {name: tuple(tensor.shape) for name, tensor in state.items()}
     given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if own != given:
         name = next(iter(sorted(set(own.items()) ^ set(given.items()))))[0]
@@ -63,7 +64,8 @@ def check_fits(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> N
             f"{what} holds another network: {name} is {given.get(name, 'absent')}; accepted: {own.get(name, 'absent')}"
         )
     for name, tensor in tensors.items():
-        if not (tensor.is_floating_point() and bool(tensor.isfinite().all())):
+        is_kind = tensor.is_floating_point() == state[name].is_floating_point()  # counts are whole numbers
+        if not (is_kind and bool(tensor.isfinite().all())):
             raise InputError(f"{what} holds weights {name} that are not all finite numbers; accepted: weights that are")
 
 
