@@ -248,6 +248,14 @@ def test_an_own_agent_plays_over_all_policies_of_a_run(small: Any, tmp_path: Pat
     assert len(scores.episodes) == 2
 
 
+def test_the_agent_of_the_docs_plays(small: Any, tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs" / "extending.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {"__name__": "my_vote"})
+    small.train(tmp_path / "run", 1, members=2)
+    agent = expgen.load_agent(tmp_path / "run", learner="mean-vote")
+    assert len(expgen.evaluate(agent, "minimaze", episodes=2, levels=5).episodes) == 2
+
+
 def call(*words: Any, **details: Any) -> Callable[[], Any]:
     return lambda: register(*words, **details)
 
