@@ -7,10 +7,10 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.agents.quorum import resized_quorum
 from expgen.algorithms.recipes import recipe_of
-from expgen.config_tree import with_changes
 from expgen.runs.config import TrainConfig, default_config, with_values
 from expgen.runs.config_checks import checked
 from expgen.runs.presets import agent_values, default_preset, game_values, preset_values
+from expgen.settings import with_changes
 
 
 def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = None, **settings: Any) -> TrainConfig:

@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeVar, get_args
 from expgen.agents.build import OWN_AGENTS
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.recipes import RECIPES, REWARDS, Recipe
-from expgen.config_tree import flat
 from expgen.envs.own_env import register_env_from
 from expgen.errors import InputError, check_choice
 from expgen.networks.actor_critic import ENCODERS, NetworkConfig
 from expgen.networks.own_encoder import OWN_ENCODERS
 from expgen.plugins import add, caller, find
 from expgen.runs.config import TrainConfig
+from expgen.settings import flat
 from expgen.text import short_repr
 
 T = TypeVar("T")
