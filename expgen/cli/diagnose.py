@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.cli.flags import Parser, folder, place, whole_number
+from expgen.cli.flags import Parser, folder
+from expgen.cli.shared_flags import add_agent_argument, add_playing_flags
 from expgen.diagnosis.diagnose import check_picture, diagnose
 from expgen.errors import check_writable
 from expgen.runs.shipped import find_agent
@@ -18,22 +19,10 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "diagnose",
         description="Whether ExpGen helps a run on unseen levels, why or why not, and what to change. A member alone, "
-        "the whole agent, the explorer and random actions play training and unseen levels.",
+        "the whole agent, the explorer and random actions each play --episodes training levels and unseen ones.",
     )
-    parser.add_argument(
-        "run",
-        type=place,
-        metavar="RUN_OR_AGENT",
-        help="a run folder, its URL, an agent.json, or an agent of expgen agents",
-    )
-    parser.add_argument(
-        "--episodes", type=whole_number, default=100, help="episodes of each player on each split (default 100)"
-    )
-    parser.add_argument(
-        "--seed", type=whole_number, default=0, help="random seed for choosing levels and sampling actions"
-    )
-    parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
-    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
+    add_agent_argument(parser)
+    add_playing_flags(parser, episodes=100, seed=0, envs=64, device="cpu")
     parser.add_argument(
         "--out", type=folder, metavar="FILE", help="the figure, .png or .svg (default GAME-diagnosis.png)"
     )

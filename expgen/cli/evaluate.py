@@ -6,10 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
-from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
-from expgen.cli.shared_flags import add_engine_flags, add_weights_flag, pop_engine
+from expgen.cli.flags import Parser, folder
+from expgen.cli.shared_flags import (
+    add_agent_argument,
+    add_engine_flags,
+    add_ensemble_flags,
+    add_playing_flags,
+    pop_engine,
+    request_of,
+)
 from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
@@ -34,35 +41,24 @@ NAME_WIDTH = 17  # of most
 def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
     parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
-    parser.add_argument(
-        "run",
-        type=place,
-        metavar="RUN_OR_AGENT",
-        help="a run folder, its URL, an agent.json, or an agent of expgen agents",
-    )
+    add_agent_argument(parser)
     parser.add_argument("--split", choices=SPLITS, help="play training levels or unseen ones (default test)")
     parser.add_argument(
         "--levels",
         help="evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all; they must be all training levels "
         "or all unseen",
     )
-    parser.add_argument("--episodes", type=whole_number, default=500, help="number of episodes (default 500)")
-    parser.add_argument(
-        "--seed", type=whole_number, default=0, help="random seed for choosing levels and sampling actions"
-    )
+    add_playing_flags(parser, episodes=500, seed=0, envs=64, device="cpu")
     parser.add_argument(
         "--learner", help="one policy alone: member0, …, explorer, or each (default the ensemble, else every member)"
     )
-    parser.add_argument("--envs", type=whole_number, default=64, help="environments side by side (default 64)")
     parser.add_argument(
         "--scores",
         type=folder,
         metavar="FILE",
         help="file to append rows to (default RUN/scores.csv; none for an agent that ships)",
     )
-    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
-    add_weights_flag(parser)
-    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
+    add_ensemble_flags(parser)
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))
     engine = pop_engine(arguments)
@@ -75,9 +71,7 @@ def main(argv: Sequence[str]) -> int:
     if scores is not None:
         _check_can_keep(found, scores)  # before hours of play
     arguments["learner"] = arguments["learner"] or found.learner
-    asked = {field.name for field in dataclasses.fields(EvaluationRequest)}
-    consensus = {name: value for name, value in arguments.items() if name not in asked}
-    request = EvaluationRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
+    request = request_of(EvaluationRequest, arguments)
     requests = single_requests(found.agent, request)
     width = 0  # of the column of names; 0 until the first is known
     tasks = [Task(_name_of(one), partial(_play, _anywhere(found), one)) for one in requests]

@@ -1,13 +1,11 @@
 """expgen play RUN --level N: one episode to look at."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.agents.consensus import ConsensusConfig
-from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
-from expgen.cli.shared_flags import add_weights_flag
+from expgen.cli.flags import Parser, folder, whole_number
+from expgen.cli.shared_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_agent
@@ -20,12 +18,7 @@ from expgen.watch.write import check_out, write_recording
 def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
     parser = Parser("play", description="Watch an agent play one level.")
-    parser.add_argument(
-        "run",
-        type=place,
-        metavar="RUN_OR_AGENT",
-        help="a run folder, its URL, an agent.json, or an agent of expgen agents",
-    )
+    add_agent_argument(parser)
     parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
     parser.add_argument("--split", choices=SPLITS, help="a training level or an unseen one (default test)")
     parser.add_argument(
@@ -35,16 +28,12 @@ def main(argv: Sequence[str]) -> int:
         help="the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)",
     )
     parser.add_argument(
-        "--seed", type=whole_number, default=0, help="random seed for choosing the level and sampling actions"
-    )
-    parser.add_argument(
         "--learner",
         help=f"who plays: member0, …, explorer, {RANDOM} or {WALL_FOLLOWER} (default the ensemble, else member0)",
     )
     parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
-    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default cpu)")
-    add_weights_flag(parser)
-    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
+    add_playing_flags(parser, seed=0, device="cpu")
+    add_ensemble_flags(parser)
     arguments = vars(parser.parse_args(argv))
     found = find_agent(arguments.pop("run"))
     out, fps = arguments.pop("out"), arguments.pop("fps")
@@ -53,10 +42,7 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"--fps is {fps}; accepted: 1 to 60")
     if out is not None:
         check_out(out)
-    asked = {entry.name for entry in dataclasses.fields(PlayRequest)}
-    consensus = {name: value for name, value in arguments.items() if name not in asked}
-    request = PlayRequest(**{name: arguments[name] for name in arguments if name in asked}, consensus=consensus)
-    recording = play_agent(found.agent, request)
+    recording = play_agent(found.agent, request_of(PlayRequest, arguments))
     path = out or Path(_default_name(recording))
     write_recording(recording, path, fps)
     print(f"{printable(_describe(recording))}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")

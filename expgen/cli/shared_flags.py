@@ -1,12 +1,22 @@
-"""Flags that several verbs have: where work is done, here or on a Ray cluster, and which weights play."""
+"""Flags that several verbs have: the agent that plays, how, and where work is done, here or on a Ray cluster."""
 
-from argparse import ArgumentParser
-from typing import Any, get_args
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
 
-from expgen.cli.flags import Parser
+from expgen.agents.consensus import ConsensusConfig
+from expgen.cli.flags import Parser, add_config_flags, place, whole_number
 from expgen.cluster.engine import ENGINES, Engine, make_engine
 from expgen.cluster.task import Share
 from expgen.training.average import Weights
+
+Request = TypeVar("Request")
+PLAYING = {
+    "episodes": "number of episodes",
+    "seed": "random seed for choosing levels and sampling actions",
+    "envs": "environments side by side",
+    "device": "auto, cpu, cuda or cuda:N",
+}
 
 
 def add_engine_flags(parser: Parser) -> None:
@@ -33,8 +43,34 @@ def pop_engine(arguments: dict[str, Any]) -> Engine:
     return make_engine(arguments.pop("engine"), arguments.pop("address"), share)
 
 
-def add_weights_flag(parser: ArgumentParser) -> None:
+def add_agent_argument(parser: Parser) -> None:
+    """RUN_OR_AGENT, which `find_agent` understands."""
+    text = "a run folder, its URL, an agent.json, or an agent of expgen agents"
+    parser.add_argument("run", type=place, metavar="RUN_OR_AGENT", help=text)
+
+
+def add_playing_flags(parser: Parser, **defaults: int | str) -> None:
+    """Those of PLAYING that `defaults` names."""
+    for name, default in defaults.items():
+        kind = whole_number if isinstance(default, int) else str
+        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{PLAYING[name]} (default {default})")
+
+
+def add_weights_flag(parser: Parser) -> None:
     """Which weights of each policy play."""
     text = "live weights, or the average that expgen train --average keeps, for policies that have one"
     text += " (default: as agent.json says)"
     parser.add_argument("--weights", choices=get_args(Weights), help=text)
+
+
+def add_ensemble_flags(parser: Parser) -> None:
+    """Which weights play and how an ensemble votes; `request_of` takes them in."""
+    add_weights_flag(parser)
+    add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
+
+
+def request_of(kind: Callable[..., Request], arguments: Mapping[str, Any]) -> Request:
+    """The request that flags describe: those that are no fields of `kind` change how the ensemble votes."""
+    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    consensus = {name: value for name, value in arguments.items() if name not in names}
+    return kind(**{name: value for name, value in arguments.items() if name in names}, consensus=consensus)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from expgen.agents.build import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
-from expgen.cli.flags import Parser, folder, whole_number
-from expgen.cli.shared_flags import add_weights_flag
+from expgen.cli.flags import Parser, folder
+from expgen.cli.shared_flags import PLAYING, add_playing_flags, add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
@@ -21,25 +21,26 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "tune",
         description="Pick --min-agree and --alpha without a test level: each training level is played by the members "
-        "that did not train on it. Needs a population trained with --member-levels bootstrap.",
+        "that did not train on it, --episodes for each point of the grid. Needs a population trained with "
+        "--member-levels bootstrap.",
         epilog="Writes what was picked into agent.json, which the agent plays with from then on unless a flag says "
         "else, and every point of the grid into tune.csv beside it.",
     )
     parser.add_argument("run", metavar="RUN", type=folder, help="a run folder, or an agent.json")
     request = TuneRequest()
     alphas = ",".join(str(alpha) for alpha in request.alphas)
-    parser.add_argument("--quorums", type=_list_of(int), default=(), metavar="A,B", help="to try (default every one)")
     parser.add_argument(
-        "--alphas", type=_list_of(float), default=request.alphas, metavar="A,B", help=f"to try (default {alphas})"
+        "--quorums", type=_list_of(int), default=(), metavar="A,B", help="quorums to try (default every one)"
     )
-    for name, text in (
-        ("episodes", "episodes of each point of the grid"),
-        ("seed", "random seed for choosing levels and sampling actions"),
-        ("envs", "environments side by side"),
-    ):
-        default = getattr(request, name)
-        parser.add_argument(f"--{name}", type=whole_number, default=default, help=f"{text} (default {default})")
-    parser.add_argument("--device", default=request.device, help="auto, cpu, cuda or cuda:N (default cpu)")
+    parser.add_argument(
+        "--alphas",
+        type=_list_of(float),
+        default=request.alphas,
+        metavar="A,B",
+        help=f"values of α to try (default {alphas})",
+    )
+    defaults = {name: getattr(request, name) for name in PLAYING}
+    add_playing_flags(parser, **defaults)
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
     run = arguments.pop("run")
