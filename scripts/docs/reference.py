@@ -152,11 +152,22 @@ def _documented(thing: Any) -> list[str]:
         source = inspect.getsource(thing).splitlines()
         fields = [source[node.lineno - 1].rstrip() for node in body.body if isinstance(node, ast.AnnAssign)]
         methods = [
-            f"    def {name}{inspect.signature(method)}"
-            for name, method in vars(thing).items()
-            if inspect.isfunction(method) and (not name.startswith("_") or (name == "__init__" and not fields))
+            _method(name, member) for name, member in vars(thing).items() if _is_told(name, member, bool(fields))
         ]
         code = [f"class {thing.__name__}:", *(fields + methods or ["    ..."])]
     else:
         code = [f"{thing.__name__}{inspect.signature(thing)}".replace("expgen.", "")]
     return ["```python", *code, "```", "", _escaped(doc)]
+
+
+def _is_told(name: str, member: Any, has_fields: bool) -> bool:
+    """Public functions and properties; also how to make one, where its fields do not say so."""
+    is_code = inspect.isfunction(member) or isinstance(member, property)
+    return is_code and (not name.startswith("_") or (name == "__init__" and not has_fields))
+
+
+def _method(name: str, member: Any) -> str:
+    if not isinstance(member, property):
+        return f"    def {name}{inspect.signature(member)}"
+    about = (inspect.getdoc(member) or "").splitlines()[0]
+    return f"    {name}: {inspect.formatannotation(inspect.signature(member.fget).return_annotation)}  # {about}"
