@@ -65,8 +65,8 @@ def check_writable(path: Path) -> None:
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:
     """`value` if it is among `accepted`, else an InputError that lists them."""
     choices = list(accepted)
-    if value not in choices:
-        raise InputError(f"{field} is {value!r}; accepted: {', '.join(choices)}")
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{field} is {' '.join(repr(value).split()):.80}; accepted: {', '.join(choices)}")
     return value
 
 
@@ -74,4 +74,4 @@ def check_range(field: str, value: float, low: float, high: float | None = None)
     """Raise InputError unless `value` is in the closed range; without `high` it has no upper end."""
     if not (low <= value and (high is None or value <= high)):
         accepted = f"{low} or more" if high is None else f"{low} to {high}"
-        raise InputError(f"{field} is {value}; accepted: {accepted}")
+        raise InputError(f"{field} is {value!s:.40}; accepted: {accepted}")

@@ -3,14 +3,17 @@
 import contextlib
 import json
 import os
+import re
 import stat
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from expgen.errors import FailedStorage, InputError, unwritable
 
 PART = ".part"  # how the name of a file that is being written ends
+PART_NAME = re.compile(r".+\.[0-9a-f]{8}\.part")  # in full
 MOST_BYTES = 2**34  # of a file that is read as one
 JSON_BYTES = 2**24  # of one that describes a run
 KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}  # of what is no file; else a device
@@ -54,11 +57,16 @@ def make_folder(path: Path) -> None:
         raise unwritable(path, error) from None
 
 
-def sweep_parts(folder: Path) -> None:
-    """Delete the half-written files that killed processes left in `folder` and below."""
-    for part in folder.rglob(f"*{PART}"):
-        with contextlib.suppress(OSError):
-            part.unlink()
+def sweep_parts(folder: Path, below: Sequence[str] = ()) -> None:
+    """Delete the half-written files of ours that killed processes left in `folder`, and deep in its folders `below`.
+
+    Nothing else is looked at: a folder may hold more than a run, and others' files may end alike.
+    """
+    inside = (part for name in below for part in (folder / name).rglob(f"*{PART}"))
+    for part in (*folder.glob(f"*{PART}"), *inside):
+        if PART_NAME.fullmatch(part.name):
+            with contextlib.suppress(OSError):
+                part.unlink()
 
 
 def check_name(name: str) -> str:

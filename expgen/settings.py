@@ -6,10 +6,15 @@ replaced, all of it filled from plain data.
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from expgen.errors import InputError, check_choice, check_range
+from expgen.text import short_repr
 
 LAST_SEED = 2**31 - 1  # seeds are int32 where environments take them
 
@@ -44,6 +49,35 @@ def is_of_type(value: Any, expected: Any) -> bool:
     return type(value) is expected or (expected is float and type(value) is int)
 
 
+def check_whole(field: str, value: Any, low: int, high: int | None = None) -> int:
+    """`value` as an int, whatever kind of whole number it is (NumPy's too); an InputError where it is none in range."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{field} is {short_repr(value)}; accepted: a whole number") from None
+    check_range(field, number, low, high)
+    return number
+
+
+def check_type(field: str, value: Any, kinds: type | tuple[type, ...], accepted: str) -> None:
+    """An InputError unless `value` is one of `kinds`, which `accepted` says in words."""
+    if not isinstance(value, kinds):
+        raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
+
+
+def check_location(field: str, value: Any, accepted: str = "a folder or URL") -> None:
+    """An InputError unless `value` can name a file or folder."""
+    if not isinstance(value, (str, Path)) or "\0" in str(value):
+        raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
+
+
+def plain_number(value: Any) -> Any:
+    """A number of NumPy's as Python's own; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def check_config(config: Any, prefix: str = "") -> None:
     """Raise InputError where a field of the config or of a config inside it is out of range.
 
@@ -58,9 +92,9 @@ def check_config(config: Any, prefix: str = "") -> None:
             check_choice(flag_of(prefix + field.name), value, get_args(hints[field.name]))
         elif not is_of_type(value, hints[field.name]):
             accepted = f"a value of type {hints[field.name].__name__}"
-            raise InputError(f"{flag_of(prefix + field.name)} is {value!r}; accepted: {accepted}")
+            raise InputError(f"{flag_of(prefix + field.name)} is {short_repr(value)}; accepted: {accepted}")
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            if not math.isfinite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 raise InputError(f"{flag_of(prefix + field.name)} is {value}; accepted: a finite number")
             if (low := field.metadata.get("low")) is not None:
                 check_range(flag_of(prefix + field.name), value, low, field.metadata.get("high"))

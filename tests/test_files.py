@@ -54,11 +54,14 @@ def test_write_whole_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> 
 
 
 def test_sweep_parts_deletes_half_written_files_alone(tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    for name in ("a.json.12345678.part", "below/b.part", "below/b", "party"):
+    ours = ["a.json.12345678.part", "checkpoints/deep/b.safetensors.0a1b2c3d.part"]
+    others = ["film.part", "party", "checkpoints/deep/b", "checkpoints/film.part", "downloads/x.12345678.part"]
+    for name in (*ours, *others):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    sweep_parts(tmp_path)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["b", "below", "party"]
+    sweep_parts(tmp_path, ("checkpoints", "scoring"))
+    left = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(left) == sorted(others)
 
 
 @pytest.mark.parametrize("name", ["a", "a.json", "runs/maze-ppo/config.json", "...", "a..b", "ä/ß", "with space"])

@@ -4,10 +4,13 @@ import dataclasses
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 import expgen
 
@@ -86,3 +89,43 @@ def test_torchs_threads_wait_passively_unless_told_otherwise(asked: dict[str, st
     env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP then says what it has read
     told = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
     assert f"OMP_WAIT_POLICY = '{policy}'" in told.stderr, told.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: expgen.make_env("minimaze", num_envs=2.0), "num_envs is 2.0; accepted: a whole number"),
+        (lambda: expgen.make_env("minimaze", seed="0"), "seed is '0'; accepted: a whole number"),
+        (lambda: expgen.make_env("minimaze", threads=None), "threads is None; accepted: a whole number"),
+        (lambda: expgen.make_env("minimaze", full_view="no"), "full_view is 'no'; accepted: True or False"),
+        (lambda: expgen.make_env("minimaze", levels=np.array("x")), "levels is .*; accepted: whole numbers"),
+        (lambda: expgen.load_agent(None), "run is None; accepted: a run folder"),
+        (lambda: expgen.load_agent("a\0b"), "run is .*; accepted: a run folder"),
+        (lambda: expgen.load_agent("minimaze/ppo", learner=0), "learner is 0; accepted: a name as member0"),
+        (lambda: expgen.load_agent("minimaze/ppo", seed=1.5), "seed is 1.5; accepted: a whole number"),
+        (lambda: expgen.load_agent("minimaze/ppo", device=0), "--device is 0; accepted: auto, cpu"),
+        (lambda: expgen.load_agent("minimaze/ppo", weights=["live"]), "weights is .*; accepted: live, average"),
+        (lambda: expgen.train(algo=["ppo"]), r"algo is \['ppo'\]; accepted: a name"),
+        (lambda: expgen.train(run=3), "run is 3; accepted: a folder or URL"),
+        (lambda: expgen.train(resume="yes"), "resume is 'yes'; accepted: True or False"),
+        (lambda: expgen.train(processes=1.5), "--processes is 1.5; accepted: auto, or 1 to 1024"),
+        (lambda: expgen.train(hang_seconds="soon"), "--hang-seconds is 'soon'; accepted: seconds"),
+        (lambda: expgen.train(options=[1]), r"options is \[1\]; accepted: a dictionary"),
+        (lambda: expgen.train(gamma=np.array([0.9, 0.99])), "--gamma is .*; accepted: text or a number"),
+        (lambda: expgen.train(members=10**9), "--members is 1000000000; accepted: 1 to 10000"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(expgen.InputError, match=message) as refused:
+        call()
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_of_numpy_devices_of_torch_and_lists_of_levels_are_accepted(tmp_path: Path) -> None:
+    env = expgen.make_env("minimaze", levels=[3, 4], num_envs=np.int64(2), seed=np.int32(1))
+    agent = expgen.load_agent("minimaze/ppo", seed=np.uint8(3), device=torch.device("cpu"))
+    assert len(expgen.evaluate(agent, env, episodes=np.int64(2)).episodes) == 2
+    settings = {"steps": np.int64(32), "envs": np.int32(4), "rollout_steps": 8, "minibatches": 1, "features": 8}
+    levels = {"levels": np.arange(20), "eval_every": 0, "gamma": np.float64(0.5), "device": torch.device("cpu")}
+    run = expgen.train(run=tmp_path / "run", preset="smoke", **settings, **levels)
+    assert run.is_complete and run.config.envs == 4 and len(run.config.train_set) == 20

@@ -99,7 +99,7 @@ class LevelSet:
 
 
 def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
-    if not isinstance(levels, Iterable):
+    if not isinstance(levels, Iterable) or getattr(levels, "ndim", 1) != 1:
         raise InputError(f"{field} is {levels!r}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
     return tuple(_whole_number(level, field) for level in levels)
 

@@ -13,8 +13,11 @@ from expgen.envs.own_env import OWN_ENVS, build_own, env_as_name
 from expgen.envs.trust import check_trusted, trust_env
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS, load_wrappers, parse_wrappers, wrappers_text
-from expgen.errors import InputError, check_range
-from expgen.settings import is_of_type
+from expgen.errors import InputError
+from expgen.settings import LAST_SEED, check_type, check_whole, is_of_type, plain_number
+from expgen.text import short_repr
+
+MOST_ENVS = 2**16  # games side by side, and threads that step them
 
 
 def make_env(
@@ -58,7 +61,9 @@ def build_env(
     **options: Any,
 ) -> VecEnv:
     """As `make_env`, for what a file may name: no module is imported that the user has not named."""
-    check_range("num_envs", num_envs, 1)
+    num_envs = check_whole("num_envs", num_envs, 1, MOST_ENVS)
+    seed, threads = check_whole("seed", seed, 0, LAST_SEED), check_whole("threads", threads, 1, MOST_ENVS)
+    check_type("full_view", full_view, bool, "True or False")
     name = full_name(name)
     family, _, game = name.partition(":")
     level_set = LevelSet.parse(levels)
@@ -98,11 +103,13 @@ def build_env(
 
 def _config(kind: type, options: dict[str, Any]) -> Any:
     known = get_type_hints(kind)
+    options = {option: plain_number(value) for option, value in options.items()}
     for option, value in options.items():
         if option not in known:
             raise InputError(f"option {option!r} is unknown; accepted: {', '.join(known)}")
         if not is_of_type(value, known[option]):
-            raise InputError(f"{option} is {value!r}; accepted: a value of type {known[option].__name__}")
+            accepted = f"a value of type {known[option].__name__}"
+            raise InputError(f"{option} is {short_repr(value)}; accepted: {accepted}")
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{option} is {value}; accepted: a finite number")
     return kind(**options)

@@ -118,7 +118,10 @@ def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
         takes = ", ".join(_parameters(factory)) or "none"
         raise InputError(f"--env is {name!r}: {error}; accepted options: {takes}") from None
     except ValueError:  # built-in code has no signature
-        pass
+        try:
+            return factory(**keywords)
+        except TypeError as error:
+            raise InputError(f"--env is {name!r}: {error}; {_ACCEPTED}") from None
     return factory(**keywords)
 
 

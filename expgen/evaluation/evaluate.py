@@ -12,16 +12,16 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
+from expgen.envs.make import MOST_ENVS, make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
 from expgen.errors import InputError, check_range
 from expgen.evaluation.statistics import mean_interval
-from expgen.settings import LAST_SEED
+from expgen.settings import LAST_SEED, check_whole
 
 T = TypeVar("T")
 LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
 MOST_TOGETHER = 64  # games, where the caller has not made them
-MOST_EPISODES, MOST_ENVS = 10_000_000, 65_536  # more would be lists that no memory holds
+MOST_EPISODES = 10_000_000  # more would be a list that no memory holds
 
 
 class Episode(NamedTuple):
@@ -83,12 +83,12 @@ def evaluate(
     seed: of the levels drawn.
     on_episode: hears of each episode as it ends.
     """
+    episodes, seed = check_whole("episodes", episodes, 1, MOST_EPISODES), check_whole("seed", seed, 0, LAST_SEED)
     if callable(getattr(env, "observe", None)) and not isinstance(env, type):
-        if options or levels != "all":
+        if options or not (isinstance(levels, str) and levels == "all"):
             what = next(iter(options), "levels")
             raise InputError(f"{what} is given with an environment that is made; accepted: what make_env takes")
         return summarize(result_of(play_episodes(agent, env, episodes, seed, None, on_episode)))
-    check_played(episodes, 1, seed)
     made = make_env(env, levels, min(MOST_TOGETHER, episodes), seed, **options)
     try:
         return summarize(result_of(play_episodes(agent, made, episodes, seed, None, on_episode)))

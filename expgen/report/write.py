@@ -4,12 +4,14 @@ The page has its style, script, figures and films inside; it asks nothing of any
 """
 
 import base64
+import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
-from expgen.errors import InputError
+from expgen.errors import InputError, unwritable
 from expgen.html import render
 from expgen.provenance import commit
 from expgen.report.curves import Curve
@@ -57,13 +59,22 @@ def write_report(
     drawings = {Path(name).stem: svg_for_page(files[name]) for name in files if name.endswith(".svg")}
     files[PAGE] = to_page(title, _summary(table), sections, drawings).encode()
     try:
-        for folder in ("tables", "figures"):
-            (out / folder).mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (out / name).write_bytes(content)
+        _write_together(out, files)
     except OSError as error:
-        raise InputError(f"--out {out}: {error.strerror}; accepted: a writable folder") from None
+        raise unwritable(Path(f"--out {out}"), error) from None
     return out / PAGE
+
+
+def _write_together(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write `files` beside the folder `out`, then move them there: one that cannot be written leaves none behind."""
+    folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as beside:
+        for name, content in files.items():
+            (Path(beside) / name).parent.mkdir(exist_ok=True)
+            (Path(beside) / name).write_bytes(content)
+        for name in files:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(beside) / name, out / name)
 
 
 def _summary(table: ScoreTable) -> str:

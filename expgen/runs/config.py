@@ -11,16 +11,28 @@ from expgen.agents.description import EXPLORER as EXPLORER  # its settings carry
 from expgen.algorithms.ppo import PPOConfig
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
+from expgen.envs.make import MOST_ENVS
 from expgen.errors import InputError
+from expgen.evaluation.evaluate import MOST_EPISODES
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
-from expgen.settings import LAST_SEED, decisive_values, filled, flag_of, later_setting, setting, with_changes
+from expgen.settings import (
+    LAST_SEED,
+    check_type,
+    decisive_values,
+    filled,
+    flag_of,
+    later_setting,
+    plain_number,
+    setting,
+    with_changes,
+)
 
 REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that train nothing
 
 # What can be meant; more, as a stranger's file may say, would fill any memory
-MOST_LEARNERS, MOST_STEPS, MOST_ENVS, MOST_ROLLOUT_STEPS, MOST_EPISODES = 10_000, 10**15, 2**16, 2**20, 10**7
+MOST_LEARNERS, MOST_STEPS, MOST_ROLLOUT_STEPS = 10_000, 10**15, 2**20
 
 
 def average_setting() -> Any:
@@ -152,6 +164,8 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
 def _as_text(name: str, value: Any) -> Any:
     """Levels as the text that config.json keeps, also where Python gave numbers or ranges."""
+    value = plain_number(value)
     if name not in ("levels", "test_levels") or isinstance(value, str):
+        check_type(flag_of(name), value, (str, int, float, Mapping, type(None)), "text or a number")
         return value
-    return str(value) if isinstance(value, int) else str(LevelSet.parse(value, flag_of(name)))
+    return str(value) if type(value) is int else str(LevelSet.parse(value, flag_of(name)))

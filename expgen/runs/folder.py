@@ -9,7 +9,7 @@ from expgen.agents.build import CARD, check_shipped
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, unwritable
-from expgen.files import UnreadableFile, join_inside, read_json, write_whole
+from expgen.files import UnreadableFile, join_inside, read_json, sweep_parts, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
@@ -52,6 +52,10 @@ class RunFolder:
         for entry in (entry for name in OWN_NAMES for entry in self.path.glob(name)):
             for path in (entry, *entry.rglob("*")):
                 join_inside(self.path, path.relative_to(self.path).as_posix())
+
+    def sweep(self) -> None:
+        """Delete half-written files that killed processes left."""
+        sweep_parts(self.path, ("checkpoints", "scoring"))
 
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""

@@ -1,19 +1,24 @@
 """load_agent: something that plays, from a run folder, an agent.json, or what ships with the package."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import torch
 
 from expgen.agents.agent import Agent
 from expgen.agents.build import build_agent
+from expgen.errors import check_choice
 from expgen.runs.shipped import find_agent
+from expgen.settings import LAST_SEED, check_location, check_type, check_whole, plain_number
 from expgen.training.average import Weights
+from expgen.training.resources import resolve_device
 
 
 def load_agent(
     run: Path | str,
     learner: str | None = None,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     weights: Weights | None = None,
     **consensus: Any,
 ) -> Agent:
@@ -24,5 +29,13 @@ def load_agent(
     actions it samples. `weights` are the live ones or, of a run trained with `--average`, the averaged ones; by
     default what its agent.json says.
     """
+    check_location("run", run, "a run folder, an agent.json, or the name of an agent that ships")
+    check_type("learner", learner, (str, type(None)), "a name as member0 or explorer")
+    seed = check_whole("seed", seed, 0, LAST_SEED)
+    if weights is not None:
+        check_choice("weights", weights, get_args(Weights))
+    consensus = {name: plain_number(value) for name, value in consensus.items()}
     found = find_agent(run)
-    return build_agent(found.agent, learner or found.learner, seed, device, consensus, weights).agent
+    return build_agent(
+        found.agent, learner or found.learner, seed, str(resolve_device(device)), consensus, weights
+    ).agent

@@ -19,9 +19,10 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     preset = preset or default_preset(env)
     usual = {**preset_values(preset, env), **game_values(algo, env, preset)}
     config = with_changes(config, usual)[0]  # an algorithm of the user's own may lack some of these settings
-    if settings.get("memory", "none") != "none":
-        config = with_values(config, {"minibatch_order": "columns"})  # memory learns from whole sequences
-    return checked(with_values(config, settings))
+    asked = with_values(config, settings)
+    if asked.network.memory != "none" and config.network.memory == "none":  # memory learns from whole sequences
+        asked = with_values(config, {"minibatch_order": "columns", **settings})
+    return checked(asked)
 
 
 def make_consensus(

@@ -17,7 +17,6 @@ from datetime import datetime
 from pathlib import Path
 
 from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, line_of, unwritable
-from expgen.files import sweep_parts
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, State, Work, is_alive, is_damaged, read_journal, start_of, write_journal
@@ -72,7 +71,7 @@ def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
     folder.check_entries()
     lock = RunLock(folder, work)
     lock.take()
-    sweep_parts(folder.path)  # after it, so that a process whose file this deletes finds out why
+    folder.sweep()  # after it, so that a process whose file this deletes finds out why
     try:
         yield lock
     except TakenOver:

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.runs.watch import watched
+from expgen.settings import check_location, check_type
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.text import printable
@@ -39,7 +40,7 @@ from expgen.training.life import Policies, Report, Scores, Watcher, life_of
 from expgen.training.metrics import MetricsFile, TensorBoardEvents
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.repair_metrics import repair_metrics
-from expgen.training.resources import check_processes, num_workers, plan_resources
+from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
 
 
 def train(
@@ -47,7 +48,7 @@ def train(
     algo: str | None = None,
     preset: str | None = None,
     run: Location | None = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     processes: int | str = 1,
     hang_seconds: float = 0.0,
     resume: bool = False,
@@ -80,11 +81,15 @@ def train(
     Ctrl-C finishes the rollouts under way, writes checkpoints and returns what there is (`is_complete` is False); a
     second one raises KeyboardInterrupt at once.
     """
+    for name, text in (("algo", algo), ("preset", preset)):
+        check_type(name, text, (str, type(None)), "a name; see expgen train --help")
+    for name, flag in (("resume", resume), ("take_over", take_over), ("quiet", quiet)):
+        check_type(name, flag, bool, "True or False")
+    if run is not None:
+        check_location("run", run)
     request = RunRequest(env, algo, preset, run, resume, take_over, settings)
-    if not isinstance(quiet, bool):
-        raise InputError(f"quiet is {quiet!r}; accepted: True or False")
     with watched(Watcher(on_start, on_row, should_stop), quiet) as watcher:
-        (result,) = train_together([request], device, processes, hang_seconds, watcher)
+        (result,) = train_together([request], str(resolve_device(device)), processes, hang_seconds, watcher)
     if not (quiet or result.is_complete or result.diverged or result.failed):
         go_on = f"expgen.train(run={str(run or result.folder.path)!r}, resume=True)"
         print(f"expgen: stopped; go on with: {go_on}", file=sys.stderr)
@@ -104,6 +109,7 @@ def train_together(
     leave the last runs without a result.
     """
     check_processes(processes)
+    check_type("--hang-seconds", hang_seconds, (int, float), "seconds, or 0 for no limit")
     check_range("--hang-seconds", hang_seconds, 0, sys.maxsize)
     watcher = watcher or Watcher()
     with contextlib.ExitStack() as cleanup:
@@ -143,6 +149,7 @@ def _planned(
 def _named(request: RunRequest) -> RunRequest:
     """The environment and its options as files keep them; what the user names in them is trusted from here on."""
     settings, env = dict(request.settings), request.env
+    check_type("options", settings.get("options", {}), Mapping, "a dictionary of the environment's options")
     options = dict(settings.get("options", {}))
     options |= {WRAPPERS: settings.pop(WRAPPERS)} if WRAPPERS in settings else {}
     if env is None and not options:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
-from expgen.files import sweep_parts
 from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
@@ -90,5 +89,5 @@ class RunWriter:
     def close(self) -> None:
         """No more rows will come, and no worker is left that writes."""
         self.events.close()
-        sweep_parts(self.folder.path)  # of workers that were killed
+        self.folder.sweep()  # files of workers that were killed
         remove_empty(self.folder)

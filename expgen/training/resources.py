@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from expgen.errors import InputError
+from expgen.settings import check_type
+from expgen.text import short_repr
 
+MOST_PROCESSES = 1024
 CORES_PER_WORKER = 4  # on a GPU: one turns the learners, the others step their games
 _ALLOTTED: ContextVar[int | None] = ContextVar("allotted", default=None)
 
@@ -42,11 +46,11 @@ def plan_resources(device: str, num_learners: int) -> Resources:
 
 def check_processes(asked: int | str) -> int | None:
     """What `--processes` says: a number, or None for `auto`."""
-    if asked == "auto":
+    if isinstance(asked, str) and asked == "auto":
         return None
-    text = str(asked)
-    if isinstance(asked, bool) or not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InputError(f"--processes is {asked!r}; accepted: auto, or 1 or more")
+    text = str(asked) if isinstance(asked, (str, int, np.integer)) and not isinstance(asked, bool) else ""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_PROCESSES):
+        raise InputError(f"--processes is {short_repr(asked)}; accepted: auto, or 1 to {MOST_PROCESSES}")
     return int(text)
 
 
@@ -83,7 +87,7 @@ def allotted(cores: int) -> Iterator[None]:
         _ALLOTTED.reset(before)
 
 
-def use_device(device: str) -> torch.device:
+def use_device(device: str | torch.device) -> torch.device:
     """As `resolve_device`; from now on a GPU chosen is the one that streams, graphs and kernels mean by themselves."""
     chosen = resolve_device(device)
     if chosen.type == "cuda":
@@ -91,8 +95,10 @@ def use_device(device: str) -> torch.device:
     return chosen
 
 
-def resolve_device(device: str) -> torch.device:
+def resolve_device(device: str | torch.device) -> torch.device:
     """`auto`, `cpu`, `cuda` or `cuda:N`; an InputError where there is no such GPU."""
+    check_type("--device", device, (str, torch.device), "auto, cpu, cuda, cuda:N")
+    device = str(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, index = device.partition(":")

@@ -1,5 +1,7 @@
 """expgen report, from files to a page."""
 
+import resource
+
 import pytest
 
 from expgen.cli.main import main
@@ -75,6 +77,17 @@ def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
 def test_an_unwritable_folder_gives_one_line(scores, capsys):
     status, _, err = run(capsys, scores, "--out", scores)  # a file
     assert status == 2 and "--out" in err and err.count("\n") == 1
+
+
+def test_a_report_for_which_there_is_no_space_leaves_nothing_behind(scores, tmp_path, capsys):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # tables fit, figures and the page do not
+    try:
+        status, _, err = run(capsys, scores, "--out", tmp_path / "new" / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert status == 1 and err.startswith(f"expgen: cannot write --out {tmp_path / 'new' / 'out'}: File too large")
+    assert not (tmp_path / "new").exists() and not list(tmp_path.glob(".report-*"))
 
 
 def test_a_run_folder_brings_its_curves(tmp_path, capsys):

@@ -23,7 +23,7 @@ def test_names_that_mean_nothing_are_refused_with_those_that_do(name: str) -> No
 
 @pytest.mark.parametrize("num_envs", [0, -1])
 def test_make_env_refuses_less_than_one_environment(num_envs: int) -> None:
-    with pytest.raises(InputError, match=f"num_envs is {num_envs}; accepted: 1 or more"):
+    with pytest.raises(InputError, match=f"num_envs is {num_envs}; accepted: 1 to 65536"):
         make_env("minimaze", num_envs=num_envs)
 
 

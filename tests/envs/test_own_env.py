@@ -258,7 +258,7 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
     ("step of old", lambda: frames(make_env(OldStep, 5, 1)), "step gives 4 values; accepted: obs, reward, term"),
     ("actions that are no numbers", lambda: make_env(Moving, 5, 1), "with actions Box.*; accepted: Discrete actions"),
     ("one that cannot be copied", lambda: make_env(Uncopied(), 5, 1), "cannot be copied .*window.*; accepted: a func"),
-    ("no environments", lambda: make_env(Walk, 5, 0), "num_envs is 0; accepted: 1 or more"),
+    ("no environments", lambda: make_env(Walk, 5, 0), "num_envs is 0; accepted: 1 to 65536"),
     ("a reserved name", lambda: register_env("maze", Walk), "name of the environment is 'maze', which means another"),
     ("a name with a colon", lambda: register_env("a:b", Walk), "name of the environment is 'a:b'; accepted: letters"),
     ("no name", lambda: register_env("", Walk), "name of the environment is ''; accepted: letters"),

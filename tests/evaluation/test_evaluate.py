@@ -129,7 +129,7 @@ def test_play_episodes_yields_once_a_step():
 
 @pytest.mark.parametrize("episodes", [0, -1])
 def test_evaluate_refuses_zero_episodes(episodes: int):
-    with pytest.raises(InputError, match=f"--episodes is {episodes}; accepted: 1 or more"):
+    with pytest.raises(InputError, match=f"episodes is {episodes}; accepted: 1 to 10000000"):
         evaluate(UniformAgent(2), WithoutControl([2], [0]), episodes)
 
 
