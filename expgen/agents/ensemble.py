@@ -26,7 +26,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, device_of
-from expgen.networks.conv import has_convolution
+from expgen.networks.small import has_convolution
 
 
 class Ensemble:

@@ -14,10 +14,10 @@ from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
 from expgen.fast.replayed_policy import ReplayedPolicy
 from expgen.networks.actor_critic import Policy, policies_in
-from expgen.networks.conv import has_convolution
 from expgen.networks.memory import Memory
 from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
+from expgen.networks.small import has_convolution
 
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
 

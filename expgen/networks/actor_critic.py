@@ -9,13 +9,12 @@ from torch import Tensor, nn
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.networks.conv import ConvEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.normalized import NormalizedEncoder
 from expgen.networks.own_encoder import OWN_ENCODERS, OwnEncoder
-from expgen.networks.small import SmallEncoder
+from expgen.networks.small import ConvEncoder, SmallEncoder
 from expgen.plugins import find
 from expgen.settings import later_setting, setting
 

@@ -1,4 +1,4 @@
-"""A small encoder for small observations: two dense layers over the flattened pixels or the vector."""
+"""Encoders for small observations: dense layers, or convolutions where what matters is local, as walls nearby."""
 
 import math
 
@@ -32,3 +32,37 @@ class SmallEncoder(nn.Module):
         for module in (self.linear1, self.linear2):
             nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
             nn.init.zeros_(module.bias)
+
+
+CHANNELS = (16, 32)
+
+
+class ConvEncoder(nn.Module):
+    """`[B, H, W, C]` uint8 → `[B, features]`: conv 3×3, conv 3×3 at stride 2, dense; ReLU after each.
+
+    Pixels are centred, 0..255 → −1..1, as in the small encoder.
+    """
+
+    def __init__(self, obs_shape: tuple[int, ...], features: int) -> None:
+        super().__init__()
+        height, width, channels = obs_shape
+        self.conv1 = nn.Conv2d(channels, CHANNELS[0], 3, padding=1)
+        self.conv2 = nn.Conv2d(CHANNELS[0], CHANNELS[1], 3, stride=2, padding=1)
+        self.linear = nn.Linear(CHANNELS[1] * ((height + 1) // 2) * ((width + 1) // 2), features)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        x = obs.permute(0, 3, 1, 2).float().mul_(2 / 255).sub_(1)  # [B, C, H, W], channels last in memory
+        x = F.relu(self.conv2(F.relu(self.conv1(x))))
+        return F.relu(self.linear(x.permute(0, 2, 3, 1).flatten(1)))  # [B, F]
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Orthogonal with gain √2, biases 0."""
+        for module in (self.conv1, self.conv2, self.linear):
+            nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
+            module.bias.zero_()  # type: ignore[union-attr]
+
+
+def has_convolution(network: nn.Module) -> bool:
+    """Whether anything in `network` convolves."""
+    return any(isinstance(module, nn.Conv2d) for module in network.modules())

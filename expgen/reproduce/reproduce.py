@@ -24,9 +24,8 @@ from expgen.report.section import Section
 from expgen.report.write import write_report
 from expgen.reproduce.job import Job, JobResult, write_job_list
 from expgen.reproduce.jobs import jobs_of
-from expgen.reproduce.pictures import picture_sections
+from expgen.reproduce.other_exhibits import other_sections
 from expgen.reproduce.scale import Scale
-from expgen.reproduce.settings_tables import settings_sections
 from expgen.reproduce.work import explored_file, made_file, run_job, score_files
 from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.store import StorageOutage
@@ -97,8 +96,7 @@ def _reproduce(
     if ended_well < len(jobs):
         return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command continues them"]
     explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
-    pictures, more = picture_sections(names, explorer)
-    others = [*pictures, *settings_sections(names)]
+    others, more = other_sections(names, explorer)
     complaints += more
     for job in jobs if is_url(out) else ():
         fetch(str(join(out, SCORES, job.name)), here / SCORES / job.name)

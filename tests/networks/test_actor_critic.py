@@ -6,9 +6,8 @@ import torch
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_encoder, make_policy
-from expgen.networks.conv import ConvEncoder
 from expgen.networks.impala import ImpalaEncoder
-from expgen.networks.small import SmallEncoder
+from expgen.networks.small import ConvEncoder, SmallEncoder
 
 PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
 MINIMAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)

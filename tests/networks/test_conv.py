@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_encoder
-from expgen.networks.conv import ConvEncoder
+from expgen.networks.small import ConvEncoder
 
 
 def make_conv() -> ConvEncoder:

@@ -8,9 +8,9 @@ from torch.nn import functional as F
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_encoder, make_policy
-from expgen.networks.conv import ConvEncoder
 from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.plain_copy import plain_copy
+from expgen.networks.small import ConvEncoder
 
 PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.agents.agent import UniformAgent
-from expgen.reproduce.pictures import first_change, picture_sections, play_frames
+from expgen.reproduce.other_exhibits import first_change, other_sections, play_frames
 
 
 def test_first_change_of_each_pixel_by_hand():
@@ -20,13 +20,13 @@ def test_played_frames_are_those_of_one_episode():
 
 
 def test_a_picture_without_its_run_is_told(tmp_path):
-    sections, complaints = picture_sections(["figure-3"], tmp_path)
+    sections, complaints = other_sections(["figure-3"], tmp_path)
     assert sections == [] and len(complaints) == 1 and complaints[0].startswith("figure-3: ")
 
 
 @pytest.mark.procgen
 def test_the_games_and_the_hidden_maze():
-    sections, complaints = picture_sections(["figure-1", "figure-8"], None)
+    sections, complaints = other_sections(["figure-1", "figure-8"], None)
     assert complaints == [] and [section.name for section in sections] == ["figure-1", "figure-8"]
     assert sum(len(axes.images) for axes in sections[0].figures[0][1].axes) == 7
     hidden, bare = (figure.axes[0].images[0].get_array() for _, figure in sections[1].figures)

@@ -1,4 +1,4 @@
-"""Exhibits without scores: how games look (Figure 1), an explorer's way (Figure 3), the Hidden Maze (Figure 8)."""
+"""Exhibits without scores: how games look, an explorer's way, the Hidden Maze (Figures 1, 3, 8); Tables 3 and 6."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +12,14 @@ from expgen.agents.build import build_agent
 from expgen.envs.make import build_env
 from expgen.envs.procgen import HIDDEN_OPTIONS
 from expgen.errors import InputError
+from expgen.evaluation.normalize import CONSTANTS
+from expgen.paper import numbers
 from expgen.report.score_sections import FIVE_GAMES
 from expgen.report.section import Section
 from expgen.report.style import WIDTH, figure_style
+from expgen.report.tables import Table, number_cell
 from expgen.runs.agent_files import read_agent
+from expgen.runs.make_config import make_config
 from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 
@@ -23,9 +27,15 @@ LEVEL = 1001  # unseen by everything trained on levels 0 to 199
 SHOWN = 6  # frames of the Hidden Maze's walk
 
 
-def picture_sections(names: Sequence[str], explorer: Location | None) -> tuple[list[Section], list[str]]:
-    """The picture exhibits among `names`, and a line for each that cannot be made here."""
-    makers = {"figure-1": games_section, "figure-3": lambda: explorer_section(explorer), "figure-8": hidden_section}
+def other_sections(names: Sequence[str], explorer: Location | None) -> tuple[list[Section], list[str]]:
+    """Those among `names`, and a line for each that cannot be made here; `explorer` is the run of Figure 3."""
+    makers = {
+        "figure-1": games_section,
+        "figure-3": lambda: explorer_section(explorer),
+        "figure-8": hidden_section,
+        "table-3": constants_section,
+        "table-6": ppo_section,
+    }
     sections, complaints = [], []
     for name, make in makers.items():
         if name in names:
@@ -134,3 +144,39 @@ def film_strip(pictures: dict[str, ndarray], columns: int = 3) -> Figure:
         for axes in figure.axes:
             axes.set_axis_off()
     return figure
+
+
+def constants_section() -> Section:
+    """Table 3."""
+    table = Table("table-3", "R_min and R_max in use.", ("game", "easy min", "easy max", "hard min", "hard max"))
+    for game in numbers.games():
+        bounds = (*CONSTANTS["easy"][game], *CONSTANTS["hard"][game])
+        table.add(game, *(number_cell(value, 1) for value in bounds))
+    return Section("table-3", "`--constants rliable` takes the hard minima for Jumper and Leaper.", (table,))
+
+
+def ppo_section() -> Section:
+    """Table 6, from the config that `expgen train maze` runs."""
+    config = make_config("procgen:maze", "ppo", "paper")
+    explorer = make_config("procgen:maze", "maxent", "paper")
+    ppo = config.algorithm
+    ours = {
+        "gamma": f"{ppo.gamma} (explorer on Maze: {explorer.algorithm.gamma})",
+        "gae_lambda": ppo.gae_lambda,
+        "timesteps_per_rollout": config.rollout_steps,
+        "epochs_per_rollout": ppo.epochs,
+        "minibatches_per_epoch": ppo.minibatches,
+        "entropy_bonus": ppo.entropy_coef,
+        "ppo_clip_range": ppo.clip,
+        "learning_rate": ppo.learning_rate,
+        "environments_per_worker": config.envs,
+        "total_timesteps": f"{config.steps:,} (explorer: {explorer.steps:,})",
+        "gru": f"{config.network.memory} (explorer: {explorer.network.memory})",
+        "training_levels": config.levels,
+        "k_nn": explorer.reward.neighbor_rank,  # type: ignore[union-attr]
+    }
+    table = Table("table-6", "PPO's settings, ours on ProcGen's Maze and the paper's.", ("setting", "ours", "paper"))
+    for row in numbers.rows("ppo_hyperparameters"):
+        if row["parameter"] in ours:
+            table.add(row["parameter"].replace("_", " "), str(ours[row["parameter"]]), row["paper_value"])
+    return Section("table-6", "Where paper and original code differ: docs/how-expgen-works.md.", (table,))
