@@ -23,17 +23,18 @@ if TYPE_CHECKING:
     from expgen.runs.load import load_agent
     from expgen.runs.register import register
     from expgen.runs.train import RunResult, train
+    from expgen.training.callbacks import Callback
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads: threads that spin stall neighbours
 
 __all__ = [
-    "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
+    "Callback", "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
     "KnnRewardWrapper", "KnnStepReward", "LevelSet", "RunResult", "consensus_agent", "diagnose", "evaluate", "from_sb3",
-    "load_agent", "make_env",
-    "register", "register_env", "train",
+    "load_agent", "make_env", "register", "register_env", "train",
 ]  # fmt: skip
 
 _HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
+    "Callback": "expgen.training.callbacks",
     "Diagnosis": "expgen.diagnosis.diagnose",
     "Evaluation": "expgen.evaluation.evaluate",
     "GymnasiumVectorEnv": "expgen.envs.gymnasium_vector",

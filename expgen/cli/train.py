@@ -33,6 +33,7 @@ from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import View
 from expgen.text import printable
 from expgen.training.life import Watcher
+from expgen.training.loggers import check_loggers
 from expgen.training.resources import check_processes
 
 COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
@@ -96,7 +97,8 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
     if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
         _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
-    named = {name: arguments.pop(name) for name in ("env", "algo", "preset", "run", "resume", "take_over")}
+    named = {name: arguments.pop(name) for name in ("env", "algo", "preset", "run", "resume", "take_over", "log")}
+    check_loggers(named["log"])
     request = RunRequest(**named, settings=arguments)
     opened = open_run(request)
     where = request.run if request.run and is_url(request.run) else opened.folder.path
@@ -194,6 +196,13 @@ def _parser(algo: str) -> Parser:
         "--hang-seconds", type=float, default=0.0, metavar="S", help="end a learner, in a worker process, whose games "
         "or minibatch take longer than this (default 0: wait for ever)",
     )  # fmt: skip
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="TOOL",
+        help="follow the run in wandb or mlflow too",
+    )
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     for name, part in parts_of(config).items():

@@ -43,6 +43,13 @@ class Row(NamedTuple):
     row: dict[str, float]
 
 
+class Saved(NamedTuple):
+    """A worker has written a checkpoint."""
+
+    learner: LearnerId
+    env_steps: int
+
+
 class Ended(NamedTuple):
     """A learner's life is over: at its schedule's end, on request, or because it diverged or failed."""
 

@@ -1,6 +1,6 @@
 """open_run: where a run will be and what it will do, be it new or one that goes on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of, flat
 from expgen.storage.location import Location, is_url
 from expgen.storage.view import View
+from expgen.training.callbacks import Callback
 
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
@@ -31,6 +32,8 @@ class RunRequest:
     resume: bool = False
     take_over: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    log: Sequence[str] = ()
+    callbacks: Sequence[Callback] = ()
 
 
 class OpenedRun(NamedTuple):

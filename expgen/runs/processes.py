@@ -23,7 +23,7 @@ from expgen.plugins import check_known_elsewhere
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, NotScored, Row, Scored, ScoreRequest, Start
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, NotScored, Row, Saved, Scored, ScoreRequest, Start
 from expgen.runs.plan import LearnerPlan, cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
@@ -32,6 +32,7 @@ from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
 from expgen.runs.writer import RunWriter
 from expgen.text import printable
+from expgen.training.callbacks import Callbacks
 from expgen.training.life import Watcher
 from expgen.training.resources import cores_here, resolve_device
 
@@ -48,6 +49,7 @@ class PlannedRun(NamedTuple):
     plans: list[LearnerPlan]
     consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
     num_unfinished: int  # learners with steps left
+    callbacks: Callbacks  # that hear of it
 
 
 def run_in_processes(
@@ -73,7 +75,9 @@ def run_in_processes(
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
             prefix = f"{run.name}/" if len(runs) > 1 else ""
-            writer = RunWriter(run.folder, run.config, run.plans, run.consensus, lock, watcher.on_row, prefix)
+            cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
+            told = (lock, run.callbacks, watcher.on_row, prefix)
+            writer = RunWriter(run.folder, run.config, run.plans, run.consensus, *told)
             crew.writers[run.folder.path] = writer
         cleanup.callback(crew.close)  # an error ends the workers before the journal says that it has failed
         crew.start(watcher.on_start)
@@ -172,7 +176,7 @@ class _Crew:
         failed = tuple(self.failed[path])
         is_complete = writer.is_complete and not failed and not any(request.run == path for request in self.to_score)
         state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
-        writer.close()
+        writer.close(state)
         writer.lock.save(state, "; ".join(failed) or ", ".join(diverged))
         return RunResult(run.folder, run.config, diverged, is_complete, failed)
 
@@ -202,6 +206,8 @@ class _Crew:
                 if request := self.writers[learner.run].row(learner.name, row):
                     self._request(request)
                 job.worker.send(self.is_stopping)
+            case Saved(learner, env_steps):
+                self.writers[learner.run].saved(learner.name, env_steps)
             case Ended(learner, env_steps, has_diverged, error, trace):
                 job.learners.remove(learner)
                 if error:

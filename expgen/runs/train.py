@@ -29,18 +29,21 @@ from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
 from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.runs.watch import watched
-from expgen.settings import check_location, check_type
+from expgen.settings import check_location, check_type, flat
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.text import printable
-from expgen.training.checkpoint import latest_checkpoint
+from expgen.training.callbacks import Callback, Callbacks, check_callbacks
+from expgen.training.checkpoint import checkpoint_file, latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, Report, Scores, Watcher, life_of
-from expgen.training.metrics import MetricsFile, TensorBoardEvents
+from expgen.training.loggers import check_loggers, make_logger
+from expgen.training.metrics import MetricsFile
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.repair_metrics import repair_metrics
 from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
+from expgen.training.tensorboard import TensorBoardEvents
 
 
 def train(
@@ -54,6 +57,8 @@ def train(
     resume: bool = False,
     take_over: bool = False,
     quiet: bool = False,
+    log: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
     on_row: Report = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -73,6 +78,8 @@ def train(
     resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
     quiet: show no progress; without it there is a bar, but only on a terminal or in a notebook.
+    log: tools that follow the run beside TensorBoard, which always does: `wandb`, `mlflow`.
+    callbacks: objects with methods of Callback, which are told of updates, scores, checkpoints and the end.
     on_start, on_row: called with the total steps and those done, then with each row of metrics.
     should_stop: asked after each rollout; True saves a checkpoint and returns.
     settings: fields of TrainConfig and of the configs inside it; `options` are those of the environment, `wrappers` its
@@ -87,7 +94,7 @@ def train(
         check_type(name, flag, bool, "True or False")
     if run is not None:
         check_location("run", run)
-    request = RunRequest(env, algo, preset, run, resume, take_over, settings)
+    request = RunRequest(env, algo, preset, run, resume, take_over, settings, log, callbacks)
     with watched(Watcher(on_start, on_row, should_stop), quiet) as watcher:
         (result,) = train_together([request], str(resolve_device(device)), processes, hang_seconds, watcher)
     if not (quiet or result.is_complete or result.diverged or result.failed):
@@ -134,6 +141,8 @@ def _planned(
 ) -> tuple[PlannedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
     request = _named(request)
+    check_loggers(request.log)
+    check_callbacks(request.callbacks)
     name = str(request.run).rpartition("/")[2]
     if is_url(request.run):
         open_run(request)  # before the URL is taken over
@@ -143,7 +152,8 @@ def _planned(
     check_trusted(config.env, config.options)
     plans = plans_of(config)
     unfinished = _check_can_go_on(folder, plans)
-    return PlannedRun(name, folder, config, plans, consensus, unfinished), should_stop
+    told = [TensorBoardEvents(folder.events_folder), *map(make_logger, request.log), *request.callbacks]
+    return PlannedRun(name, folder, config, plans, consensus, unfinished, Callbacks(told)), should_stop
 
 
 def _named(request: RunRequest) -> RunRequest:
@@ -180,24 +190,27 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
     """All learners in this process."""
     folder, config, plans = run.folder, run.config, run.plans
     resources = plan_resources(device, len(plans))
-    events = TensorBoardEvents(folder.events_folder)
+    callbacks = run.callbacks
 
     def report(learner: str, row: dict[str, float]) -> None:
         lock.check()
         metrics.append(learner, row)
-        events.append(learner, row)
+        callbacks.on_update(learner, row)
         watcher.on_row(learner, row)
+
+    def saved(learner: str, env_steps: int) -> None:
+        callbacks.on_checkpoint(learner, env_steps, checkpoint_file(folder.checkpoints_of(learner), env_steps))
 
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(resources.torch_threads)
-        cleanup.callback(events.close)
         learners = []
         for plan in plans:
             learner = build_learner(config, plan, resources)
             cleanup.callback(_close, learner)
             learners.append(learner)
         lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
+        cleanup.callback(callbacks.on_end, "failed")  # unless it has ended otherwise
         repair_metrics(folder.metrics_file)
         agent = agent_of_run(folder, config, learners[0].env.spec, plans, run.consensus)
         scorer = RunScorer(agent, config, folder, resources, lock.check)
@@ -207,13 +220,14 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
                 resume_learner(learner, checkpoint)
         folder.write_config(config, agent.spec)
         write_agent(agent)
+        callbacks.on_start(folder.path, flat(config))
         for learner in learners:
             metrics.forget_after(learner.name, learner.env_steps)
-            events.start(learner.name, learner.env_steps)
+            callbacks.on_learner(learner.name, learner.env_steps)
             drop_after(folder, learner.name, learner.env_steps)
         total = sum(learner.schedule.env_steps for learner in learners)
         watcher.on_start(total, {learner.name: learner.env_steps for learner in learners})
-        _score_left(agent, folder, plans, scorer, metrics)
+        _score_left(agent, folder, plans, scorer, metrics, callbacks)
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 
@@ -223,7 +237,7 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
                 return scorer.score(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
-            life = life_of(learner, score, report, checkpoints, watcher.should_stop)
+            life = life_of(learner, score, report, checkpoints, watcher.should_stop, saved)
             turns.append(Turn(learner.name, life))
         errors = run_side_by_side(turns, OwnPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
@@ -237,6 +251,7 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
             scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])
         lines = tuple(f"{name}: {line_of(error)}" for name, error in failed.items())
         state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
+        callbacks.on_end(state)
         lock.save(state, "; ".join(lines) or ", ".join(diverged))
     return RunResult(folder, config, diverged, is_complete, lines)
 
@@ -255,11 +270,14 @@ def _score_left(
     plans: Sequence[LearnerPlan],
     scorer: RunScorer,
     metrics: MetricsFile,
+    callbacks: Callbacks,
 ) -> None:
     """Play what worker processes of an earlier session left to score."""
     for plan in plans:
         for env_steps, weights in files_to_score(folder, plan.name):
             policies = policies_from(weights, agent.policies[plan.name], agent.spec, scorer.device)
-            metrics.complete(plan.name, env_steps, result_of(scorer.score(plan, env_steps, policies)))
+            scores = result_of(scorer.score(plan, env_steps, policies))
+            if metrics.complete(plan.name, env_steps, scores):
+                callbacks.on_score(plan.name, env_steps, scores)
             weights.unlink()
     remove_empty(folder)

@@ -17,7 +17,7 @@ from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
 from expgen.runs.folder import RunFolder
 from expgen.runs.hang_limit import HangLimit
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Start
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Start
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
@@ -62,7 +62,8 @@ def train_assigned(
             if checkpoint := latest_checkpoint(folder.checkpoints_of(who.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
             score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
-            life = life_of(learner, score, report, folder.checkpoints_of(who.name), wishes.should_stop)
+            told = (score, report, folder.checkpoints_of(who.name), wishes.should_stop, wishes.saved_by(who))
+            life = life_of(learner, *told)
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
         number = resources.updates_at_once
         run_side_by_side(turns, OwnPermits(number) if permits is None else SharedPermits(permits, number))
@@ -101,6 +102,10 @@ class _Wishes:
             self.is_stop = self.parent.recv()
 
         return report
+
+    def saved_by(self, who: LearnerId) -> Callable[[str, int], None]:
+        """Tell of checkpoints of one learner."""
+        return lambda name, env_steps: self.parent.send(Saved(who, env_steps))
 
 
 def _announced(

@@ -33,8 +33,12 @@ def life_of(
     report: Report,
     folder: Path,
     should_stop: Callable[[], bool],
+    on_checkpoint: Callable[[str, int], None] = lambda learner, env_steps: None,
 ) -> Generator[Phase, None, None]:
-    """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later."""
+    """Train to the schedule's end or until `should_stop`, then checkpoint. Each yield: come back later.
+
+    `on_checkpoint` is told the learner's name and steps of every checkpoint in `folder`, once it is written.
+    """
     began = saved = time.monotonic()
     before, sessions, now = learner.seconds, learner.sessions, time.time()
     while learner.env_steps < learner.schedule.env_steps and not should_stop():
@@ -46,8 +50,10 @@ def life_of(
         report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})
         if time.monotonic() - saved >= learner.schedule.checkpoint_seconds:
             save_learner(learner, folder)
+            on_checkpoint(learner.name, learner.env_steps)
             saved = time.monotonic()
     save_learner(learner, folder)
+    on_checkpoint(learner.name, learner.env_steps)
 
 
 def _eval_is_due(learner: Learner) -> bool:

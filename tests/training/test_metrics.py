@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from expgen.errors import InputError
-from expgen.training.metrics import TAIL_BYTES, MetricsFile, TensorBoardEvents
+from expgen.training.metrics import TAIL_BYTES, MetricsFile
+from expgen.training.tensorboard import TensorBoardEvents
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -101,11 +102,11 @@ def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     for process, steps in enumerate([(128, 256, 384), (384, 512)]):  # killed past its checkpoint at 256
         events = TensorBoardEvents(tmp_path)
-        events.start("member0", 256 * process)
+        events.on_learner("member0", 256 * process)
         for env_steps in steps:
-            events.append("member0", {"env_steps": env_steps, "loss": process + 0.5, "entropy": 1.0})
-        events.close()
-    events.append("member1", {"env_steps": 1, "loss": 1.0})  # never started: nothing to write to
+            events.on_update("member0", {"env_steps": env_steps, "loss": process + 0.5, "entropy": 1.0})
+        events.on_end("done")
+    events.on_update("member1", {"env_steps": 1, "loss": 1.0})  # never started: nothing to write to
     found = reader.EventAccumulator(str(tmp_path / "member0"))
     found.Reload()
     assert sorted(found.Tags()["scalars"]) == ["entropy", "loss"]
@@ -118,7 +119,7 @@ def test_events_under_a_file_are_refused_in_words(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     (tmp_path / "tensorboard").write_text("mine")
     with pytest.raises(InputError, match=r"cannot write .*tensorboard.* accepted: a writable folder"):
-        TensorBoardEvents(tmp_path / "tensorboard").start("member0", 0)
+        TensorBoardEvents(tmp_path / "tensorboard").on_learner("member0", 0)
 
 
 def test_the_latest_rows_of_a_long_file_are_whole_ones(path: Path) -> None:

@@ -1,0 +1,132 @@
+"""Weights & Biases and MLflow: the rows of a run in the tools that people compare runs with. Both are optional.
+
+Where they write is theirs to say (WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME). A run that
+is resumed goes on in the tool too: `loggers.json` in its folder has its name there.
+"""
+
+import importlib.util
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from expgen.errors import InputError, check_choice
+from expgen.files import JSON_BYTES, read_bytes, write_whole
+from expgen.training.callbacks import Callback
+
+PROJECT = "expgen"  # where neither variable says otherwise
+IDS_FILE = "loggers.json"
+BATCH = 100  # settings that MLflow takes at once
+
+
+class WandbLogger(Callback):
+    """One W&B run; each learner's curves are drawn against its own steps."""
+
+    def __init__(self) -> None:
+        self.run: Any = None
+
+    def on_start(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        import wandb
+
+        keywords = {"project": os.environ.get("WANDB_PROJECT", PROJECT), "name": folder.name, "resume": "allow"}
+        known = known_id(folder, "wandb")
+        self.run = wandb.init(id=known, config=_plain(settings), reinit="create_new", **keywords)
+        keep_id(folder, "wandb", self.run.id)
+
+    def on_learner(self, learner: str, env_steps: int) -> None:
+        self.run.define_metric(f"{learner}/*", step_metric=f"{learner}/env_steps")
+
+    def on_update(self, learner: str, row: Mapping[str, float]) -> None:
+        self.run.log({f"{learner}/{name}": value for name, value in row.items()})
+
+    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
+        self.on_update(learner, {"env_steps": env_steps, **scores})
+
+    def on_end(self, state: str) -> None:
+        if self.run is not None:
+            self.run.finish(exit_code=0 if state in ("done", "stopped") else 1)
+
+
+class MlflowLogger(Callback):
+    """One MLflow run, whose metrics are called `member0/episode_return`."""
+
+    def __init__(self) -> None:
+        self.client: Any = None
+        self.run = ""
+
+    def on_start(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        from mlflow import MlflowClient
+        from mlflow.entities import Param
+
+        self.client = MlflowClient()
+        if known := known_id(folder, "mlflow"):
+            self.run = known
+            self.client.update_run(known, status="RUNNING")
+            return
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
+        experiment = self.client.get_experiment_by_name(name)
+        number = experiment.experiment_id if experiment else self.client.create_experiment(name)
+        self.run = self.client.create_run(number, run_name=folder.name).info.run_id
+        keep_id(folder, "mlflow", self.run)
+        params = [Param(name, str(value)) for name, value in _plain(settings).items()]
+        for begin in range(0, len(params), BATCH):
+            self.client.log_batch(self.run, params=params[begin : begin + BATCH])
+
+    def on_update(self, learner: str, row: Mapping[str, float]) -> None:
+        from mlflow.entities import Metric
+
+        now, step = int(time.time() * 1000), int(row["env_steps"])
+        told = {name: value for name, value in row.items() if name != "env_steps" and math.isfinite(value)}
+        metrics = [Metric(f"{learner}/{name}", float(value), now, step) for name, value in told.items()]
+        self.client.log_batch(self.run, metrics=metrics)
+
+    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
+        self.on_update(learner, {"env_steps": env_steps, **scores})
+
+    def on_end(self, state: str) -> None:
+        if self.run:
+            status = {"done": "FINISHED", "stopped": "KILLED"}.get(state, "FAILED")
+            self.client.set_terminated(self.run, status)
+
+
+LOGGERS = {"wandb": WandbLogger, "mlflow": MlflowLogger}
+
+
+def check_loggers(names: Sequence[str]) -> None:
+    """InputError where one of them is unknown, named twice or not installed."""
+    if isinstance(names, str) or len(set(names)) < len(names):
+        raise InputError(f"--log is {names!r}; accepted: each of {', '.join(LOGGERS)} once")
+    for name in names:
+        check_choice("--log", name, LOGGERS)
+        if importlib.util.find_spec(name) is None:
+            raise InputError(f"--log is {name}, which is not installed; accepted: pip install 'expgen[{name}]'")
+
+
+def make_logger(name: str) -> Callback:
+    """The logger of that name, as `check_loggers` has accepted it."""
+    return LOGGERS[name]()
+
+
+def known_id(folder: Path, tool: str) -> str | None:
+    """By what name `tool` knows the run in `folder`; None where it does not, or the file is damaged."""
+    try:
+        found = json.loads(read_bytes(folder / IDS_FILE, JSON_BYTES))[tool]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", found) else None
+
+
+def keep_id(folder: Path, tool: str, name: str) -> None:
+    """Remember it for when the run is resumed."""
+    known = {each: known_id(folder, each) for each in LOGGERS}
+    kept = {each: found for each, found in {**known, tool: name}.items() if found}
+    write_whole(folder / IDS_FILE, (json.dumps(kept) + "\n").encode(), new_folders=0)
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without those that are not set."""
+    return {name: value for name, value in settings.items() if value is not None and value != {}}
