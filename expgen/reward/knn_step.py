@@ -21,6 +21,8 @@ class KnnStepReward:
 
     def __init__(self, config: KnnConfig | None = None, num_envs: int = 1) -> None:
         check_range("num_envs", num_envs, 1)
+        if not isinstance(config, KnnConfig | None):
+            raise InputError(f"config is {config!r}; accepted: a KnnConfig")
         self.config = config or KnnConfig()
         check_config(self.config)
         self.count = torch.zeros(num_envs, dtype=torch.int64)  # [N] frames of the episode so far

@@ -20,6 +20,7 @@ class Greys(gymnasium.Env):
 
     observation_space: gymnasium.Space = Box(0, 255, (1, 1, 1), np.uint8)
     action_space = Discrete(2)
+    t = 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self.t = 0
@@ -89,6 +90,12 @@ def greys() -> SyncVectorEnv:
         (lambda: KnnRewardWrapper(Greys(), beta=2), "beta is 2; accepted: 0 to 1"),
         (lambda: KnnRewardWrapper(Greys(), beta="half"), "beta is 'half'; accepted: 0 to 1"),
         (lambda: KnnRewardVectorWrapper(greys(), beta=-0.5), "beta is -0.5; accepted: 0 to 1"),
+        (lambda: KnnRewardWrapper(Greys(), beta=float("nan")), "beta is nan; accepted: 0 to 1"),
+        (lambda: KnnRewardWrapper(Greys(), "l2"), "config is 'l2'; accepted: a KnnConfig"),
+        (lambda: KnnRewardVectorWrapper(greys(), 3), "config is 3; accepted: a KnnConfig"),
+        (lambda: KnnRewardWrapper(Greys(), KnnConfig(distance="l1")), "--distance is 'l1'; accepted: l2, l0"),
+        (lambda: KnnRewardVectorWrapper(greys(), KnnConfig(neighbor_rank=0)), "--neighbor-rank is 0; accepted: 1 or"),
+        (lambda: KnnRewardWrapper(Greys(), PIXEL).step(0), "first is False in the first call; accepted: True"),
         (lambda: KnnRewardWrapper(Greys(), KnnConfig(pool=0)), "--pool is 0; accepted: 1 to 11"),
         (lambda: KnnRewardWrapper(Greys()).reset(), "--pool is 3 for pictures with a side of 1; accepted: 1 to 1"),
         (lambda: KnnRewardWrapper(Greys(), PIXEL, view="full").reset(), "view is 'full', which info lacks; .*: other"),
