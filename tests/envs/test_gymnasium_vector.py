@@ -121,7 +121,7 @@ def stepped(actions: Any) -> None:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda: maze(num_envs=0), "num_envs is 0; accepted: 1 or more"),
+        (lambda: maze(num_envs=0), "num_envs is 0; accepted: 1 to 65536"),
         (lambda: maze(levels=0), "levels names 0 levels; accepted: at least one"),
         (lambda: maze(levels=-3), "levels names 0 levels"),
         (lambda: maze(levels="few"), "levels is 'few'; accepted: COUNT, START:COUNT, a list A,B,C, or all"),
