@@ -9,9 +9,8 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.errors import InputError, naming
 from expgen.runs.agent_files import read_agent
 from expgen.runs.config import TrainConfig, with_values
-from expgen.runs.config_checks import checked
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import make_config, make_consensus, resized_consensus, split_settings
+from expgen.runs.make_config import checked, make_config, make_consensus, resized_consensus, split_settings
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of, flat
 from expgen.storage.location import Location, is_url

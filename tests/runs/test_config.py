@@ -10,7 +10,7 @@ from expgen.algorithms.recipes import RECIPES
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig, default_config, with_values
-from expgen.runs.config_checks import checked
+from expgen.runs.make_config import checked
 
 
 @pytest.mark.parametrize("algo", RECIPES)

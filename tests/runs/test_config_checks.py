@@ -6,8 +6,7 @@ import pytest
 
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
-from expgen.runs.config_checks import checked
-from expgen.runs.make_config import make_config
+from expgen.runs.make_config import checked, make_config
 from expgen.runs.open_run import RunRequest, open_run
 
 
