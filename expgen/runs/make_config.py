@@ -1,4 +1,4 @@
-"""A run asked for by environment, algorithm, preset and settings: its whole config, checked, and how its agent votes."""
+"""A run by environment, algorithm, preset and settings: its whole config, checked, and how its agent votes."""
 
 import dataclasses
 from collections.abc import Mapping

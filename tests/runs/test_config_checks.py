@@ -22,7 +22,7 @@ from expgen.runs.open_run import RunRequest, open_run
         ({"steps": 1e6}, "--steps is 1000000.0; accepted: a value of type int"),
         ({"minibatches": 33, "minibatch_order": "columns"}, "--minibatches is 33; accepted: at most --envs .32."),
         ({"minibatches": 16385, "minibatch_order": "shuffled"}, "--minibatches is 16385; accepted: at most .* .16384."),
-        ({"members": 0}, "--members is 0; accepted: 1 or more"),
+        ({"members": 0}, "--members is 0; accepted: 1 to 10000"),
         ({"seed": -1}, "--seed is -1; accepted: 0 to"),
         ({"seed": 2**31}, "--seed is 2147483648; accepted: 0 to"),
         ({"gamma": 1.5}, "--gamma is 1.5; accepted: 0 to 1"),
