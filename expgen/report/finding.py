@@ -19,7 +19,7 @@ def finding_section(table: ScoreTable) -> Section | None:
     ranked = {game: ranking for game in table.games() if len(ranking := _ranking(table, game)) > 1}
     if not ranked:
         return None
-    points = [_winner(game, ranking) for game, ranking in ranked.items()][:LISTED]
+    points = [_winner(game, ranking, *_variant(table, game, ranking)) for game, ranking in ranked.items()][:LISTED]
     if len(ranked) > LISTED:
         wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
         who = sentence([f"{label} in {count}" for label, count in wins])
@@ -33,17 +33,25 @@ def _ranking(table: ScoreTable, game: str) -> dict[Method, Cell]:
     return dict(sorted(cells.items(), key=lambda pair: -pair[1].estimate.value))
 
 
-def _winner(game: str, ranking: dict[Method, Cell]) -> str:
+def _winner(game: str, ranking: dict[Method, Cell], variant: Method | None, varied: Cell | None) -> str:
     (first, best), (second, next_best) = list(ranking.items())[:2]
     by = best.estimate.value - next_best.estimate.value
-    text = (
-        f"{game}: {first.label} is best on unseen levels with {_described(best)}, {by:.2f} above {second.label} with "
-        f"{_described(next_best)}."
-    )
+    text = f"{first.label} is best on unseen levels with {_described(best)}, "
+    if variant and varied:
+        text = f"{variant.label} is best on unseen levels with {_described(varied)}. By default settings {text}"
+    text = f"{game}: {text}{by:.2f} above {second.label} with {_described(next_best)}."
     if best.over == next_best.over == "runs":
         apart = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
         text += f" Their intervals over runs {apart}."
     return text
+
+
+def _variant(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> tuple[Method, Cell] | tuple[None, None]:
+    """The method with settings of its own that is above the best plain one by more than both intervals, if any is."""
+    bar = next(iter(ranking.values())).estimate.high
+    cells = {m: cell for m in table.methods() if not m.has_only() and (cell := table.cell(m, game, "test"))}
+    above = [(method, cell) for method, cell in cells.items() if cell.estimate.low > bar]
+    return max(above, key=lambda pair: pair[1].estimate.value, default=(None, None))
 
 
 def _overall(table: ScoreTable) -> Iterable[str]:

@@ -183,6 +183,21 @@ def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
     )
 
 
+def test_the_finding_leads_with_a_variant_only_where_it_is_above_all_by_more_than_the_intervals():
+    plain = [make_row("maxent", game="heist", mean=6.9), make_row("expgen", game="heist", mean=7.8, agent="expgen")]
+    better = [
+        make_row("maxent", game="heist", seed=s, mean=9.2 + s / 10, agent="member0 end_value=1") for s in range(3)
+    ]
+    point = build_sections(make_table([*plain, *better], resamples=50))[0].points[0]
+    assert point.startswith(
+        "heist: maxEnt (end value 1) is best on unseen levels with 9.30 (3 runs, 25M steps, 3,000 episodes). By "
+        "default settings ExpGen-PPO is best on unseen levels with 7.80 (1 run"
+    )
+    close = make_row("maxent", game="heist", mean=7.9, agent="member0 end_value=1")
+    point = build_sections(make_table([*plain, close], resamples=50))[0].points[0]
+    assert point.startswith("heist: ExpGen-PPO is best on unseen levels with 7.80")
+
+
 def test_the_finding_over_many_games_is_the_highest_iqm(sections):
     overall, best, *missing = sections["finding"].points
     values = {row[0].text: row[2].sort for row in sections["figure-7"].tables[0].rows if row[1].text == "IQM"}
