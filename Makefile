@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.expgen-setup
 
-.PHONY: setup demo test lint dist docs bench chaos clean
+.PHONY: setup demo test lint dist docs bench chaos clean attack audit
 
 setup: $(STAMP)
 
@@ -42,6 +42,15 @@ docs: setup
 # Break a Ray cluster of this machine in every way we know; results/chaos.json says what came of it
 chaos: setup
 	$(BIN)/python scripts/chaos
+
+# Hostile files, stores and command lines, kills, bad folders, wrong calls; docs/attack.md is the table of what came of it
+attack: setup
+	$(BIN)/python scripts/attack --out docs/attack.md
+
+# Known vulnerabilities of the pinned versions: asks the package index for its advisories
+audit: setup
+	$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || $(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
 
 bench: setup
 	$(BIN)/expgen bench

@@ -25,6 +25,7 @@ from expgen.training.resources import allotted
 
 POLL_SECONDS = 2.0
 LOSSES = 10  # in a row without a new checkpoint, after which a task is given up
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: a node's address is 127.0.0.1, where alone its ports then listen
 STORE_BYTES = 100_000_000  # of a cluster of our own: next to nothing passes through it
 AHEAD = 2  # tasks handed to Ray for each that can run
 
@@ -152,6 +153,9 @@ def _slots(node: dict[str, float], share: Share) -> int:
 
 @contextlib.contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
+    is_own = address is None and not os.environ.get("RAY_ADDRESS")
+    if is_own:
+        os.environ[LOOPBACK] = "0"  # read as Ray is imported
     try:
         import ray
     except ImportError:
@@ -162,7 +166,7 @@ def _connected(address: str | None) -> Iterator[Any]:
     before = signal.getsignal(signal.SIGTERM)
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
     try:
-        if address is None and not os.environ.get("RAY_ADDRESS"):
+        if is_own:
             address = "local"  # None would join any cluster that happens to be up on this machine
             settings |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
         ray.init(address, **settings)

@@ -40,8 +40,10 @@ def batch_script(allocation: Allocation, command: Sequence[str]) -> str:
 # expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
 set -uo pipefail
 export OMP_NUM_THREADS=1
-if [ -s ~/.ray/auth_token ]; then
-  export RAY_AUTH_MODE=token  # ray start finds it unasked, ray status does not
+export RAY_AUTH_MODE=${{RAY_AUTH_MODE:-token}}  # whoever reaches the ports needs this job's token
+if [ -z "${{RAY_AUTH_TOKEN:-}}${{RAY_AUTH_TOKEN_PATH:-}}" ]; then
+  RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+  export RAY_AUTH_TOKEN
 fi
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{{print $1}}')

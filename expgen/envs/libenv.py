@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.library import find_library, load_error
+from expgen.envs.library import check_known, find_library, load_error
 from expgen.errors import InputError, check_choice
 
 OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one type it may have
@@ -57,7 +57,8 @@ class _Buffers(Structure):
 
 @cache
 def load(code: Path) -> ctypes.CDLL:
-    """The library, with its signatures declared; loaded once per process."""
+    """The library, with its signatures declared; checked and loaded once per process."""
+    check_known(code)
     try:
         library = ctypes.CDLL(str(code.resolve()))
     except OSError as error:

@@ -1,5 +1,6 @@
 """Where ProcGen's compiled library lies, and what to say when it is not there or does not load."""
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -8,7 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.errors import InputError
+from expgen.files import read_bytes
 
+DIGESTS = {  # sha256 of the libraries of ProcGen 0.10.7 that we know
+    "4ce4e3d8e4dcae5a112bfcd6f8ee910ab7a2183a1230f0cbec38502fb5e1b0e2": "procgen-mirror for Python 3.11",
+    "4cf5888b8537471e247d5ef78b72b7d253c24f510150f3d61787a32a5a820a44": "procgen-mirror for Python 3.12",
+    "f44786431a902e9ae1a32cd44f4aa650f4bdad893240a322e49e6098d6a7a2ea": "procgen for Python 3.10, the original",
+    "5edcf53086fce6f954c4ad96abdb433bdfed40bc82ad26b2dbb06cd73b04a562": "the original, stripped of its symbols",
+}
+OWN_DIGEST = "EXPGEN_PROCGEN_SHA256"  # names one more, for who has built the library
 DEBIAN = {"libGL": "libgl1", "libglib-2": "libglib2.0-0", "libgthread-2": "libglib2.0-0", "libpcre2-8": "libpcre2-8-0"}
 
 
@@ -33,6 +42,17 @@ def find_library() -> Library:
         )
     data = Path(spec.submodule_search_locations[0], "data")
     return _checked(Library(data / "prebuilt" / "libenv.so", data / "assets"), "the package procgen")
+
+
+def check_known(code: Path) -> None:
+    """InputError unless the library in `code` is one that we know, or that the user says is theirs.
+
+    Loading a library runs its code, so this comes first.
+    """
+    digest = hashlib.sha256(read_bytes(code)).hexdigest()
+    if digest not in DIGESTS and digest != os.environ.get(OWN_DIGEST):
+        accepted = f"that of procgen-mirror 0.10.7, or {OWN_DIGEST}={digest} if you trust it"
+        raise InputError(f"{code} is not a library of ProcGen that we know; accepted: {accepted}")
 
 
 def is_installed() -> bool:

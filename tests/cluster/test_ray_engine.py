@@ -202,3 +202,27 @@ def test_halves_share_a_gpu_wholes_do_not_and_without_a_share_none_is_seen(clust
             tasks = [Task(name, partial(gpus_seen, together, name, 2)) for name in ("one", "other")]
             engine = RayEngine(cluster.address, Share(cpus=1, gpus=gpus))
             assert {ended.result() for ended in engine.run(tasks, Watcher())} in accepted
+
+
+LISTENING = """
+import sys
+from expgen.cluster.ray_engine import _connected
+
+with _connected(None) as ray:
+    import psutil  # Ray brings it
+
+    ray.get(ray.remote(lambda: 1).remote())
+    ours = psutil.Process()
+    for process in (ours, *ours.children(recursive=True)):
+        for connection in process.net_connections(kind="inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                print(connection.laddr.ip)
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_of_our_own_listens_on_the_loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    done = subprocess.run([sys.executable, "-c", LISTENING], capture_output=True, text=True, timeout=PATIENCE)
+    addresses = done.stdout.split()
+    assert len(addresses) >= 4 and {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}, done

@@ -1,6 +1,7 @@
 """The C library: loading it, and what must never reach it."""
 
 import gc
+import hashlib
 import os
 import shutil
 import subprocess
@@ -32,19 +33,38 @@ def games(game: str, num_envs: int = 2, threads: int = 0, **options: Any) -> Lib
     return LibEnv(num_envs, {**config, **LEVELS, "num_threads": threads, **options})
 
 
-def test_a_file_that_is_no_library_gives_one_line(tmp_path: Path) -> None:
+def trust(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one who has built the library does."""
+    monkeypatch.setenv("EXPGEN_PROCGEN_SHA256", hashlib.sha256(library.read_bytes()).hexdigest())
+
+
+def test_a_library_that_is_not_known_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "libenv.so"
+    library.write_bytes(b"a stranger's")
+    digest = hashlib.sha256(b"a stranger's").hexdigest()
+    line = f"{library} is not a library of ProcGen that we know; accepted: that of procgen-mirror 0.10.7"
+    with pytest.raises(InputError, match=f"^{line}, or EXPGEN_PROCGEN_SHA256={digest} if you trust it$"):
+        load(library)
+    monkeypatch.setenv("EXPGEN_PROCGEN_SHA256", digest)
+    with pytest.raises(InputError, match="does not load"):
+        load(library)
+
+
+def test_a_file_that_is_no_library_gives_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "libenv.so").touch()
+    trust(tmp_path / "libenv.so", monkeypatch)
     with pytest.raises(InputError, match="does not load"):
         load(tmp_path / "libenv.so")
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
-def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path) -> None:
+def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent, library = tmp_path / "libabsent.so", tmp_path / "libenv.so"
     empty = ["gcc", "-shared", "-x", "c", os.devnull, "-x", "none", "-Wl,--no-as-needed"]
     subprocess.run([*empty, "-o", absent, "-Wl,-soname,libglib-2.0.so.999"], check=True)
     subprocess.run([*empty, "-o", library, absent], check=True)
     absent.unlink()
+    trust(library, monkeypatch)
     with pytest.raises(InputError, match=r"needs libglib-2\.0\.so\.999, .* Debian package libglib2\.0-0$"):
         load(library)
 
