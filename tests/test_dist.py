@@ -1,0 +1,34 @@
+"""scripts/dist: the source archive and the wheel hold the package whole, and stay small."""
+
+import runpy
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "dist"
+
+
+@pytest.mark.slow
+def test_archive_and_wheel_hold_every_file_of_the_package(tmp_path: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "expgen"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    if not listed:
+        pytest.skip("no checkout to compare with")
+    archive, wheel = runpy.run_path(str(SCRIPT))["build"](tmp_path)
+    with zipfile.ZipFile(wheel) as file:
+        assert {name for name in file.namelist() if ".dist-info" not in name} == set(listed)
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    assert set(listed) | {"README.md", "LICENSE", "CHANGELOG.md", "constraints.txt", "pyproject.toml"} <= names
+    assert not any(name.startswith(("tests", "docs", "results")) for name in names)
+    assert wheel.name.endswith("-py3-none-any.whl") and all(each.stat().st_size < 45e6 for each in (archive, wheel))
+
+
+def test_a_flag_is_refused_in_one_line() -> None:
+    done = subprocess.run([sys.executable, SCRIPT, "--fast"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "scripts/dist has no flag '--fast'; accepted: names of Python interpreters\n"
