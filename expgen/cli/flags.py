@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError, check_choice
 from expgen.settings import flag_of
+from expgen.storage.hub import is_hub, parse_hub
 from expgen.storage.location import Location, is_url
 from expgen.storage.store import Store
 
@@ -85,12 +86,26 @@ def place(text: str) -> Location:
     """A folder, or a URL that other processes can open too."""
     if not is_url(text):
         return Path(text)
+    if is_hub(text):
+        accepted = "a folder, or a URL as s3://BUCKET/RUN"
+        raise argparse.ArgumentTypeError(f"{text} holds an agent to play, not a run; accepted: {accepted}")
     if text.startswith("memory:"):
         accepted = "a folder, or a URL as s3://BUCKET/RUN"
         raise argparse.ArgumentTypeError(f"{text} is lost with the process; accepted: {accepted}")
     try:
         Store(text)
     except InputError as error:  # argparse passes no other text on
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text.rstrip("/")
+
+
+def agent_place(text: str) -> Location:
+    """As `place`, or an agent on the Hugging Face Hub."""
+    if not is_hub(text):
+        return place(text)
+    try:
+        parse_hub(text)
+    except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text.rstrip("/")
 

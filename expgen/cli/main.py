@@ -18,6 +18,7 @@ VERBS = {
     "report": "score files as one page: tables beside the paper's, statistics, figures",
     "reproduce": "the paper's tables and figures by name: train, score, report",
     "status": "what runs, is done or has failed, and how long is left, from run folders alone",
+    "push": "put an agent on the Hugging Face Hub, or into a folder, for others to play",
     "fetch": "bring what was kept at a URL here, as plain files",
     "slurm": "print a batch script that starts a Ray cluster in an allocation and runs a command on it",
     "agents": "list the agents that ship with the package, their scores and where they come from",

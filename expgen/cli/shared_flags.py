@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.cli.flags import Parser, add_config_flags, place, whole_number
+from expgen.cli.flags import Parser, add_config_flags, agent_place, whole_number
 from expgen.cluster.engine import ENGINES, Engine, make_engine
 from expgen.cluster.task import Share
 from expgen.training.average import Weights
@@ -45,8 +45,8 @@ def pop_engine(arguments: dict[str, Any]) -> Engine:
 
 def add_agent_argument(parser: Parser) -> None:
     """RUN_OR_AGENT, which `find_agent` understands."""
-    text = "a run folder, its URL, an agent.json, or an agent of expgen agents"
-    parser.add_argument("run", type=place, metavar="RUN_OR_AGENT", help=text)
+    text = "a run folder, its URL, an agent.json, an agent of expgen agents, or hf://USER/NAME"
+    parser.add_argument("run", type=agent_place, metavar="RUN_OR_AGENT", help=text)
 
 
 def add_playing_flags(parser: Parser, **defaults: int | str) -> None:

@@ -73,7 +73,7 @@ def bundle(
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # by which it can be trained on
-    digests = {name: _copy_weights(checkpoint, made, name, weights) for name, checkpoint in checkpoints.items()}
+    digests = {name: copy_weights(checkpoint, made, name, weights) for name, checkpoint in checkpoints.items()}
     paths = {name: f"checkpoints/{name}" for name in shipped}
     ours = replace(with_policy_paths(agent, made.path, paths), weights="live")
     write_agent(ours)
@@ -119,11 +119,13 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
     return {f"{agent.game}/{own_name}": list(named.values())[-1]} if own_name else named
 
 
-def _copy_weights(checkpoint: Checkpoint, target: RunFolder, name: str, weights: Weights) -> str:
-    """The policy alone, at half precision; the digest of what it holds."""
+def copy_weights(
+    checkpoint: Checkpoint, target: RunFolder, name: str, weights: Weights, dtype: torch.dtype | None = DTYPE
+) -> str:
+    """The policy alone, its numbers as `dtype` or, with None, as they are; the digest of what it holds."""
     env_steps = checkpoint.facts["env_steps"]
     policy = {
-        key: tensor.to(DTYPE) if tensor.is_floating_point() else tensor
+        key: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
         for key, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
     }
     keep_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})

@@ -14,6 +14,7 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
+from expgen.storage.hub import is_hub
 from expgen.storage.location import Location, absolute
 from expgen.storage.view import local_copy
 
@@ -44,7 +45,7 @@ class FoundAgent(NamedTuple):
     agent: AgentDescription
     place: Location  # of the run folder, the file or the bundle, as others can find it
     learner: str | None  # one policy that is meant of it
-    is_bundled: bool
+    is_bundled: bool  # it ships, or lies on a hub: scores are not kept beside it
 
     @property
     def folder(self) -> RunFolder:
@@ -70,7 +71,7 @@ def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
     """The agent of a run folder, of a run at a URL or in an agent.json, or else the bundled agent of that name."""
     path = local_copy(name)
     if path.is_file() or (path / AGENT_FILE).exists() or RunFolder(path).exists():
-        return FoundAgent(read_agent(path), absolute(name), None, is_bundled=False)
+        return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
         return FoundAgent(read_agent(agent.folder.path), agent.folder.path, agent.learner, is_bundled=True)

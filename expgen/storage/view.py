@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from expgen.files import check_name, join_inside
+from expgen.storage.hub import download, is_hub
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import LIST_NAME, LISTS, Mirror
 from expgen.storage.scratch import scratch_folder
@@ -41,6 +42,8 @@ def local_copy(location: Location) -> Path:
     """The folder itself, or all that is at the URL now, in a folder that lasts as long as this process."""
     if not is_url(location):
         return Path(location)
+    if is_hub(location):
+        return download(str(location))
     _copy_of(str(location)).download()
     return _copy_of(str(location)).folder
 
