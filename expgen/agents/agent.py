@@ -33,7 +33,8 @@ class PolicyAgent(Predicts):
 
     `stream` tells apart agents that are seeded alike and act together; by itself an agent's stream says whether its
     policy has memory, which is what sets an explorer apart from the members it plays beside. `output` is what the
-    policy said last, for the inspector. `spec` is what the policy was made for, where that is known.
+    policy said last, for the inspector, and `noisy_logits` `[N, A]` what its action is the largest of, for `--hedge`.
+    `spec` is what the policy was made for, where that is known.
     """
 
     def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None, spec: EnvSpec | None = None) -> None:
@@ -43,6 +44,7 @@ class PolicyAgent(Predicts):
         self.clock = EpisodeClock()
         self.state = torch.zeros(0, policy.state_size, device=self.device)
         self.output: PolicyOutput | None = None
+        self.noisy_logits = np.zeros((0, 0), dtype=np.float32)
 
     def __repr__(self) -> str:
         what = f"{self.spec.name}, " if self.spec else ""
@@ -64,7 +66,10 @@ class PolicyAgent(Predicts):
         self.state[rows] = output.state
         logits = output.logits[0].cpu().numpy()  # [n, A]
         noise = gumbel_noise(self.seed, self.clock.episode[rows], self.clock.step[rows], logits.shape[1])
-        action[rows] = (logits + noise).argmax(1)
+        noisy = logits + noise
+        action[rows] = noisy.argmax(1)
+        self.noisy_logits = np.zeros((len(first), logits.shape[1]), noisy.dtype)
+        self.noisy_logits[rows] = noisy
         return action
 
 

@@ -14,12 +14,14 @@ Where the paper leaves a choice or its code differs, we do as the code that made
 - n_{π_H} = 0 at the start of an episode (as in the pseudo-code; the code carries it over).
 - The leader is one fixed member, and its *own sampled* action is carried out.
 
-Two settings go beyond Algorithm 1; by default both are off:
+Three settings go beyond Algorithm 1; by default all are off:
 - `vote="majority"`: the action that most members agree with is voted on, not the leader's (agents.vote).
 - `once`: a frame is the ensemble's once. A consensus on a frame on which the ensemble has acted in this episode did not
   lead out, so it is set aside and counts as disagreement. Frames on which the explorer acted do not count.
+- `hedge`: the explorer's action is not taken where as many members as the quorum object to it (agents.hedge). So every
+  member is asked at exploring steps too.
 
-With both off a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`; one beyond the ensemble's size
+With all off a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`; one beyond the ensemble's size
 always plays exactly like `PolicyAgent(explorer, seed)` for an explorer with memory: each draws from a stream of its own
 (expgen.random).
 """
@@ -31,6 +33,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy import ndarray
 from torch import nn
 
@@ -39,6 +42,7 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.decision import Actor, Decision, Tally
 from expgen.agents.ensemble import Ensemble
+from expgen.agents.hedge import bad_actions, hedged_action
 from expgen.agents.panel import Panels, WholeEnsemble
 from expgen.agents.poll import Poll
 from expgen.agents.predict import Predicts
@@ -94,6 +98,13 @@ class ConsensusConfig:
     )
     turn: int = later_setting(
         1, "steps that one of several explorers acts before another has its turn; 1: one is drawn at each step", low=1
+    )
+    hedge: float = later_setting(
+        0.0,
+        "the explorer takes another action where the members that must agree each find its own less than so many times "
+        "as likely as their likeliest (0.05, say); 0: never. Members are then asked at every step",
+        low=0,
+        high=1,
     )
 
     @property
@@ -161,6 +172,9 @@ class ConsensusAgent(Predicts):
         self.rule: VoteRule = MajorityVote(self.agreement) if is_majority else LeaderVote(self.agreement)
         self.acted_frames = ActedFrames() if config.once else None
         self.fallback = _fallback_agent(config, explorer, spec, seed)
+        if config.hedge and not hasattr(self.fallback, "noisy_logits"):
+            who = "an explorer that tells no probabilities" if config.fallback == "explorer" else config.fallback
+            raise InputError(f"--hedge is {config.hedge} but --fallback is {who}; accepted: 0, or a policy to explore")
         self.fallback_actor = Actor.RANDOM if config.fallback == "random" else Actor.EXPLORER
         streams = [MEMORYLESS if j == config.leader else MEMBERS + j for j in range(len(members))]
         seeds = [stream_seed(seed, stream) for stream in streams]
@@ -186,7 +200,7 @@ class ConsensusAgent(Predicts):
         asked = np.flatnonzero((left == 0) & (episode >= 0))
         votes = np.full((len(self.ensemble.members), num_envs), -1, dtype=np.int32)  # [M, N]
         candidate = np.full(num_envs, -1)
-        agreed, set_aside = np.zeros((2, num_envs), dtype=bool)
+        agreed, set_aside, hedged = np.zeros((3, num_envs), dtype=bool)
         action = np.zeros(num_envs, dtype=np.int32)
         if len(asked):
             panel = self.panels(asked)
@@ -205,12 +219,24 @@ class ConsensusAgent(Predicts):
             other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
             left = np.where((left == 0) & (~agreed | set_aside), stretch_length(uniform, self.config), left)
+            exploring = np.flatnonzero((left > 0) & (episode >= 0))
+            if self.config.hedge and len(exploring):
+                chosen = other[exploring]
+                other[exploring] = self._hedged(obs[exploring], exploring)
+                hedged[exploring] = other[exploring] != chosen
             action = np.where(left > 0, other, action)
         actor = np.where(left > 0, self.fallback_actor, Actor.MEMBER).astype(np.int8)
         self.explore_steps = np.maximum(left - 1, 0)
-        self.decision = Decision(votes, candidate, agreed, set_aside, actor, self.explore_steps)
+        self.decision = Decision(votes, candidate, agreed, set_aside, actor, self.explore_steps, hedged)
         self.tally.record(self.decision, episode)
         return action
+
+    def _hedged(self, obs: ndarray, env: ndarray) -> ndarray:
+        """The explorer's action on `obs` `[n, …]` in the environments `env` `[n]`, none that the members find bad."""
+        logits = self.ensemble.logits(torch.from_numpy(obs).to(self.ensemble.device)).cpu().numpy()
+        is_bad = bad_actions(logits, self.panels(env), self.agreement, self.config.hedge)
+        noisy_logits: ndarray = self.fallback.noisy_logits[env]  # type: ignore[union-attr]
+        return hedged_action(noisy_logits, is_bad)
 
     def ask_everyone(self) -> None:
         """From now on ask every member of a panel, for whoever shows the votes."""

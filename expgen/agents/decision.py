@@ -24,6 +24,7 @@ class Decision(NamedTuple):
     set_aside: ndarray  # [N] bool, it was reached on a frame on which the ensemble had acted, and did not count
     actor: ndarray  # [N] int8, an Actor
     explore_steps: ndarray  # [N] int64, steps of the stretch still to come after this one
+    hedged: ndarray  # [N] bool, the members objected to the explorer's action and it took another
 
 
 class Counts(NamedTuple):
@@ -35,6 +36,9 @@ class Counts(NamedTuple):
     set_aside: int  # of these, the steps on frames on which the ensemble had acted before
     explored: int  # steps in which no member acted
     stretches: int  # stretches of exploration begun
+    hedged: int = 0  # steps of exploration in which the members objected to an action and another was taken
+    deaths: int = 0  # episodes that ended neither in success nor by the time limit
+    explorer_deaths: int = 0  # of these, the ones whose last action was not a member's
 
     @property
     def agreement_rate(self) -> float:
@@ -52,6 +56,11 @@ class Counts(NamedTuple):
         return self.explored / max(1, self.steps)
 
     @property
+    def hedged_share(self) -> float:
+        """Steps in which the explorer took another action, of the steps of exploration."""
+        return self.hedged / max(1, self.explored)
+
+    @property
     def mean_stretch(self) -> float:
         """Steps that a stretch lasted, the end of an episode included; 0 where there was none."""
         return self.explored / max(1, self.stretches)
@@ -61,16 +70,24 @@ class Tally:
     """Counts of all steps so far; those of environments that play no episode that counts (below 0) are left out."""
 
     def __init__(self) -> None:
-        self._total = np.zeros(len(Counts._fields), dtype=np.int64)
+        self._total = np.zeros(len(Counts._fields) - 2, dtype=np.int64)
+        self._deaths = np.zeros(2, dtype=np.int64)
+        self._has_explored = np.zeros(0, dtype=bool)  # [N] in the last step
 
     def record(self, decision: Decision, episode: ndarray) -> None:
         """Add one step; `episode` `[N]` as agents are told it."""
         has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
         every = np.ones_like(has_voted)
         consensus = (decision.agreed, decision.set_aside)
-        step = np.stack([every, has_voted, *consensus, has_explored, has_voted & has_explored])  # [fields, N]
+        explored = (has_explored, has_voted & has_explored, decision.hedged)
+        step = np.stack([every, has_voted, *consensus, *explored])  # [fields, N]
         self._total += step[:, episode >= 0].sum(1)
+        self._has_explored = has_explored
+
+    def record_deaths(self, died: ndarray) -> None:
+        """Add the episodes that the last step ended in death, `[N]`; those that count for nothing are left out."""
+        self._deaths += (died.sum(), (died & self._has_explored).sum())
 
     def total(self) -> Counts:
         """How many steps were what so far."""
-        return Counts(*self._total.tolist())
+        return Counts(*self._total.tolist(), *self._deaths.tolist())

@@ -26,7 +26,7 @@ def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: Env
 class TurnsAgent(Predicts):
     """Explorers that act `turn` steps each; who begins an episode is drawn.
 
-    `acting` `[N]` says who acted last.
+    `acting` `[N]` says who acted last, and `noisy_logits` `[N, A]` what its action was the largest of.
     """
 
     def __init__(self, explorers: Sequence[Policy], turn: int, seed: int = 0, spec: EnvSpec | None = None) -> None:
@@ -49,3 +49,8 @@ class TurnsAgent(Predicts):
         self.acting = (number * count).astype(np.int64) + (0 if self.turn == 1 else turn)
         self.acting %= count
         return actions[self.acting, np.arange(len(first))]
+
+    @property
+    def noisy_logits(self) -> ndarray:
+        every = np.stack([agent.noisy_logits for agent in self.agents])  # [E, N, A]
+        return every[self.acting, np.arange(len(self.acting))]

@@ -159,7 +159,12 @@ def _explain(agent: ConsensusAgent) -> str:
         votes += f", {counts.set_aside_share:.0%} of these set aside (frames the ensemble had acted on)"
     if agent.quorum > members:
         votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
-    return f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
+    text = f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
+    if agent.config.hedge:
+        text += f", {counts.hedged_share:.0%} of these hedged"
+    if counts.deaths:
+        text += f"; {counts.deaths} deaths, {counts.explorer_deaths} of them while exploring"
+    return text
 
 
 def _explored(exploration: Exploration) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent
+from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
@@ -31,6 +32,7 @@ class Episode(NamedTuple):
     episode_return: float
     length: int
     solved: bool
+    died: bool = False  # it ended neither in success nor by the time limit
 
 
 class Evaluation(NamedTuple):
@@ -138,9 +140,13 @@ def play_episodes(
         if is_endless.any():
             where = f"an episode on level {level[is_endless][0]} has not ended after {LONGEST:,} steps"
             raise InputError(f"{env.spec.name}: {where}; accepted: an environment whose episodes end")
+        died = observation.first & ~observation.solved & ~observation.timed_out & (playing >= 0)  # [N]
+        if isinstance(agent, ConsensusAgent):
+            agent.tally.record_deaths(died)
         for i in np.flatnonzero(observation.first).tolist():
             if playing[i] >= 0:
-                episode = Episode(int(level[i]), float(total[i]), int(length[i]), bool(observation.solved[i]))
+                ended = (bool(observation.solved[i]), bool(died[i]))
+                episode = Episode(int(level[i]), float(total[i]), int(length[i]), *ended)
                 finished[int(playing[i])] = episode
                 on_episode(episode)
             playing[i] = queue.take(i, is_free=True)

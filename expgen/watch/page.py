@@ -97,6 +97,7 @@ def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
         "votes": reason.votes,
         "agrees": [int(does) for does in reason.agrees],
         "setAside": int(reason.is_set_aside),
+        "hedged": int(reason.is_hedged),
         "lasts": reason.lasts,
         "probability": _by_row(recording, reason.probability),
         "explorer": _by_row(recording, reason.explorer),

@@ -32,6 +32,7 @@ class Reason(NamedTuple):
     member: int | None = None  # whose action was voted on, and carried out if a member acts; None: nobody was asked
     agrees: tuple[bool, ...] = ()  # which members agree with that one
     is_set_aside: bool = False  # enough agreed, but the ensemble had acted on this frame before
+    is_hedged: bool = False  # the members objected to the explorer's action and it took another
     lasts: int = 0  # steps of exploration still to come after this one
     probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
     explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
@@ -66,6 +67,7 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
         member=member if was_asked else None,
         agrees=_agrees(agent, votes, member) if was_asked else (),
         is_set_aside=bool(decision.set_aside[0]),
+        is_hedged=bool(decision.hedged[0]),
         lasts=int(decision.explore_steps[0]),
         probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(acting) if (acting := _acting(agent.fallback)) else (),

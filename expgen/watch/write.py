@@ -53,6 +53,8 @@ def caption(recording: Recording, t: int) -> str:
         words.append(f"{sum(reason.agrees)} of {cast.members} agree, {then}")
     elif cast.members:
         words.append(f"exploring, {reason.lasts} more")
+    if reason.is_hedged:
+        words.append("hedged")
     if t == len(recording.steps) - 1:
         words.append("solved" if recording.solved else "not solved")
     return "  ·  ".join(words)

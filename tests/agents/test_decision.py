@@ -9,11 +9,24 @@ NOBODY = -1
 
 
 def decide(
-    votes: list[list[int]], agreed: list[bool], actor: list[int], set_aside: list[bool] | None = None
+    votes: list[list[int]],
+    agreed: list[bool],
+    actor: list[int],
+    set_aside: list[bool] | None = None,
+    hedged: list[bool] | None = None,
 ) -> Decision:
     zeros = np.zeros(len(agreed), dtype=np.int64)
     aside = np.array(set_aside) if set_aside else zeros.astype(bool)
-    return Decision(np.array(votes), zeros, np.array(agreed), aside, np.array(actor, dtype=np.int8), zeros)
+    who = np.array(actor, dtype=np.int8)
+    return Decision(
+        np.array(votes),
+        zeros,
+        np.array(agreed),
+        aside,
+        who,
+        zeros,
+        np.array(zeros if hedged is None else hedged, dtype=bool),
+    )
 
 
 def test_tally_counts_by_hand():
@@ -28,7 +41,9 @@ def test_tally_counts_by_hand():
     assert (total.agreement_rate, total.explored_share, total.mean_stretch) == (0.5, 0.6, 1.5)
 
 
-@pytest.mark.parametrize("share", ["agreement_rate", "set_aside_share", "explored_share", "mean_stretch"])
+@pytest.mark.parametrize(
+    "share", ["agreement_rate", "set_aside_share", "explored_share", "mean_stretch", "hedged_share"]
+)
 def test_of_nothing_every_share_is_zero(share: str):
     assert getattr(Tally().total(), share) == 0
 
@@ -50,6 +65,16 @@ def test_a_consensus_set_aside_is_counted_and_begins_a_stretch():
     counts = tally.total()
     assert counts == Counts(steps=3, votes=3, agreed=2, set_aside=1, explored=2, stretches=2)
     assert counts.set_aside_share == 0.5
+
+
+def test_hedged_steps_and_deaths_are_counted_with_the_explorers_among_them():
+    """Environments: a member acts and dies, the explorer is hedged and dies, the explorer goes on."""
+    tally = Tally()
+    actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
+    tally.record(decide([[1, 1, 1]], [True, False, False], actor, hedged=[False, True, False]), np.arange(3))
+    tally.record_deaths(np.array([True, True, False]))
+    counts = tally.total()
+    assert (counts.hedged, counts.hedged_share, counts.deaths, counts.explorer_deaths) == (1, 0.5, 2, 1)
 
 
 def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration():

@@ -1,5 +1,6 @@
 """expgen evaluate: rows where they belong, and what is refused."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,16 @@ def test_settings_of_the_vote_are_named_in_the_row_and_consensus_set_aside_is_co
     ]
 
 
+def test_hedged_steps_are_told_and_named_in_the_row(command: Callable[..., Any], tmp_path: Path) -> None:
+    words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
+    text = command(*words, "--hedge", "0.5").out
+    assert re.search(r" at a stretch, [1-9]\d*% of these hedged$", text.rstrip()), text
+    assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == ["expgen hedge=0.5 members=5"]
+    refused = command(*words, "--hedge", "0.5", "--fallback", "random")
+    accepted = "accepted: 0, or a policy to explore"
+    assert refused.status == 2 and refused.err == f"expgen: --hedge is 0.5 but --fallback is random; {accepted}\n"
+
+
 def test_an_unknown_vote_is_refused_in_one_line(command: Callable[..., Any]) -> None:
     outcome = command("evaluate", "minimaze/expgen", "--vote", "all")
     assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority\n"
@@ -164,7 +175,7 @@ def test_an_unknown_vote_is_refused_in_one_line(command: Callable[..., Any]) -> 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
     text = command("evaluate", "--help").out
-    ensemble = ("vote", "once", "min-agree", "alpha", "leader", "agreement", "fallback")
+    ensemble = ("vote", "once", "hedge", "min-agree", "alpha", "leader", "agreement", "fallback")
     for flag in ("split", "levels", "episodes", "seed", "scores", *ensemble, "learner", "envs", "device"):
         assert f"--{flag}" in text
 

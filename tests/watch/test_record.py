@@ -27,7 +27,7 @@ def test_recorded_episode_is_the_one_that_evaluation_plays(consensus: Callable[.
         recording = record_episode(consensus(seed=4), stage, "expgen", seed=4)
         env = make_env("minimaze", (level,), num_envs=1, seed=4, time_limit=60)
         (episode,) = evaluate(consensus(seed=4), env, episodes=1, seed=4).episodes
-        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode
+        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode[:4]
 
 
 def test_a_later_episode_of_an_evaluation_can_be_recorded(consensus: Callable[..., Any]) -> None:
@@ -36,7 +36,7 @@ def test_a_later_episode_of_an_evaluation_can_be_recorded(consensus: Callable[..
     stage = open_stage("minimaze", LevelSet(range(1000, 1004)), time_limit=30)
     for number, episode in enumerate(episodes):
         recording = record_episode(consensus(), stage, "expgen", level=episode.level, episode=number)
-        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode
+        assert (recording.level, recording.episode_return, len(recording.steps), recording.solved) == episode[:4]
 
 
 def test_places_follow_the_actions_and_films_show_them(mixed: Recording) -> None:

@@ -317,6 +317,8 @@
       }
       const aside = steps.filter((step) => step.setAside).length;
       if (aside) make("span", "", legend, `agreement set aside, frame acted on before: ${plural(aside, "step")}`);
+      const hedged = steps.filter((step) => step.hedged).length;
+      if (hedged) make("span", "", legend, `explorer's action replaced, members object: ${plural(hedged, "step")}`);
       const whom = episode.vote === "majority" ? "on the action with most votes" : "with the leader";
       const bars = members ? `bar height: members who agree ${whom}; dashed: quorum` : "";
       if (bars || steps.some((step) => step.probability)) {
@@ -380,6 +382,7 @@
       text = `One policy decides alone and samples from its probabilities: ${did}${shown(share)}.`;
     } else if (step.who === "random") text = `All actions are equally likely; chance chose ${did}.`;
     else text = `A fixed rule decides: ${did}.`;
+    if (step.hedged) text += " The members object to what the explorer drew first, so it takes this instead.";
     if (step.reward) text += ` Reward ${signed(step.reward)}.`;
     if (t === episode.steps.length - 1) text += episode.solved ? " This solves the level." : " The episode ends here, unsolved.";
     return text;
