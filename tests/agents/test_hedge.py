@@ -13,7 +13,6 @@ from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Actor
 from expgen.agents.hedge import bad_actions, hedged_action
-from expgen.agents.noise import gumbel_noise
 from expgen.agents.panel import Panel, WholeEnsemble
 from expgen.algorithms.daac import AdvantageHead
 from expgen.envs.levels import LevelSet
@@ -22,6 +21,7 @@ from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import evaluate
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
+from expgen.random import gumbel_noise
 
 MAZES = {"max_cells": 3, "time_limit": 25}
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
