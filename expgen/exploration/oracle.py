@@ -124,7 +124,7 @@ def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:
     """The frames that levels `[L]` open with, `[L, …]`."""
     frames = []
     for seed in level.tolist():
-        game = build_env(env, (seed,), num_envs=1, threads=0, **options)
+        game = build_env(env, (seed,), num_envs=1, **options)
         frames.append(game.observe().obs[0].copy())
         game.close()
     return np.stack(frames)

@@ -27,7 +27,7 @@ def test_minimaze_is_read_as_it_is_while_an_agent_walks(options: dict[str, int])
 @pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
 def test_procgens_maze_by_hand():
     """Level 5, 7 × 7 in the middle of 15 × 15: the goal in the upper right corner, the agent in the lower left."""
-    env = make_env("procgen:maze", (5,), num_envs=1, threads=0, use_backgrounds=False, use_monochrome_assets=True)
+    env = make_env("procgen:maze", (5,), num_envs=1, use_backgrounds=False, use_monochrome_assets=True)
     is_free, agent = read_procgen_maze(env.observe().obs)
     env.close()
     assert divmod(int(agent[0]), 17) == (11, 5)

@@ -82,7 +82,7 @@ class TestProcgen:
         stage = open_stage("procgen:maze", LevelSet((1003,)))
         recording = record_episode(UniformAgent(15), stage, "random", level=1003)
         assert recording.film.shape == (512, 512, 3) and recording.seen.shape == (64, 64, 3)
-        env = make_env("procgen:maze", (1003,), num_envs=1, threads=0)
+        env = make_env("procgen:maze", (1003,), num_envs=1)
         for t, step in enumerate(recording.steps[:50]):
             assert (recording.seen[t] == env.observe().obs[0]).all()
             env.act(np.array([step.action], dtype=np.int32))
