@@ -106,3 +106,20 @@ def gaps() -> dict[tuple[str, str], float]:
         for row in rows("gaps_200_levels")
         for algorithm in ("maxent", "ppo")
     }
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A number of a later paper; `is_about`: read off a figure."""
+
+    value: float
+    is_about: bool
+
+
+@cache
+def later_aggregates() -> dict[tuple[tuple[str, str], str], Quoted]:
+    """Aggregates over the sixteen games published since, by ((method, source), metric); easy mode, 200 levels."""
+    return {
+        ((row["method"], row["source"]), row["metric"]): Quoted(float(row["value"]), row["where"] == "figure")
+        for row in rows("later_aggregates")
+    }

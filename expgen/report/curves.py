@@ -1,9 +1,10 @@
-"""Curve: what one learner's episodes returned while it trained, from metrics.csv or a thinned copy of one."""
+"""Curve: what one learner's episodes returned while it trained, and its checkpoints when scored; from metrics.csv."""
 
 import csv
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,36 +12,43 @@ from numpy import ndarray
 
 from expgen.errors import InputError
 
+RETURN = "episode_return"  # a mean over the last training episodes, while the weights changed
+SCORED = ("train_return", "test_return", "average_train_return", "average_test_return")  # columns of evaluations
 MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # what a population's members learn by
 
 
 class Curve(NamedTuple):
-    """The mean return of training episodes against steps."""
+    """The mean return of training episodes against steps, and that of evaluations on the way."""
 
     method: str  # an algorithm's name, with a variant after a space where there is one
     game: str
     learner: str  # which run, seed or member
     points: ndarray  # [points, 2]: environment steps and mean return
+    scored: Mapping[str, ndarray] = MappingProxyType({})  # of SCORED: [points, 2], where checkpoints were scored
 
 
 def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: str, run: str = "") -> Iterator[Curve]:
-    """The curves in a file with columns `learner` (or `seed`), `env_steps` and `episode_return`.
+    """The curves in a file with columns `learner` (or `seed`), `env_steps`, `episode_return` and some of SCORED.
 
     `method_of` says by what method a learner learns, `default` by what the others do; `run` tells learners of one name
     in several files apart.
     """
-    points: dict[str, list[tuple[float, float]]] = {}
+    points: dict[str, dict[str, list[tuple[float, float]]]] = {}
     try:
         with open(file, newline="", encoding="utf-8") as text:
             for row in csv.DictReader(text):
                 learner = row.get("learner") or row.get("seed")
-                steps, value = float(row.get("env_steps") or "nan"), float(row.get("episode_return") or "nan")
-                if learner and math.isfinite(steps) and math.isfinite(value):
-                    points.setdefault(learner, []).append((steps, value))
+                steps = float(row.get("env_steps") or "nan")
+                for column in (RETURN, *SCORED):
+                    value = float(row.get(column) or "nan")
+                    if learner and math.isfinite(steps) and math.isfinite(value):
+                        points.setdefault(learner, {}).setdefault(column, []).append((steps, value))
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
-    for learner, of_it in points.items():
-        yield Curve(method_of.get(learner, default), game, f"{run}{learner}", np.array(sorted(of_it)))
+    for learner, columns in points.items():
+        sorted_points = {column: np.array(sorted(of_it)) for column, of_it in columns.items()}
+        trained = sorted_points.pop(RETURN, np.empty((0, 2)))
+        yield Curve(method_of.get(learner, default), game, f"{run}{learner}", trained, sorted_points)
 
 
 def published_curves(scores: Path) -> Iterator[Curve]:

@@ -59,7 +59,10 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section | No
             if lines:
                 words = f"{ylabel} on {game} against steps, by method"
                 figures.append((words, curve_panel(game, lines, ylabel, colors)))
-    note = f"Mean return against steps while training; in brackets how many seeds. {BAND}"
+    note = (
+        f"Mean return against steps while training; in brackets how many seeds. {BAND} A return of training episodes "
+        "is a mean over the last hundred, played by weights that changed meanwhile: no score, and in no table."
+    )
     return Section("training", note, figures=tuple(figures), heading="Training curves") if figures else None
 
 

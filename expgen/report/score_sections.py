@@ -16,7 +16,9 @@ BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "inte
 NOTE = (
     "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
     "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
-    "not in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows."
+    "not in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows. A "
+    "policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also have the "
+    "mean over their last five, under “One checkpoint and the last five”."
 )
 
 

@@ -6,11 +6,13 @@ from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.ablation_sections import ablation_section, ensemble_size_section, norm_section, quorum_section
 from expgen.report.aggregate_sections import aggregate_section, distribution_section
+from expgen.report.checkpoint_section import checkpoint_section
 from expgen.report.curve_sections import hidden_section, long_section, mixture_section
 from expgen.report.curves import Curve
 from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
 from expgen.report.finding import finding_section
 from expgen.report.own_sections import every_setting, glance_section, own_scores_section, training_section
+from expgen.report.published_aggregates import published_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
@@ -61,6 +63,7 @@ def build_sections(
             found[name] = section
     elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not entry.is_of_paper))
     first = (finding_section(table), glance_section(table), elsewhere)
-    last = (training_section(table, curves), exploration_table(table), every_setting(table))
+    trained = (checkpoint_section(curves), training_section(table, curves))
+    last = (published_section(in_paper), *trained, exploration_table(table), every_setting(table))
     exhibits = [found[name] for name in EXHIBITS if name in found]
     return [section for section in (*first, *exhibits, *last) if section is not None]
