@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, folder
+from expgen.cli.shared_flags import env_name
 from expgen.envs.trust import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError

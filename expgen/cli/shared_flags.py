@@ -1,4 +1,4 @@
-"""Flags that several verbs have: the agent that plays, how, and where work is done, here or on a Ray cluster."""
+"""What several verbs have: the environment, the agent that plays and how, and where work is done."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -8,6 +8,7 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.cli.flags import Parser, add_config_flags, agent_place, whole_number
 from expgen.cluster.engine import ENGINES, Engine, make_engine
 from expgen.cluster.task import Share
+from expgen.errors import InputError
 from expgen.training.average import Weights
 
 Request = TypeVar("Request")
@@ -74,3 +75,20 @@ def request_of(kind: Callable[..., Request], arguments: Mapping[str, Any]) -> Re
     names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     consensus = {name: value for name, value in arguments.items() if name not in names}
     return kind(**{name: value for name, value in arguments.items() if name in names}, consensus=consensus)
+
+
+def env_name(game: str | None, env: str | None) -> str | None:
+    """`maze` → `procgen:maze`; with a family in --env GAME is a game of it; neither → None, which means the default."""
+    from expgen.envs.names import full_name
+    from expgen.envs.procgen import GAMES
+
+    family, _, inside = (env or "").partition(":")
+    if game and env and (inside or family not in ("procgen", "gymnasium", "envpool")):
+        raise InputError(f"GAME is {game!r} but --env names one too: {env!r}; accepted: one of them")
+    if game and env:
+        return full_name(f"{env.rstrip(':')}:{game}", "GAME")
+    if env == "procgen":
+        raise InputError(f"--env is 'procgen'; accepted with a GAME: {', '.join(GAMES)}")
+    if game or env:
+        return full_name(game or env or "", "GAME" if game else "--env")
+    return None

@@ -12,11 +12,10 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.banner import device_line, run_lines
 from expgen.cli.config_file import ConfigFile
-from expgen.cli.environment import env_name
 from expgen.cli.flags import Parser, add_config_flags, parse_options, place
 from expgen.cli.outcome import outcome
 from expgen.cli.several import arguments_of_each
-from expgen.cli.shared_flags import add_engine_flags, pop_engine
+from expgen.cli.shared_flags import add_engine_flags, env_name, pop_engine
 from expgen.cluster.task import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import check_range
