@@ -318,7 +318,7 @@ class _Crew:
 
     def _start_of(self, job: _Job) -> Start:
         for learner in job.learners:
-            self.writers[learner.run].begin(learner.name)
+            self.writers[learner.run].begin(learner.name, stored_steps(self.runs[learner.run].folder, learner.name))
         return Start(self.is_stopping)
 
     def _log(self, run: Path, what: str, trace: str) -> None:

@@ -18,7 +18,6 @@ from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import InputError, check_range, line_of
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import check_can_append
-from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
 from expgen.runs.open_run import RunRequest, open_run
@@ -27,21 +26,19 @@ from expgen.runs.processes import PlannedRun, run_in_processes
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
-from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.runs.watch import watched
-from expgen.settings import check_location, check_type, flat
+from expgen.runs.writer import RunWriter
+from expgen.settings import check_location, check_type
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
 from expgen.text import printable
 from expgen.training.callbacks import Callback, Callbacks, check_callbacks
-from expgen.training.checkpoint import checkpoint_file, latest_checkpoint
+from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Policies, Report, Scores, Watcher, life_of
 from expgen.training.loggers import check_loggers, make_logger
-from expgen.training.metrics import MetricsFile
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
-from expgen.training.repair_metrics import repair_metrics
 from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
 from expgen.training.tensorboard import TensorBoardEvents
 
@@ -190,17 +187,6 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
     """All learners in this process."""
     folder, config, plans = run.folder, run.config, run.plans
     resources = plan_resources(device, len(plans))
-    callbacks = run.callbacks
-
-    def report(learner: str, row: dict[str, float]) -> None:
-        lock.check()
-        metrics.append(learner, row)
-        callbacks.on_update(learner, row)
-        watcher.on_row(learner, row)
-
-    def saved(learner: str, env_steps: int) -> None:
-        callbacks.on_checkpoint(learner, env_steps, checkpoint_file(folder.checkpoints_of(learner), env_steps))
-
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(resources.torch_threads)
@@ -210,24 +196,17 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
             cleanup.callback(_close, learner)
             learners.append(learner)
         lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
-        cleanup.callback(callbacks.on_end, "failed")  # unless it has ended otherwise
-        repair_metrics(folder.metrics_file)
-        agent = agent_of_run(folder, config, learners[0].env.spec, plans, run.consensus)
-        scorer = RunScorer(agent, config, folder, resources, lock.check)
-        metrics = MetricsFile(folder.metrics_file)
+        cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
+        writer = RunWriter(folder, config, plans, run.consensus, lock, run.callbacks, watcher.on_row)
         for learner in learners:
             if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        folder.write_config(config, agent.spec)
-        write_agent(agent)
-        callbacks.on_start(folder.path, flat(config))
+        agent = writer.open(learners[0].env.spec)
         for learner in learners:
-            metrics.forget_after(learner.name, learner.env_steps)
-            callbacks.on_learner(learner.name, learner.env_steps)
-            drop_after(folder, learner.name, learner.env_steps)
-        total = sum(learner.schedule.env_steps for learner in learners)
-        watcher.on_start(total, {learner.name: learner.env_steps for learner in learners})
-        _score_left(agent, folder, plans, scorer, metrics, callbacks)
+            writer.begin(learner.name, learner.env_steps)
+        scorer = RunScorer(agent, config, folder, resources, lock.check)
+        watcher.on_start(sum(plan.steps for plan in plans), dict(writer.env_steps))
+        _score_left(agent, writer, scorer)
         turns = []
         for plan, learner in zip(plans, learners, strict=True):
 
@@ -237,7 +216,7 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
                 return scorer.score(plan, learner.env_steps, policies)
 
             checkpoints = folder.checkpoints_of(learner.name)
-            life = life_of(learner, score, report, checkpoints, watcher.should_stop, saved)
+            life = life_of(learner, score, writer.row, checkpoints, watcher.should_stop, writer.saved)
             turns.append(Turn(learner.name, life))
         errors = run_side_by_side(turns, OwnPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
@@ -246,12 +225,12 @@ def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
             raise next(iter(failed.values()))
         for name, error in failed.items():
             folder.log_failure(name, "".join(traceback.format_exception(error)))
-        is_complete = all(learner.env_steps >= learner.schedule.env_steps for learner in learners)
+        is_complete = writer.is_complete
         if is_complete and agent.consensus is not None:
             scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])
         lines = tuple(f"{name}: {line_of(error)}" for name, error in failed.items())
         state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
-        callbacks.on_end(state)
+        writer.close(state)
         lock.save(state, "; ".join(lines) or ", ".join(diverged))
     return RunResult(folder, config, diverged, is_complete, lines)
 
@@ -264,20 +243,10 @@ def _close(learner: Learner) -> None:
         print(f"expgen: {learner.name} could not close its game: {printable(line_of(error))}", file=sys.stderr)
 
 
-def _score_left(
-    agent: AgentDescription,
-    folder: RunFolder,
-    plans: Sequence[LearnerPlan],
-    scorer: RunScorer,
-    metrics: MetricsFile,
-    callbacks: Callbacks,
-) -> None:
+def _score_left(agent: AgentDescription, writer: RunWriter, scorer: RunScorer) -> None:
     """Play what worker processes of an earlier session left to score."""
-    for plan in plans:
-        for env_steps, weights in files_to_score(folder, plan.name):
-            policies = policies_from(weights, agent.policies[plan.name], agent.spec, scorer.device)
-            scores = result_of(scorer.score(plan, env_steps, policies))
-            if metrics.complete(plan.name, env_steps, scores):
-                callbacks.on_score(plan.name, env_steps, scores)
-            weights.unlink()
-    remove_empty(folder)
+    for request in writer.left_to_score():
+        assert request.learner is not None and request.weights is not None
+        plan = writer.plans[request.learner]
+        policies = policies_from(request.weights, agent.policies[plan.name], agent.spec, scorer.device)
+        writer.scored(request, result_of(scorer.score(plan, request.env_steps, policies)))

@@ -1,8 +1,9 @@
-"""RunWriter: writes the rows and events of a run whose learners train in worker processes."""
+"""RunWriter: all that is written of a run while it trains, checkpoints apart, in this process or by workers."""
 
 from collections.abc import Iterator, Sequence
 
 from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.description import AgentDescription
 from expgen.envs.vec_env import EnvSpec
 from expgen.runs.agent_files import agent_of_run, write_agent
 from expgen.runs.config import TrainConfig
@@ -11,7 +12,7 @@ from expgen.runs.journal import State
 from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import LearnerPlan
 from expgen.runs.run_lock import RunLock
-from expgen.runs.to_score import drop_after, files_to_score, remove_empty, stored_steps
+from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.settings import flat
 from expgen.training.callbacks import Callbacks
 from expgen.training.checkpoint import checkpoint_file
@@ -41,20 +42,21 @@ class RunWriter:
         self.folder, self.config, self.consensus, self.lock = folder, config, consensus, lock
         self.on_row, self.prefix = on_row, prefix
         self.plans = {plan.name: plan for plan in plans}
-        self.env_steps = {plan.name: stored_steps(folder, plan.name) for plan in plans}
+        self.env_steps = dict.fromkeys(self.plans, 0)
         repair_metrics(folder.metrics_file)
         self.metrics, self.callbacks = MetricsFile(folder.metrics_file), callbacks
 
-    def open(self, spec: EnvSpec) -> None:
-        """Write config.json and agent.json; `spec` is the environment's."""
+    def open(self, spec: EnvSpec) -> AgentDescription:
+        """Write config.json and agent.json; `spec` is the environment's. Returns the agent that the run makes."""
         agent = agent_of_run(self.folder, self.config, spec, list(self.plans.values()), self.consensus)
         self.folder.write_config(self.config, spec)
         write_agent(agent)
         self.callbacks.on_start(self.folder.path, flat(self.config))
+        return agent
 
-    def begin(self, learner: str) -> None:
-        """`learner` is about to continue from its newest checkpoint: drop what it reported after it."""
-        env_steps = self.env_steps[learner] = stored_steps(self.folder, learner)
+    def begin(self, learner: str, env_steps: int) -> None:
+        """`learner` is about to continue from its checkpoint of `env_steps`: drop what it reported after it."""
+        self.env_steps[learner] = env_steps
         self.metrics.forget_after(learner, env_steps)
         self.callbacks.on_learner(learner, env_steps)
         drop_after(self.folder, learner, env_steps)
@@ -84,7 +86,7 @@ class RunWriter:
         request.weights.unlink(missing_ok=True)
 
     def saved(self, learner: str, env_steps: int) -> None:
-        """A worker has written a checkpoint of `learner`."""
+        """A checkpoint of `learner` has been written."""
         file = checkpoint_file(self.folder.checkpoints_of(learner), env_steps)
         self.callbacks.on_checkpoint(learner, env_steps, file)
 

@@ -15,7 +15,7 @@ from expgen.training.sessions import Session
 Scores = dict[str, float]
 Policies = Mapping[Weights, Policy]  # what can be played of one learner
 ScorePolicies = Callable[[Policies], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
-Report = Callable[[str, dict[str, float]], None]  # learner's name, one row of metrics
+Report = Callable[[str, dict[str, float]], object]  # learner's name, one row of metrics
 
 
 @dataclass(frozen=True)
