@@ -1,0 +1,23 @@
+"""Every page of docs/ can be found, in the site and from docs/README.md, and every link of README.md leads somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if path.name != "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_the_docs_is_once_in_the_navigation_and_linked_from_the_contents(page: str) -> None:
+    in_navigation = re.findall(rf": {re.escape(page)}$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(in_navigation) == 1, f"mkdocs.yml names {page} {len(in_navigation)} times under nav; accepted: once"
+    assert f"]({page})" in (DOCS / "README.md").read_text(), f"docs/README.md does not link {page}"
+
+
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#:]+)[)#]", (ROOT / "README.md").read_text())
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).is_file()] == []
