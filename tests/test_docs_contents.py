@@ -1,4 +1,4 @@
-"""Every page of docs/ can be found, in the site and from docs/README.md, and every link of README.md leads somewhere."""
+"""Every page of docs/ can be found, in the site and from docs/README.md; every link of README.md leads somewhere."""
 
 import re
 from pathlib import Path
