@@ -78,10 +78,15 @@ def take_over(known: Named) -> None:
             import_module(module)
 
 
+def is_local(name: str) -> bool:
+    """Whether `name` is known in this process alone."""
+    return name in _LOCAL
+
+
 def check_known_elsewhere(names: Mapping[str, str]) -> None:
     """InputError if one of `names`, by the flag that says it, is registered in this process alone."""
     for flag, name in names.items():
-        if name in _LOCAL:
+        if is_local(name):
             what = f"{flag} is {name!r}, which other processes do not know"
             raise InputError(f"{what}; accepted: --processes 1, or a name that a module registers")
 

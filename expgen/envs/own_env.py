@@ -12,7 +12,7 @@ from expgen.envs.procgen import GAMES
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import InputError, line_of
-from expgen.plugins import add, caller
+from expgen.plugins import add, caller, is_local
 from expgen.text import short_repr
 
 Factory = Callable[..., Any]
@@ -41,8 +41,7 @@ def env_as_name(env: Any) -> str:
     if isinstance(env, str):
         return env
     if is_gymnasium(env):
-        register_env_from(type(env.unwrapped).__name__, _Copies(env), None)
-        return type(env.unwrapped).__name__
+        return _with_free_name(type(env.unwrapped).__name__, _Copies(env))
     if callable(getattr(env, "observe", None)) and not isinstance(env, type):
         raise InputError(f"env is {short_repr(env)}, which is made already; accepted: its class, or what makes it")
     if not callable(env):
@@ -56,8 +55,7 @@ def env_as_name(env: Any) -> str:
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
-    register_env_from(name, env, None)
-    return name
+    return _with_free_name(name, env)
 
 
 def build_own(
@@ -85,6 +83,13 @@ def build_own(
         what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
         raise InputError(f"{what}; accepted: a VecEnv, as docs/environments.md says")
     return env
+
+
+def _with_free_name(name: str, factory: Factory) -> str:
+    """Register `factory` for this process alone, under a name that no module's environment has."""
+    free = f"{name}-2" if name in _RESERVED or (name in OWN_ENVS and not is_local(name)) else name
+    register_env_from(free, factory, None)
+    return free
 
 
 class _Copies:

@@ -1,7 +1,6 @@
 """Environments of the user's own: every way to hand one in makes the same games; every wrong way is one line."""
 
 import sys
-import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -157,6 +156,13 @@ def test_a_notebook_may_register_its_environment_again_but_nobody_else_may() -> 
     exec("import expgen; taken = lambda: expgen.register_env('walk', print)", other := {"__name__": "other_module"})
     with pytest.raises(InputError, match="name of the environment is 'walk', which is taken; accepted: another name"):
         other["taken"]()
+
+
+def test_an_environment_without_a_name_gets_one_that_is_free() -> None:
+    register_env("Walk", Walk)
+    assert make_env(Walk(3), 5, 1).spec.name == "Walk-2"
+    assert make_env(Walk(4), 5, 1).spec.name == "Walk-2"  # the one before is this process's alone
+    assert make_env(Walk, 5, 1).spec.name == "Walk"
 
 
 def test_trained_from_python_evaluated_and_played(small: Any, tmp_path: Path) -> None:
@@ -338,18 +344,19 @@ def test_a_wrapper_that_only_a_file_names_is_not_imported(tmp_path: Path, monkey
     assert plugins.is_trusted("package.part") and not plugins.is_trusted("packages")
 
 
-def test_entry_points_of_installed_packages_are_loaded_when_a_name_is_unknown(monkeypatch: Any) -> None:
-    loaded: list[str] = []
-
-    def entry(name: str, work: Callable[[], Any]) -> Any:
-        return types.SimpleNamespace(name=name, value=f"{name}:all", load=lambda: (loaded.append(name), work()))
-
-    entries = [entry("good", lambda: register_env("installed", Walk)), entry("broken", lambda: 1 / 0)]
-    monkeypatch.setattr(plugins.importlib.metadata, "entry_points", lambda group: entries)
+def test_entry_points_of_installed_packages_are_loaded_when_a_name_is_unknown(tmp_path: Path, monkeypatch: Any) -> None:
+    info = tmp_path / "my_games-1.0.dist-info"  # as pip leaves it of a package that declares two modules
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-games\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[expgen.plugins]\ngood = my_good_games\nbroken = my_broken_games\n")
+    game = "import expgen, gymnasium\nexpgen.register_env('installed', lambda: gymnasium.make('CartPole-v1'))\n"
+    (tmp_path / "my_good_games.py").write_text(game)
+    (tmp_path / "my_broken_games.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))
     plugins.load_entry_points.cache_clear()
     make_env("minimaze", 3, 1)
-    assert loaded == []
-    with pytest.warns(UserWarning, match="plug-in broken .* was not loaded: ZeroDivisionError"):
+    assert "my_good_games" not in sys.modules
+    with pytest.warns(UserWarning, match=r"plug-in broken \(my_broken_games\) was not loaded: ZeroDivisionError"):
         assert make_env("installed", 3, 1).spec.num_actions == 2
-    assert loaded == ["good", "broken"]
     plugins.load_entry_points.cache_clear()
+    del sys.modules["my_good_games"]
