@@ -11,7 +11,7 @@ from typing import Any
 
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.make import make_env
+from expgen.envs.make import build_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
 from expgen.runs.load import load_agent
 from expgen.runs.shipped import find_agent
@@ -52,7 +52,7 @@ def main() -> None:
         count = FrameCount(agent, may_remember)
         if not may_skip:
             agent.ask_everyone()
-        env = make_env(described.env, args.levels, args.num_envs, threads=1, **described.options)
+        env = build_env(described.env, args.levels, args.num_envs, threads=1, **described.options)
         episodes = int(args.levels.rpartition(":")[2])
         start = time.process_time()
         result = evaluate(agent, env, episodes)
