@@ -64,6 +64,14 @@ def outvoted(record: Callable[..., Recording], consensus: Callable[..., Consensu
 
 
 @pytest.fixture(scope="session")
+def hedged(record: Callable[..., Recording], consensus: Callable[..., ConsensusAgent]) -> Recording:
+    """An episode in which the members object to some of the explorer's actions."""
+    recording = record(consensus(seed=1, min_agree=3, hedge=0.5))
+    assert 0 < sum(step.reason.is_hedged for step in recording.steps) < len(recording.steps)
+    return recording
+
+
+@pytest.fixture(scope="session")
 def mixed(record: Callable[..., Recording], consensus: Callable[..., ConsensusAgent]) -> Recording:
     """An episode in which both the ensemble and the explorer act."""
     recording = record(consensus(seed=1, min_agree=3))

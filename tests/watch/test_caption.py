@@ -32,3 +32,8 @@ def test_video_frames_have_even_sides(mixed: Recording) -> None:
     for width in (256, 321):
         frame = next(captioned_frames(mixed, width))
         assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0 and frame.shape[1] in (width, width + 1)
+
+
+def test_captions_say_where_the_explorers_action_was_replaced(hedged: Recording) -> None:
+    for t, step in enumerate(hedged.steps):
+        assert ("hedged" in caption(hedged, t)) == step.reason.is_hedged

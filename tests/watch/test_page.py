@@ -81,3 +81,10 @@ def test_an_episode_of_500_steps_in_procgen_s_maze_stays_small() -> None:
 def test_a_policy_s_value_and_a_zero_reward(record: Callable[..., Recording]) -> None:
     steps = player_data(record(UniformAgent(5)))["steps"]
     assert "reward" not in steps[0] and "value" not in steps[0] and "votes" not in steps[0]
+
+
+def test_the_data_say_where_the_explorers_action_was_replaced(hedged: Recording, mixed: Recording) -> None:
+    for step, shown in zip(hedged.steps, player_data(hedged)["steps"], strict=True):
+        assert shown.get("hedged", 0) == step.reason.is_hedged
+        assert not step.reason.is_hedged or step.reason.who == "explorer"
+    assert not any("hedged" in shown for shown in player_data(mixed)["steps"])
