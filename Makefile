@@ -8,12 +8,14 @@ STAMP := $(VENV)/.expgen-setup
 
 setup: $(STAMP)
 
+# make setup HASHES=hashes.txt installs no file whose sha256 is not in that list (scripts/hash-pins makes it anew)
 # --no-build-isolation: the build tool is pinned in constraints.txt like the rest
 $(STAMP): pyproject.toml constraints.txt scripts/setup-procgen
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "PYTHON is $(PYTHON), older than 3.11 or missing; accepted: Python 3.11 or later, as in make PYTHON=python3.11" >&2; exit 2; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) \
 		|| { echo "$(PYTHON) cannot make a virtual environment (Debian: the python3-venv package)" >&2; exit 2; }
+	$(if $(HASHES),$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(HASHES))
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	$(BIN)/python scripts/setup-procgen

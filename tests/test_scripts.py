@@ -26,3 +26,10 @@ def test_every_name_that_a_script_imports_from_the_package_exists(path: Path) ->
             missing = [alias.name for alias in node.names if not hasattr(module, alias.name)]
             for name in missing:
                 importlib.import_module(f"{node.module}.{name}")
+
+
+def test_every_pin_has_the_digests_of_its_files() -> None:
+    """Otherwise: scripts/hash-pins INDEX > hashes.txt."""
+    pins = [line.strip() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
+    hashed = [line.partition(" --hash=sha256:")[0] for line in (ROOT / "hashes.txt").read_text().splitlines()]
+    assert [pin for pin in pins if not pin.startswith(("torch==", "triton=="))] == hashed[1:]

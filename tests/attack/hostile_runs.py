@@ -15,6 +15,7 @@ from expgen.training.checkpoint import read_checkpoint, write_checkpoint
 from tests.attack.damage import damaged, mangled
 from tests.attack.sandbox import flaw_in, run_command
 
+SLOW_SECONDS = 45.0  # after which a command is interrupted
 MARKER = "imported"  # a file that the stranger's module writes when it runs
 MODULE = f"open({MARKER!r}, 'w').close()\n"
 JSON_FILES = ("config.json", "agent.json", "journal.json")
@@ -24,7 +25,7 @@ VERBS: dict[str, list[object]] = {
     "play": ["play", "run", "--level", 1000, "--out", "episode.html"],
     "status": ["status", "."],
     "report": ["report", "run", "--out", "report", "--resamples", 10],
-    "train": ["train", "--resume", "--run", "run", "--steps", 512, "--device", "cpu"],
+    "train": ["train", "--resume", "--run", "run", "--steps", 96, "--device", "cpu"],
 }
 Spoil = Callable[[Path], None]  # makes a good run folder hostile
 
@@ -188,11 +189,11 @@ def attack(run: Path, scratch: Path, spoil: Spoil, verb: str) -> str:
     (here / "stranger.py").write_text(MODULE)
     spoil(here / "run")
     before = {path for path in scratch.rglob("*") if here / "run" not in path.parents}
-    ended = run_command(VERBS[verb], here, interrupt_after=20.0)
+    ended = run_command(VERBS[verb], here, interrupt_after=SLOW_SECONDS)
     if flaw := flaw_in(ended):
         return flaw
-    if ended.seconds > 20.0:
-        return "works on for 20 s until it is interrupted"
+    if ended.seconds > SLOW_SECONDS:
+        return f"works on for {SLOW_SECONDS:.0f} s until it is interrupted"
     if any((folder / MARKER).exists() for folder in (here, here / "run", scratch)):
         return "runs the stranger's module"
     allowed = {"deep/here/report", "deep/here/episode.html"}

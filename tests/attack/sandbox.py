@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from expgen.cli.main import main
 
-LIMIT_SECONDS = 60.0  # after which a try counts as hung
+LIMIT_SECONDS = 90.0  # after which a try counts as hung
 MEMORY_BYTES = 1_500_000_000  # beyond what the attacker itself needs
 STATUSES = (0, 1, 2, 130)
 
@@ -32,8 +32,16 @@ def run_command(words: Sequence[object], folder: Path, interrupt_after: float | 
     return run_forked(lambda: main([str(word) for word in words]), folder, interrupt_after)
 
 
-def run_forked(call: Callable[[], int], folder: Path, interrupt_after: float | None = None) -> Ended:
-    """`call`, whose answer is the exit status, as a fork: what this process has imported need not be imported again."""
+def run_forked(
+    call: Callable[[], int],
+    folder: Path,
+    interrupt_after: float | None = None,
+    meanwhile: Callable[[], bool] = lambda: True,
+) -> Ended:
+    """`call`, whose answer is the exit status, as a fork: what this process has imported need not be imported again.
+
+    `meanwhile` is called again and again while it runs, until it answers True.
+    """
     streams = [folder / f".{name}" for name in ("stdout", "stderr")]
     sys.stdout.flush()
     sys.stderr.flush()
@@ -46,11 +54,13 @@ def run_forked(call: Callable[[], int], folder: Path, interrupt_after: float | N
             for handle, path in enumerate(streams, 1):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
             status = call()
+        except SystemExit as end:  # argparse after --help
+            status = int(end.code or 0)
         finally:  # of whatever kind: nothing of the attacker may run on in the fork
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
-    is_hung = False
+    is_hung = is_over = False
     while True:
         pid, wait_status, usage = os.wait4(child, os.WNOHANG)
         seconds = time.monotonic() - began
@@ -62,6 +72,7 @@ def run_forked(call: Callable[[], int], folder: Path, interrupt_after: float | N
         if seconds > LIMIT_SECONDS and not is_hung:
             is_hung = True
             os.kill(child, signal.SIGKILL)
+        is_over = is_over or meanwhile()
         time.sleep(0.005)
     out, err = (path.read_text(errors="replace") if path.exists() else "" for path in streams)
     for path in streams:
