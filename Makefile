@@ -52,7 +52,7 @@ attack: setup
 # Known vulnerabilities of the pinned versions: asks the package index for its advisories
 audit: setup
 	$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || $(BIN)/pip install --quiet --disable-pip-version-check pip-audit
-	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
+	$(BIN)/python -m pip_audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 bench: setup
 	$(BIN)/expgen bench

@@ -34,19 +34,24 @@ def write_whole(path: Path, content: bytes, new_folders: int | None = None) -> N
     InputError if it cannot be written; what was there before stays.
     """
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")  # two writers never share one
-    try:
-        if new_folders is not None and not (base := path.parents[new_folders]).is_dir():
-            raise FailedStorage(f"cannot write {path}: the folder {base} no longer exists")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise unwritable(path, error) from None
+    for tries_left in (2, 1, 0):
+        try:
+            if new_folders is not None and not (base := path.parents[new_folders]).is_dir():
+                raise FailedStorage(f"cannot write {path}: the folder {base} no longer exists")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(beside, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+            return
+        except FileNotFoundError as error:  # its folder was deleted meanwhile
+            if not tries_left:
+                raise unwritable(path, error) from None
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise unwritable(path, error) from None
 
 
 def make_folder(path: Path) -> None:

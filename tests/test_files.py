@@ -137,3 +137,19 @@ def test_read_bytes_refuses_folders_and_files_past_its_bound(tmp_path: Path) -> 
         read_bytes(tmp_path / "sparse")
     with pytest.raises(FileNotFoundError):
         read_bytes(tmp_path / "absent")
+
+
+def test_a_folder_that_is_deleted_in_the_middle_of_a_write_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real, deleted = tmp_path / "run" / "checkpoints" / "member0" / "1", os.replace, []
+    (tmp_path / "run").mkdir()
+
+    def delete_once(source: Path, target: Path) -> None:
+        if not deleted:
+            deleted.append(shutil.rmtree(path.parents[1]))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", delete_once)
+    write_whole(path, b"whole", new_folders=2)
+    assert path.read_bytes() == b"whole" and [file.name for file in path.parent.iterdir()] == ["1"]

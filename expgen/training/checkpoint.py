@@ -112,7 +112,7 @@ def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor],
     path = checkpoint_file(folder, env_steps)
     write_checkpoint(path, tensors, facts, new_folders=2)
     for old in sorted(folder.glob("*.safetensors"))[:-KEPT]:
-        old.unlink()
+        old.unlink(missing_ok=True)
     return path
 
 

@@ -11,6 +11,7 @@ from expgen.files import open_regular, write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
+HEADER_BYTES = 65_536  # of the names of columns; a longer line is none of ours
 
 
 class MetricsFile:
@@ -21,7 +22,7 @@ class MetricsFile:
         self.columns = list(LEADING)
         if path.exists():
             with open_regular(path) as file:
-                header = cells_of(file.readline().rstrip(b"\n")) or []
+                header = cells_of(file.readline(HEADER_BYTES).rstrip(b"\n")) or []
             if tuple(header[: len(LEADING)]) == LEADING and len(set(header)) == len(header):
                 self.columns = header
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from expgen.errors import unwritable
 from expgen.files import write_whole
-from expgen.training.metrics import MetricsFile, cells_of, row_of
+from expgen.training.metrics import HEADER_BYTES, MetricsFile, cells_of, row_of
 
 
 def repair_metrics(path: Path) -> None:
@@ -44,7 +44,7 @@ def _damage(path: Path) -> str:
     header, *others = metrics.lines() or [b""]
     if not path.stat().st_size:
         return ""
-    if cells_of(header) != metrics.columns:
+    if len(header) >= HEADER_BYTES or cells_of(header) != metrics.columns:
         return "no header"
     num_bad = sum(row_of(metrics.columns, line) is None for line in others)
     return f"{num_bad} damaged lines" if num_bad else ""

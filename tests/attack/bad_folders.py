@@ -35,7 +35,7 @@ def _when_it_trains(run: Path, rng: random.Random, harm: Callable[[], None]) -> 
     def meanwhile() -> bool:
         if time.monotonic() < due and known >= set(run.glob("checkpoints/*/*.safetensors")):
             return False
-        time.sleep(rng.uniform(0, 0.2))
+        time.sleep(rng.uniform(0, 0.05))
         harm()
         return True
 
@@ -53,8 +53,10 @@ def _judge(ended: Ended, statuses: tuple[int, ...] = (1,)) -> str:
 
 def deleted(scratch: Path, rng: random.Random) -> str:
     """The whole folder goes: status 1, one line, and nothing is created again."""
-    run = scratch / "run"
-    ended = run_forked(_command(TRAIN), scratch, meanwhile=_when_it_trains(run, rng, lambda: shutil.rmtree(run, True)))
+    run, endless = scratch / "run", [*TRAIN, "--steps", "10000000"]
+    ended = run_forked(
+        _command(endless), scratch, meanwhile=_when_it_trains(run, rng, lambda: shutil.rmtree(run, True))
+    )
     flaw = _judge(ended)
     return flaw or ("creates the folder again" if (run / "config.json").exists() or "done" in ended.out else "")
 

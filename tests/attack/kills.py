@@ -103,16 +103,20 @@ def kill_while_starting(killed: KilledRun, rng: random.Random) -> str:
     """A signal to the real command within its first seconds."""
     flags = [word for name, value in SETTINGS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     words = [sys.executable, "-m", "expgen", "train", "--resume", "--take-over", "--run", str(killed.run), *flags]
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(rng.uniform(0, 3))
-    child.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGINT, signal.SIGHUP]))
-    try:
-        status, is_hung = child.wait(LIMIT_SECONDS), False
-    except subprocess.TimeoutExpired:
-        child.kill()
-        status, is_hung = child.wait(), True
+    number, seconds = rng.choice([signal.SIGKILL, signal.SIGINT, *SIGNALS]), rng.uniform(0, 3)
+    variables = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=variables) as child:
+        time.sleep(seconds)
+        child.send_signal(number)
+        try:
+            child.communicate(timeout=LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # shows where it hangs
+            _, err = child.communicate()
+            return f"hangs after {number.name} at {seconds:.2f} s: {err[-1500:]}"
+        status = child.returncode
     is_early = status == 1  # Python's own, where a signal comes before any code of ours
-    return killed.flaw(-signal.SIGINT if is_early else status, is_hung)
+    return killed.flaw(-signal.SIGINT if is_early else status, is_hung=False)
 
 
 def _await(child: int) -> tuple[int, bool]:
