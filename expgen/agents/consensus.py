@@ -97,7 +97,7 @@ class ConsensusConfig:
         False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
     )
     turn: int = later_setting(
-        1, "steps that one of several explorers acts before another has its turn; 1: one is drawn at each step", low=1
+        50, "steps that one of several explorers acts before another has its turn; 1: one is drawn at each step", low=1
     )
     hedge: float = later_setting(
         0.0,

@@ -24,6 +24,7 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.settings import filled
+from expgen.training.average import Weights
 
 
 def describe_run(
@@ -33,12 +34,17 @@ def describe_run(
     plans: Sequence[LearnerPlan],
     consensus: ConsensusConfig | None,
 ) -> AgentDescription:
-    """The agent of a run whose learners are `plans`, voting by `consensus`."""
+    """The agent of a run whose learners are `plans`, voting by `consensus`.
+
+    It plays with averaged weights where its explorers keep any: theirs generalise better.
+    """
     policies = {plan.name: describe_policy(plan) for plan in plans}
     explorers = tuple(policies.pop(plan.name) for plan in plans if plan.name.startswith(EXPLORER))
     test = LevelSet.parse(config.test_levels, "--test-levels")
     where = (config.env, config.options, spec, config.train_set, test)
-    return AgentDescription(folder, config.algo, config.seed, *where, tuple(policies.values()), explorers, consensus)
+    weights: Weights = "average" if any(plan.average for plan in plans if plan.name.startswith(EXPLORER)) else "live"
+    members = tuple(policies.values())
+    return AgentDescription(folder, config.algo, config.seed, *where, members, explorers, consensus, weights)
 
 
 def agent_of_run(

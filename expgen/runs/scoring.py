@@ -109,9 +109,9 @@ class RunScorer:
         `averaged` are the learners that have averaged weights; an ensemble with any of them is scored with these too.
         """
         assert self.agent.consensus is not None
-        variants: list[dict[str, Any]] = [{}]
+        variants: list[dict[str, Any]] = [{"weights": "live"}]
         if self.agent.members:
-            variants.append({"changes": {"fallback": "random"}})
+            variants.append({"weights": "live", "changes": {"fallback": "random"}})
         if any(name in averaged for name in players_of(self.agent, self.agent.consensus)):
             variants.append({"weights": "average"})
         for variant in variants:

@@ -1,0 +1,57 @@
+"""Several explorers: trained beside an ensemble or alone, resumed, scored, described, played in turns."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import expgen
+from expgen.agents.turns import TurnsAgent
+from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
+from expgen.runs.agent_files import read_agent
+from expgen.runs.make_config import make_config
+from expgen.runs.plan import plans_of
+
+
+def test_openend_trains_explorers_that_play_together_with_their_averaged_weights(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 2, algo="openend", members=2, eval_every=10**9)
+    agent = read_agent(tmp_path)
+    assert agent.members == () and list(agent.policies) == ["explorer", "explorer1"]
+    assert [policy.seed for policy in agent.explorers] == [0, 1] and agent.weights == "average"
+    assert all(policy.reward.end_value == 1 for policy in agent.explorers)
+    player = expgen.load_agent(tmp_path)
+    assert isinstance(player, TurnsAgent) and player.turn == 50 and len(player.agents) == 2
+    together = [row for row in read_scores(tmp_path / "scores.csv") if row.agent == "openend"]
+    assert {(row.split, row.env_steps) for row in together} == {(s, 4 * small.update_steps) for s in ("train", "test")}
+    assert {row.settings for row in together} == {"weights=average explorers=2 turn=50", "explorers=2 turn=50"}
+
+
+def test_an_ensemble_trains_several_explorers_and_resumes_bit_equal(small: Any, equal: Any, tmp_path: Path) -> None:
+    changes = {"algo": "expgen", "members": 2, "explorer_count": 2, **small.explorer}
+    small.train(tmp_path / "whole", 1, **changes)
+    stop = iter([False, False, *[True] * 20])
+    small.train(tmp_path / "cut", 1, should_stop=stop.__next__, **changes)
+    assert small.train(tmp_path / "cut", 1, resume=True, **changes).is_complete
+    for learner in ("member0", "member1", "explorer", "explorer1"):
+        assert equal(small.state(tmp_path / "whole", learner), small.state(tmp_path / "cut", learner))
+    assert not equal(small.weights(tmp_path / "whole", "explorer"), small.weights(tmp_path / "whole", "explorer1"))
+    agent = expgen.load_agent(tmp_path / "whole", turn=3)
+    assert isinstance(agent.fallback, TurnsAgent) and agent.fallback.turn == 3
+
+
+def test_the_first_of_several_explorers_is_the_one_that_is_trained_alone() -> None:
+    one, three = (plans_of(make_config("minimaze", "expgen", explorer_count=count)) for count in (1, 3))
+    assert three[: len(one)] == one and [plan.seed for plan in three[len(one) :]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"explorer_count": 0}, "--explorer-count is 0; accepted: 1"),
+        ({"seed": 2**31 - 2, "members": 1, "explorer_count": 3}, "accepted for 3 learners side by side"),
+    ],
+)
+def test_numbers_of_explorers_that_cannot_be_are_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_config("minimaze", "expgen", **settings)
