@@ -1,6 +1,7 @@
 """The paper's story in one table and one page: a bundled population on unseen levels, in parts and as a whole."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -21,6 +22,7 @@ from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
 
 PPO, EXPGEN, EXPLORING, RANDOM = "one PPO policy", "ExpGen", "the explorer", "random actions"
+OPEN_END, BEST = "our explorers, which success does not stop", "ExpGen with our explorers"
 
 
 class Chapter(NamedTuple):
@@ -48,6 +50,9 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
         EXPLORING: build_agent(found, EXPLORER).agent,
         EXPGEN: build_agent(found).agent,
     }
+    if f"{game}/best" in bundled_agents() and (best := find_agent(f"{game}/best").agent).explorers:
+        cast[OPEN_END] = build_agent(replace(best, members=())).agent
+        cast[BEST] = build_agent(best).agent
     threads = plan_resources("cpu", 1).env_threads
     for title, agent in cast.items():
         env = build_env(found.env, found.test_set, min(num_envs, episodes), threads=threads, **found.options)
@@ -58,19 +63,21 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
 
 
 def story_page(game: str, chapters: Sequence[Chapter]) -> str:
-    """PPO and ExpGen on the same level, one that only ExpGen solved and one that it did not, and everyone's scores."""
+    """Pairs of agents on the same level, the first on which they differ as the heading says, and everyone's scores."""
     by_title = {chapter.title: chapter for chapter in chapters}
-    ppo, expgen = by_title[PPO], by_title[EXPGEN]
+    expgen = by_title[EXPGEN]
     pairs: list[dict[str, str]] = []
-    for heading, solved_by_ppo, solved_by_expgen in (
-        ("ExpGen solves it, PPO does not", False, True),
-        ("ExpGen does not solve it", None, False),
+    for heading, left, right, solved_on_the_left, solved_on_the_right in (
+        ("ExpGen solves it, PPO does not", PPO, EXPGEN, False, True),
+        ("ExpGen does not solve it", PPO, EXPGEN, None, False),
+        ("the paper's explorer goes everywhere but to the goal, ours takes it", EXPLORING, OPEN_END, False, True),
     ):
-        for k, (one, other) in enumerate(zip(ppo.evaluation.episodes, expgen.evaluation.episodes, strict=True)):
-            if other.solved == solved_by_expgen and solved_by_ppo in (None, one.solved):
-                players = [_replayed(game, chapter, k) for chapter in (ppo, expgen)]
+        both = [by_title[title] for title in (left, right) if title in by_title]
+        for k, (one, *other) in enumerate(zip(*(chapter.evaluation.episodes for chapter in both), strict=True)):
+            if other and other[0].solved == solved_on_the_right and solved_on_the_left in (None, one.solved):
+                players = [_replayed(game, chapter, k) for chapter in both]
                 group = player_group(players, autoplay=not pairs)
-                pairs.append({"heading": f"Level {other.level}: {heading} (the first such level)", "group": group})
+                pairs.append({"heading": f"Level {one.level}: {heading} (the first such level)", "group": group})
                 break
     return render(
         "watch/story.html",
@@ -80,6 +87,7 @@ def story_page(game: str, chapters: Sequence[Chapter]) -> str:
         episodes=len(expgen.evaluation.episodes),
         rows=[_row(chapter) for chapter in chapters],
         has_paper=any(chapter.paper is not None for chapter in chapters),
+        has_open_end=OPEN_END in by_title,
         explorer_is_below_random=by_title[EXPLORING].evaluation.mean_return < by_title[RANDOM].evaluation.mean_return,
     )
 
