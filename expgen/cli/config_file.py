@@ -36,7 +36,7 @@ class ConfigFile:
     @property
     def early_words(self) -> list[str]:
         """What decides whose flags there are, before there is a parser."""
-        named = [f"{flag_of(name)}={self.values[name]}" for name in ("algo", "run") if name in self.values]
+        named = [f"{flag_of(name)}={self.values[name]}" for name in ("algo", "preset", "run") if name in self.values]
         return [*named, *(["--resume"] if self.values.get("resume") is True else []), *self.words]
 
     def words_for(self, parser: Parser) -> list[str]:

@@ -23,7 +23,7 @@ from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.open_run import RunRequest, open_run
 from expgen.runs.plan import plans_of
-from expgen.runs.presets import PRESETS
+from expgen.runs.presets import PRESETS, default_algo
 from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together
 from expgen.runs.watch import Watch
@@ -138,13 +138,15 @@ def _algo_of(argv: Sequence[str]) -> str:
     """Which algorithm's settings the flags are: named, or that of the run to resume."""
     first = Parser("train", add_help=False)
     first.add_argument("--algo")
+    first.add_argument("--preset")
     first.add_argument("--run", type=place)
     first.add_argument("--resume", action="store_true")
     known, _ = first.parse_known_args(argv)
     if known.algo is None and known.resume and known.run and (folder := _looked_at(known.run)).exists():
         return folder.read_config()[0].algo
-    recipe_of(known.algo or "ppo")
-    return known.algo or "ppo"
+    algo = known.algo or default_algo(known.preset)
+    recipe_of(algo)
+    return algo
 
 
 def _parser(algo: str) -> Parser:
@@ -163,7 +165,9 @@ def _parser(algo: str) -> Parser:
         metavar="GAME",
         help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
     )
-    parser.add_argument("--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo)")
+    parser.add_argument(
+        "--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best openend)"
+    )
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
     parser.add_argument(

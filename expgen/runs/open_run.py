@@ -11,6 +11,7 @@ from expgen.runs.agent_files import read_agent
 from expgen.runs.config import TrainConfig, with_values
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import checked, make_config, make_consensus, resized_consensus, split_settings
+from expgen.runs.presets import default_algo
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of, flat
 from expgen.storage.location import Location, is_url
@@ -54,7 +55,7 @@ def open_run(request: RunRequest) -> OpenedRun:
             return open_run(replace(request, run=sketch))
     if request.resume and request.run and RunFolder(request.run).exists():
         return _resumed(RunFolder(request.run), request)
-    algo, preset = request.algo or "ppo", request.preset
+    algo, preset = request.algo or default_algo(request.preset), request.preset
     trains, votes = split_settings(algo, request.settings)
     config = make_config(request.env or "minimaze", algo, preset, **trains)
     folder = RunFolder(request.run or default_folder(config))

@@ -133,6 +133,11 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
     return PROCGEN_LAPTOP if preset == "laptop" and is_procgen else values
 
 
+def default_algo(preset: str | None) -> str:
+    """What is meant where no algorithm is named; `best` alone is the strongest agent for its steps."""
+    return "openend" if preset == "best" else "ppo"
+
+
 def default_preset(env: str) -> Preset:
     """What is meant where no preset is named: the paper's scale on ProcGen, minutes elsewhere."""
     return "paper" if env.startswith("procgen:") else "laptop"

@@ -64,7 +64,7 @@ def train(
     """Train a policy, or several side by side, and write checkpoints, metrics and scores to a run folder.
 
     env: environment to train on, as `make_env` takes it: a name, an environment, or what makes one (default minimaze).
-    algo: what learns; ppo by default.
+    algo: what learns; ppo by default, with preset="best" openend.
     preset: scale of the run, one of PRESETS.
     run: run folder or URL.
     device: auto, cpu, cuda or cuda:N.

@@ -11,6 +11,7 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.agent_files import read_agent
 from expgen.runs.make_config import make_config
+from expgen.runs.open_run import RunRequest, open_run
 from expgen.runs.plan import plans_of
 
 
@@ -55,3 +56,10 @@ def test_the_first_of_several_explorers_is_the_one_that_is_trained_alone() -> No
 def test_numbers_of_explorers_that_cannot_be_are_one_line(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_config("minimaze", "expgen", **settings)
+
+
+def test_the_best_preset_without_an_algorithm_means_explorers_that_play_alone(tmp_path: Path) -> None:
+    config = open_run(RunRequest("procgen:heist", preset="best", run=tmp_path)).config
+    assert (config.algo, config.members, config.steps, config.average) == ("openend", 3, 13_107_200, 0.98)
+    assert open_run(RunRequest("procgen:heist", "ppo", "best", tmp_path)).config.algo == "ppo"
+    assert open_run(RunRequest("procgen:heist", run=tmp_path)).config.algo == "ppo"
