@@ -62,7 +62,7 @@ def build_env(
 ) -> VecEnv:
     """As `make_env`, for what a file may name: no module is imported that the user has not named."""
     num_envs = check_whole("num_envs", num_envs, 1, MOST_ENVS)
-    seed, threads = check_whole("seed", seed, 0, LAST_SEED), check_whole("threads", threads, 1, MOST_ENVS)
+    seed, threads = check_whole("seed", seed, 0, LAST_SEED), check_whole("threads", threads, 0, MOST_ENVS)
     check_type("full_view", full_view, bool, "True or False")
     name = full_name(name)
     family, _, game = name.partition(":")
