@@ -14,6 +14,7 @@ DIGESTS = {
     "ppo": ("69b2ac841f87", "0e1bb6f0a9b6", "9ae8143f1103"),
     "ppo-gru": ("a82aae231167", "825d5c75711f", "39b034aee641"),
     "maxent": ("a2d59a3e986a", "e151952b98cf", "aa4b9b45ad02"),
+    "openend": ("e0c07de1fb01", "90487ee894a0", "9db167e5ba41"),
     "mixed": ("b1b4f6664364", "e608a2f32dff", "607da192b94c"),
     "daac": ("fa25c7125962", "c136b95380da", "0702fac5c93e"),
     "idaac": ("940345397d70", "7f7b4bd6aa40", "e5a621cd246a"),
