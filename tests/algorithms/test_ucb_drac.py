@@ -53,7 +53,7 @@ def test_actions_are_drawn_from_the_policy():
 
 
 def make(seed: int = 0) -> Policy:
-    config = NetworkConfig(features=8)
+    config = NetworkConfig(encoder="small", features=8)
     return make_policy(SPEC, config, torch.Generator().manual_seed(seed), CPU)
 
 

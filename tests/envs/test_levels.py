@@ -111,7 +111,7 @@ def test_all_without_the_training_levels_does_not_overlap_them() -> None:
         ([3, "4"], "levels names level '4'; accepted: whole numbers"),
         (np.array([1.0]), "levels names level .*1.0.*; accepted: whole numbers"),
         (torch.tensor([1.5, 2.7]), "levels names level .*1.5.*; accepted: whole numbers"),
-        (np.array([[1, 2], [3, 4]]), "levels names level .*1, 2.*; accepted: whole numbers"),
+        (np.array([[1, 2], [3, 4]]), "levels is .*1, 2.*; accepted: whole numbers"),
         (1.5, "levels is 1.5; accepted: whole numbers, or COUNT"),
         (None, "levels is None; accepted"),
     ],

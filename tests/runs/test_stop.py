@@ -111,12 +111,18 @@ def test_a_closed_terminal_stops_a_run_at_a_checkpoint(
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
     attach = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
-    program = f"{attach}; from expgen.cli.main import main; sys.exit(main())"
+    hear = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # under nohup it is ignored, which is inherited
+    )
+    program = f"{attach}; {hear}; from expgen.cli.main import main; sys.exit(main())"
     words = [sys.executable, "-c", program, *small.flags(tmp_path, 10**5, checkpoint_seconds=3600.0)]
     with subprocess.Popen(list(map(str, words)), **streams) as command:
         os.close(theirs)
         os.set_blocking(ours, False)
         until(lambda: len(metrics(tmp_path)) >= 3)
         os.close(ours)
-        assert command.wait(PATIENCE) == 128 + signal.SIGHUP
+        try:
+            assert command.wait(PATIENCE) == 128 + signal.SIGHUP
+        finally:
+            command.kill()
     assert small.facts(tmp_path)["updates"] == len(metrics(tmp_path)) >= 3

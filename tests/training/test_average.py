@@ -123,11 +123,3 @@ def test_a_checkpoint_without_an_average_begins_one(small: Any, equal: Callable[
     tensors, facts = newest(tmp_path)
     assert equal(under_prefix("average", tensors), under_prefix("policy", tensors))
     assert facts["average"]["updates"] == 1 and list(learner.policies()) == ["live", "average"]
-
-
-def test_a_checkpoint_with_an_average_keeps_its_rate_where_the_run_has_none(small: Any, tmp_path: Path) -> None:
-    live(small_learner(small, 3, average=0.9), tmp_path, stop_after=1)
-    learner = small_learner(small, 3)
-    resume_learner(learner, newest(tmp_path))
-    live(learner, tmp_path)
-    assert newest(tmp_path).facts["average"] == {"rate": 0.9, "updates": 3}
