@@ -100,7 +100,8 @@ class LevelSet:
 
 def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
     if not isinstance(levels, Iterable) or getattr(levels, "ndim", 1) != 1:
-        raise InputError(f"{field} is {levels!r}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
+        shown = " ".join(repr(levels).split())[:80]  # a table of numbers has several lines
+        raise InputError(f"{field} is {shown}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
     return tuple(_whole_number(level, field) for level in levels)
 
 
