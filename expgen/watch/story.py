@@ -22,7 +22,7 @@ from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
 
 PPO, EXPGEN, EXPLORING, RANDOM = "one PPO policy", "ExpGen", "the explorer", "random actions"
-OPEN_END, BEST = "our explorers, which success does not stop", "ExpGen with our explorers"
+OPEN_END, BEST = "our explorers alone", "ExpGen, our explorers"
 
 
 class Chapter(NamedTuple):
