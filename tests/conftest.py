@@ -1,6 +1,7 @@
 """What the tests of training, runs and the command line share: runs that take a fraction of a second."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,11 @@ from expgen.cli.main import main
 from expgen.reproduce.job import Job
 from expgen.runs.folder import RunFolder
 from tests.storage.s3_server import Faults, s3_server
+
+# A suite that was started in the background or under nohup ignores these, and so would every command that it starts.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, by whomever
