@@ -27,6 +27,7 @@ from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint,
 from expgen.training.resources import use_device
 
 OWN_AGENTS: dict[str, Callable[[dict[str, Policy], EnvSpec, int], Any]] = {}  # that the user registers
+BEYOND = {"vote": "leader", "once": False}  # settings beyond Algorithm 1, and what it does
 CARD = "card.json"  # beside an agent that ships: what it is, and checksums of its weights
 
 
@@ -125,12 +126,16 @@ def voters_of(description: AgentDescription, settings: ConsensusConfig) -> int:
 def _told(
     description: AgentDescription, asked: Mapping[str, Any], settings: ConsensusConfig, num_members: int
 ) -> dict[str, Any]:
-    """What a score row says of an ensemble: what was asked for, how many vote, and what `expgen tune` picked."""
+    """What a score row says of an ensemble: what was asked for, who plays, how it departs from Algorithm 1, and what
+    `expgen tune` picked.
+    """
     told = {name: value for name, value in asked.items() if (name, value) != ("ensemble_size", 0)}
     if num_members and not asked.get("ensemble_size"):
         told["members"] = num_members  # reports set whole ensembles beside parts of them
     if len(description.explorers) > 1:
         told |= {"explorers": len(description.explorers), "turn": settings.turn}
+    if num_members:
+        told |= {name: getattr(settings, name) for name in BEYOND if getattr(settings, name) != BEYOND[name]}
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]
     return told | ({"tuned": "+".join(picked)} if picked else {})
 

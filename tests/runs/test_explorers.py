@@ -1,11 +1,14 @@
 """Several explorers: trained beside an ensemble or alone, resumed, scored, described, played in turns."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import expgen
+from expgen.agents.build import build_agent
+from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.turns import TurnsAgent
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
@@ -37,6 +40,8 @@ def test_an_ensemble_trains_several_explorers_and_resumes_bit_equal(small: Any, 
     for learner in ("member0", "member1", "explorer", "explorer1"):
         assert equal(small.state(tmp_path / "whole", learner), small.state(tmp_path / "cut", learner))
     assert not equal(small.weights(tmp_path / "whole", "explorer"), small.weights(tmp_path / "whole", "explorer1"))
+    told = build_agent(replace(read_agent(tmp_path / "whole"), consensus=ConsensusConfig(vote="majority"))).settings
+    assert told == {"members": 2, "explorers": 2, "turn": 50, "vote": "majority"}
     agent = expgen.load_agent(tmp_path / "whole", turn=3)
     assert isinstance(agent.fallback, TurnsAgent) and agent.fallback.turn == 3
 
