@@ -71,7 +71,12 @@ def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: C
     outcome = command("evaluate", file, "--episodes", "4")
     assert outcome.status == 0, outcome.err
     (row,) = read_scores(runs / "scores.csv")
-    assert (row.algorithm, row.agent, row.settings, row.levels) == ("expgen", "expgen", "members=3", "all")
+    assert (row.algorithm, row.agent, row.settings, row.levels) == (
+        "expgen",
+        "expgen",
+        "members=3 vote=majority",
+        "all",
+    )
     assert "overlap the training levels" in command("evaluate", file, "--levels", "24:3").err
     (runs / "scores.csv").unlink()
 
