@@ -22,6 +22,11 @@ class Cell:
         half = _T_975[self.runs] * self.std / self.runs**0.5
         return self.mean - half, self.mean + half
 
+    def __str__(self) -> str:
+        """`8.00 ± 0.12`: as many digits as the paper prints."""
+        digits = max(len(f"{number:g}".partition(".")[2]) for number in (self.mean, self.std))
+        return f"{self.mean:.{max(digits, 1)}f} ± {self.std:.{max(digits, 1)}f}"
+
 
 _T_975 = {
     3: 4.303,

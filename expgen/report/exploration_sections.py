@@ -16,7 +16,10 @@ from expgen.report.tables import Table, TableCell, interval_cell, number_cell, p
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
 PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
-GAP_NOTE = "Gap: (R_train − R_test) / R_train; bands and bars are one standard deviation over runs."
+GAP_NOTE = (
+    "Gap: (R_train − R_test) / R_train, of maxEnt's intrinsic return and of others' return; bands and bars are one "
+    "standard deviation over runs."
+)
 
 
 def _spread(table: ScoreTable, method: Method, game: str, split: Split, measure: str) -> Estimate | None:
@@ -133,7 +136,7 @@ def neighbor_section(table: ScoreTable) -> Section | None:
                 game, number_cell(rank, 0), *(number_cell(c.estimate.value, 1, c.entries) if c else "–" for c in means),
                 percent_cell(gap and gap.value), percent_cell(stated),
                 *beside_paper(score, None)[:2] if score else ("–", "–"),
-                TableCell(f"{quoted['expgen_test'].mean} ± {quoted['expgen_test'].std}") if quoted else "–",
+                TableCell(str(quoted["expgen_test"])) if quoted else "–",
             )  # fmt: skip
     if len({row[1].text for row in result.rows}) < 2:
         return None

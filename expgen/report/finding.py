@@ -36,14 +36,15 @@ def _ranking(table: ScoreTable, game: str) -> dict[Method, Cell]:
 def _winner(game: str, ranking: dict[Method, Cell], variant: Method | None, varied: Cell | None) -> str:
     (first, best), (second, next_best) = list(ranking.items())[:2]
     by = best.estimate.value - next_best.estimate.value
-    text = f"{first.label} is best on unseen levels with {_described(best)}, "
+    text = f"{first.label} is best on unseen levels: {_described(best)}, "
     if variant and varied:
-        text = f"{variant.label} is best on unseen levels with {_described(varied)}. By default settings {text}"
-    text = f"{game}: {text}{by:.2f} above {second.label} with {_described(next_best)}."
+        text = f"{variant.label} is best on unseen levels: {_described(varied)}. With default settings {text}"
+    text = f"{game}: {text}{by:.2f} above {second.label}: {_described(next_best)}."
     if best.over == next_best.over == "runs":
         apart = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
         text += f" Their intervals over runs {apart}."
-    return text
+    paper = numbers.scores("test").get((first.algorithm, game)) if best.entries[0].is_of_paper else None
+    return f"{text} The paper's {first.label} has {paper}." if paper else text
 
 
 def _variant(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> tuple[Method, Cell] | tuple[None, None]:
@@ -73,7 +74,8 @@ def _described(cell: Cell) -> str:
     what = "run" if cell.over != "leaders" else "leader"
     trained = f", {short_steps(cell.steps)} steps" if cell.steps else ""
     runs, episodes = counted(len(cell.entries), what), counted(cell.episodes, "episode")
-    return f"{cell.estimate.value:.2f} ({runs}{trained}, {episodes})"
+    value, low, high = cell.estimate
+    return f"{value:.2f} ({low:.2f} to {high:.2f}; {runs}{trained}, {episodes})"
 
 
 def _missing(table: ScoreTable, ranked: dict[str, dict[Method, Cell]]) -> Iterable[str]:

@@ -9,6 +9,7 @@ LABELS = METHODS | {
     "ppo-gru": "PPO + GRU",
     "maxent": "maxEnt",
     "mixed": "mixed reward",
+    "openend": "open-end explorers",
     "random": "random actions",
 }
 ORDER = ("random", "ppo", "ppo-gru", "mixed", "plr", "ucb-drac", "ppg", "daac", "idaac", "leep", "maxent", "expgen",
@@ -31,7 +32,7 @@ class Method:
         if self.algorithm.startswith("expgen") and settings.get("fallback") == "random":
             del settings["fallback"]
             label = "Ensemble + random"
-        inside = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
+        inside = ", ".join(_in_words(name, value) for name, value in settings.items())
         return f"{label} ({inside})" if inside else label
 
     @property
@@ -61,6 +62,12 @@ def read_settings(text: str) -> dict[str, str]:
 def count_of(text: str) -> int:
     """A whole number; 0 where `text` is none."""
     return int(text) if text.isdecimal() else 0
+
+
+def _in_words(name: str, value: str) -> str:
+    """`end value 1`; what is merely on or off goes by its name."""
+    name = name.replace("_", " ")
+    return name if value == "True" else f"{name} {value}"
 
 
 def _number(text: str) -> float:

@@ -35,8 +35,9 @@ def glance_section(table: ScoreTable) -> Section | None:
     if not shown:
         return None
     note = (
-        "Mean return on the levels trained on and on unseen ones, with the 95 % interval of the latter; best at the "
-        "top. A long line is a method that has learnt its levels rather than the game."
+        "Methods by their default settings; all others are under “Every method and setting”. Mean return on the levels "
+        "trained on and on unseen ones, with the 95 % interval of the latter; best at the top. A long line is a method "
+        "that has learnt its levels rather than the game."
     ) + leaders_note(table.over_leaders({method: None for pairs in shown.values() for method in pairs}, shown))
     figures = tuple((f"Train and test scores on {game}", dumbbells(game, pairs)) for game, pairs in shown.items())
     return Section("glance", note, figures=figures, heading="At a glance")

@@ -12,11 +12,11 @@ from expgen.report.section import Section, sentence
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
-BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "intervals overlap")
+BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
 NOTE = (
     "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
     "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
-    "not in it. The paper's interval for the comparison is mean ± t · std / √runs. A number leads to its score rows. A "
+    "not in it. `overlap`: with the paper's interval, mean ± t · std / √runs. A number leads to its score rows. A "
     "policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also have the "
     "mean over their last five, under “One checkpoint and the last five”."
 )
@@ -81,7 +81,7 @@ def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     ]
     if paper is None:
         return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
-    quoted = TableCell(f"{paper.mean:g} ± {paper.std:g}", paper.mean)
+    quoted = TableCell(str(paper), paper.mean)
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
     return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
 

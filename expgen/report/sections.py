@@ -1,6 +1,7 @@
 """Which sections a report has: all that its scores can fill, in the paper's order."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
@@ -66,4 +67,13 @@ def build_sections(
     trained = (checkpoint_section(curves), training_section(table, curves))
     last = (published_section(in_paper), *trained, exploration_table(table), every_setting(table))
     exhibits = [found[name] for name in EXHIBITS if name in found]
-    return [section for section in (*first, *exhibits, *last) if section is not None]
+    return list(_said_once(section for section in (*first, *exhibits, *last) if section is not None))
+
+
+def _said_once(sections: Iterable[Section]) -> Iterable[Section]:
+    """A note that stands above already is not repeated."""
+    above: dict[str, str] = {}
+    for section in sections:
+        first = above.setdefault(section.note, section.short_title)
+        is_repeated = section.note and first != section.short_title
+        yield replace(section, note=f"To be read as “{first}”.") if is_repeated else section

@@ -58,6 +58,11 @@ class Table:
             raise ValueError(f"{self.name}: {len(row)} cells in a row of {len(self.columns)}")
         self.rows.append(row)
 
+    @property
+    def is_number(self) -> list[bool]:
+        """For each column whether it holds numbers, and perhaps dashes."""
+        return [any(row[column].sort is not None for row in self.rows) for column in range(len(self.columns))]
+
 
 def number_cell(value: float | None, digits: int = 2, entries: Sequence[Entry] = (), sign: bool = False) -> TableCell:
     """A number with so many digits after the point; a dash where there is none."""

@@ -29,6 +29,11 @@ def test_interval_of_a_printed_cell():
     assert (low, high) == pytest.approx((8.157, 8.443), abs=1e-3)  # 2.262 · 0.2 / √10 = 0.143
 
 
+def test_a_cell_is_written_with_the_digits_of_the_paper():
+    assert str(numbers.Cell(8.0, 0.12, 10)) == "8.00 ± 0.12"
+    assert str(numbers.Cell(6, 1, 10)) == "6.0 ± 1.0"
+
+
 def test_papers_other_tables_are_read():
     assert numbers.ensemble_sizes()[10].mean == 8.22
     assert numbers.ablation()["Ensemble + random", "test"].mean == 6.2

@@ -38,6 +38,7 @@ def test_methods_are_labelled_as_in_the_paper():
     assert Method("expgen").label == "ExpGen-PPO"
     assert Method("expgen", (("fallback", "random"),)).label == "Ensemble + random"
     assert Method("maxent", (("levels", "500"),)).label == "maxEnt (levels 500)"
+    assert Method("maxent", (("end_value", "1"), ("once", "True"))).label == "maxEnt (end value 1, once)"
     assert Method("mine").label == "mine"
 
 

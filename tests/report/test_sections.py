@@ -35,6 +35,11 @@ def test_figures_have_words_and_something_to_see(sections):
             assert any(axes.has_data() for axes in figure.axes), section.name
 
 
+def test_a_note_is_said_once_and_referred_to_below(sections):
+    assert sections["table-1"].note.startswith("Mean return, with a 95 % interval")
+    assert sections["table-2"].note == sections["table-10"].note == "To be read as “Table 1”."
+
+
 def test_table_1_has_all_games_and_methods(sections):
     by_game, each = sections["table-1"].tables
     assert len(by_game.rows) == 16 and len(each.rows) == 128 + 1  # PPO + GRU was scored on Maze
@@ -173,10 +178,11 @@ def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
     finding = build_sections(make_table(rows, resamples=50))[0]
     assert finding.title == "What was found"
     assert finding.points == (
-        "heist: PPO is best on unseen levels with 3.00 (1 run, 25M steps, 1,000 episodes), 1.00 above ExpGen-PPO with "
-        "2.00 (1 run, 25M steps, 1,000 episodes).",
-        "maze: ExpGen-PPO is best on unseen levels with 8.10 (3 runs, 275M steps, 3,000 episodes), 3.00 above PPO with "
-        "5.10 (3 runs, 25M steps, 3,000 episodes). Their intervals over runs do not overlap.",
+        "heist: PPO is best on unseen levels: 3.00 (2.70 to 3.30; 1 run, 25M steps, 1,000 episodes), 1.00 above "
+        "ExpGen-PPO: 2.00 (1.70 to 2.30; 1 run, 25M steps, 1,000 episodes). The paper's PPO has 2.4 ± 0.5.",
+        "maze: ExpGen-PPO is best on unseen levels: 8.10 (8.00 to 8.19; 3 runs, 275M steps, 3,000 episodes), 3.00 "
+        "above PPO: 5.10 (5.00 to 5.19; 3 runs, 25M steps, 3,000 episodes). Their intervals over runs do not overlap. "
+        "The paper's ExpGen-PPO has 8.3 ± 0.2.",
         "Missing: more than one training of PPO (heist) and ExpGen-PPO (heist). How far another training would differ "
         "is not known.",
         "Missing: anything to compare with on bigfish (IDAAC).",
@@ -192,12 +198,12 @@ def test_the_finding_leads_with_a_variant_only_where_it_is_above_all_by_more_tha
     ]
     point = build_sections(make_table([*plain, *better], resamples=50))[0].points[0]
     assert point.startswith(
-        "heist: maxEnt (end value 1) is best on unseen levels with 9.30 (3 runs, 25M steps, 3,000 episodes). By "
-        "default settings ExpGen-PPO is best on unseen levels with 7.80 (1 run"
+        "heist: maxEnt (end value 1) is best on unseen levels: 9.30 (9.20 to 9.39; 3 runs, 25M steps, 3,000 episodes). "
+        "With default settings ExpGen-PPO is best on unseen levels: 7.80 (7.50 to 8.10; 1 run"
     )
     close = make_row("maxent", game="heist", mean=7.9, agent="member0 end_value=1")
     point = build_sections(make_table([*plain, close], resamples=50))[0].points[0]
-    assert point.startswith("heist: ExpGen-PPO is best on unseen levels with 7.80")
+    assert point.startswith("heist: ExpGen-PPO is best on unseen levels: 7.80")
 
 
 def test_the_finding_over_many_games_is_the_highest_iqm(sections):

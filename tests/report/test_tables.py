@@ -60,6 +60,12 @@ def test_report_table_as_html(table):
     assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
 
 
+def test_a_dash_and_the_head_of_a_column_of_numbers_stand_as_the_numbers_do(table):
+    table.add("z", "–")
+    text = render("report/table.html", table=table)
+    assert text.count('<th scope="col" class="number">') == 1 and text.count('data-label="score" class="number"') == 3
+
+
 def test_report_table_refuses_a_row_of_other_length():
     with pytest.raises(ValueError, match="1 cells"):
         Table("t", "", ("a", "b")).add("x")
@@ -72,7 +78,7 @@ def test_beside_the_paper_s_number():
     assert [cells[name].text for name in ("game", "method", "mean", "runs", "steps")] == [
         "maze", "ExpGen-PPO", "8.20", "4", "25M"]  # fmt: skip
     assert cells["paper"].text == "8.3 ± 0.2" and cells["difference"].text == "−0.10"
-    assert cells["intervals overlap"].text == "yes"  # the paper's mean is 8.16 to 8.44
+    assert cells["overlap"].text == "yes"  # the paper's mean is 8.16 to 8.44
     assert len(cells["mean"].entries) == 4
 
 
