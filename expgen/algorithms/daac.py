@@ -16,13 +16,11 @@ from torch import Tensor, nn
 from expgen.algorithms.policy_gradient import (
     Descent,
     LearningConfig,
-    approximate_kl,
-    clipped_surrogate,
     clipped_value_loss,
-    entropy,
+    detached,
     epochs_of_minibatches,
     fill_values,
-    log_prob_of,
+    policy_terms,
 )
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy
@@ -49,16 +47,10 @@ class DAACConfig(LearningConfig):
 
 def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACConfig) -> tuple[Tensor, Metrics]:
     """L = L_π − c_H H + α_a mean (A_φ(o, a) − Â)², and its named parts; `advantage` is A_φ of the actions taken."""
-    log_prob = log_prob_of(logits, batch.action)
-    parts = {
-        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
-        "advantage_loss": (advantage - batch.advantage).square().mean(),
-        "entropy": entropy(logits),
-    }
-    bonus, error = config.entropy_coef * parts["entropy"], config.advantage_coef * parts["advantage_loss"]
-    loss = parts["policy_loss"] - bonus + error
-    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
-    return loss, {name: part.detach() for name, part in parts.items()}
+    policy_loss, entropy, kl = policy_terms(logits, batch, config)
+    advantage_loss = (advantage - batch.advantage).square().mean()
+    loss = policy_loss - config.entropy_coef * entropy + config.advantage_coef * advantage_loss
+    return loss, detached(policy_loss=policy_loss, advantage_loss=advantage_loss, entropy=entropy, approximate_kl=kl)
 
 
 class AdvantageHead(nn.Module):

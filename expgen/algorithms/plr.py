@@ -20,6 +20,8 @@ from expgen.rollout.minibatch import Order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
 
+SAVED = ("drawn", "has_opened", "score", "staleness", "seen")  # attributes of LevelReplay that a checkpoint holds
+
 
 @dataclass(frozen=True)
 class PlrConfig(PPOConfig):
@@ -131,21 +133,12 @@ class LevelReplay:
         """How many levels have a score, and its mean over them."""
         return {"levels_seen": float(self.seen.sum()), "level_score": float(self.score.sum() / max(1, self.seen.sum()))}
 
-    def _arrays(self) -> dict[str, ndarray]:
-        return {
-            "drawn": self.drawn,
-            "has_opened": self.has_opened,
-            "score": self.score,
-            "staleness": self.staleness,
-            "seen": self.seen,
-        }
-
     def state(self) -> dict[str, ndarray]:
         """Everything a resumed run needs."""
-        return {name: array.copy() for name, array in self._arrays().items()}
+        return {name: getattr(self, name).copy() for name in SAVED}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
         """Continue from `state`."""
-        for name, array in self._arrays().items():
-            array[:] = state[name]
+        for name in SAVED:
+            getattr(self, name)[:] = state[name]
         self._rank()

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from expgen.algorithms.protocol import Metrics
 from expgen.networks.state import load_optimizer, optimizer_state
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
@@ -78,6 +79,18 @@ def approximate_kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
     """mean (ρ − 1 − log ρ): an unbiased, non-negative estimate of KL(π_old ‖ π) from samples of π_old."""
     log_ratio = log_prob - old_log_prob
     return (log_ratio.exp() - 1 - log_ratio).mean()
+
+
+def policy_terms(logits: Tensor, batch: Minibatch, config: LearningConfig) -> tuple[Tensor, Tensor, Tensor]:
+    """L_π, mean H[π] and the approximate KL(π_old ‖ π) of the actions of a minibatch."""
+    log_prob = log_prob_of(logits, batch.action)
+    policy_loss = clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip)
+    return policy_loss, entropy(logits), approximate_kl(log_prob, batch.log_prob)
+
+
+def detached(**parts: Tensor) -> Metrics:
+    """Named parts of a loss as metrics."""
+    return {name: part.detach() for name, part in parts.items()}
 
 
 class Descent:

@@ -16,12 +16,10 @@ from torch import Tensor
 from expgen.algorithms.policy_gradient import (
     Descent,
     LearningConfig,
-    approximate_kl,
-    clipped_surrogate,
-    entropy,
+    detached,
     epochs_of_minibatches,
     fill_values,
-    log_prob_of,
+    policy_terms,
 )
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
@@ -53,28 +51,21 @@ def policy_phase_loss(
     output: PolicyOutput, value: Tensor, batch: Minibatch, config: PPGConfig
 ) -> tuple[Tensor, Metrics]:
     """L = L_π − c_H H + c_V mean (V − R)², and its named parts; `value` is the value network's V."""
-    log_prob = log_prob_of(output.logits, batch.action)
-    parts = {
-        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
-        "value_loss": (value - batch.value_target).square().mean(),
-        "entropy": entropy(output.logits),
-    }
-    loss = parts["policy_loss"] - config.entropy_coef * parts["entropy"] + config.value_coef * parts["value_loss"]
-    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
-    return loss, {name: part.detach() for name, part in parts.items()}
+    policy_loss, entropy, kl = policy_terms(output.logits, batch, config)
+    value_loss = (value - batch.value_target).square().mean()
+    loss = policy_loss - config.entropy_coef * entropy + config.value_coef * value_loss
+    return loss, detached(policy_loss=policy_loss, value_loss=value_loss, entropy=entropy, approximate_kl=kl)
 
 
 def auxiliary_loss(
     output: PolicyOutput, value: Tensor, old_logits: Tensor, target: Tensor, config: PPGConfig
 ) -> tuple[Tensor, Metrics]:
     """L_joint = ½ mean (V_aux − R)² + β_clone KL(π_old ‖ π) + c ½ mean (V − R)²; V_aux is the policy's second head."""
-    parts = {
-        "aux_head_loss": 0.5 * (output.value - target).square().mean(),
-        "clone_kl": divergence(old_logits, output.logits),
-        "aux_value_loss": 0.5 * (value - target).square().mean(),
-    }
-    held, true = config.clone_coef * parts["clone_kl"], config.aux_value_coef * parts["aux_value_loss"]
-    return parts["aux_head_loss"] + held + true, {name: part.detach() for name, part in parts.items()}
+    head_loss = 0.5 * (output.value - target).square().mean()
+    clone_kl = divergence(old_logits, output.logits)
+    value_loss = 0.5 * (value - target).square().mean()
+    loss = head_loss + config.clone_coef * clone_kl + config.aux_value_coef * value_loss
+    return loss, detached(aux_head_loss=head_loss, clone_kl=clone_kl, aux_value_loss=value_loss)
 
 
 def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:

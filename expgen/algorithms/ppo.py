@@ -12,12 +12,10 @@ from torch import Tensor
 from expgen.algorithms.policy_gradient import (
     Descent,
     LearningConfig,
-    approximate_kl,
-    clipped_surrogate,
     clipped_value_loss,
-    entropy,
+    detached,
     epochs_of_minibatches,
-    log_prob_of,
+    policy_terms,
 )
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
@@ -39,15 +37,10 @@ class PPOConfig(LearningConfig):
 
 def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple[Tensor, Metrics]:
     """L = L_π + c_V L_V − c_H H, and its named parts."""
-    log_prob = log_prob_of(output.logits, batch.action)
-    parts = {
-        "policy_loss": clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip),
-        "value_loss": clipped_value_loss(output.value, batch.value, batch.value_target, config.clip),
-        "entropy": entropy(output.logits),
-    }
-    loss = parts["policy_loss"] + config.value_coef * parts["value_loss"] - config.entropy_coef * parts["entropy"]
-    parts["approximate_kl"] = approximate_kl(log_prob, batch.log_prob)
-    return loss, {name: part.detach() for name, part in parts.items()}
+    policy_loss, entropy, kl = policy_terms(output.logits, batch, config)
+    value_loss = clipped_value_loss(output.value, batch.value, batch.value_target, config.clip)
+    loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
+    return loss, detached(policy_loss=policy_loss, value_loss=value_loss, entropy=entropy, approximate_kl=kl)
 
 
 class PPO(Algorithm):

@@ -35,9 +35,9 @@ class Recipe:
     summary: str
     build: Callable[[Any, Any], Algorithm]  # from its networks and its config
     config: Any
-    network: NetworkConfig
-    reward: Any
-    build_reward: Callable[[Any, int], RewardSource]
+    network: NetworkConfig = NetworkConfig()
+    reward: Any = GameRewardConfig()
+    build_reward: Callable[[Any, int], RewardSource] = GameReward
     needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
     make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a policy
     build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
@@ -51,56 +51,50 @@ class Recipe:
 
 # What PPO's successors play before each update: as many steps as ExpGen's PPO, of twice the environments.
 WIDE = {"envs": 64, "rollout_steps": 256}
+GRU = NetworkConfig(memory="gru")
 RECIPES = {
     "ppo": Recipe(
         "PPO without memory: the member of the paper's ensemble",
-        PPO, PPOConfig(minibatch_order="shuffled"), NetworkConfig(), GameRewardConfig(), GameReward,
+        PPO, PPOConfig(minibatch_order="shuffled"),
     ),
-    "ppo-gru": Recipe(
-        "PPO with a GRU",
-        PPO, PPOConfig(), NetworkConfig(memory="gru"), GameRewardConfig(), GameReward,
-    ),
+    "ppo-gru": Recipe("PPO with a GRU", PPO, PPOConfig(), GRU),
     "maxent": Recipe(
         "the explorer: PPO with a GRU on the intrinsic reward alone",
-        PPO, PPOConfig(gamma=0.9), NetworkConfig(memory="gru"), KnnConfig(), KnnReward, needs_full_view=True,
+        PPO, PPOConfig(gamma=0.9), GRU, KnnConfig(), KnnReward, needs_full_view=True,
     ),
     "openend": Recipe(
         "explorers that success does not stop, playing in turns without any members",
-        PPO, PPOConfig(gamma=0.9), NetworkConfig(memory="gru"), KnnConfig(end_value=1.0), KnnReward,
-        needs_full_view=True, takes_turns=True, run={"members": 3, "average": 0.98},
+        PPO, PPOConfig(gamma=0.9), GRU, KnnConfig(end_value=1.0), KnnReward, needs_full_view=True,
+        takes_turns=True, run={"members": 3, "average": 0.98},
     ),
     "mixed": Recipe(
         "PPO with a GRU on a weighted sum of the intrinsic and the game's reward",
-        PPO, PPOConfig(gamma=0.5), NetworkConfig(memory="gru"), MixtureConfig(), MixedReward, needs_full_view=True,
+        PPO, PPOConfig(gamma=0.5), GRU, MixtureConfig(), MixedReward, needs_full_view=True,
     ),
     "daac": Recipe(
         "DAAC: policy and value apart, the policy network predicts advantages",
-        DAAC, DAACConfig(), NetworkConfig(), GameRewardConfig(), GameReward, make_networks=make_decoupled, run=WIDE,
+        DAAC, DAACConfig(), make_networks=make_decoupled, run=WIDE,
     ),
     "idaac": Recipe(
         "IDAAC: DAAC whose features do not tell how far a level has been played",
-        IDAAC, IDAACConfig(), NetworkConfig(), GameRewardConfig(), GameReward, make_networks=make_decoupled, run=WIDE,
+        IDAAC, IDAACConfig(), make_networks=make_decoupled, run=WIDE,
     ),
     "ppg": Recipe(
         "PPG: policy and value apart, values distilled into the policy network now and then",
-        PPG, PPGConfig(), NetworkConfig(), GameRewardConfig(normalize_with="rollout"), GameReward,
-        make_networks=make_decoupled, run=WIDE,
+        PPG, PPGConfig(), reward=GameRewardConfig(normalize_with="rollout"), make_networks=make_decoupled, run=WIDE,
     ),
     "leep": Recipe(
         "LEEP: members on subsets of the levels, joined by their maximum",
-        Leep, LeepConfig(), NetworkConfig(extra_layers=2), GameRewardConfig(), GameReward,
+        Leep, LeepConfig(), NetworkConfig(extra_layers=2), build_levels=SubsetLevels,
         build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
-        build_levels=SubsetLevels,
     ),
     "plr": Recipe(
         "PPO on levels replayed by what is left to learn from them",
-        PPO, PlrConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
-        build_levels=LevelReplay, run=WIDE,
+        PPO, PlrConfig(), build_levels=LevelReplay, run=WIDE,
     ),
     "ucb-drac": Recipe(
         "PPO that says the same of augmented pictures; a bandit picks the augmentation",
-        UcbDrac, UcbDracConfig(), NetworkConfig(), GameRewardConfig(), GameReward,
-        needs_pictures=True, run=WIDE,
+        UcbDrac, UcbDracConfig(), needs_pictures=True, run=WIDE,
     ),
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.algorithms.bandit import UcbBandit
-from expgen.algorithms.policy_gradient import Descent, epochs_of_minibatches, log_prob_of
+from expgen.algorithms.policy_gradient import Descent, detached, epochs_of_minibatches, log_prob_of
 from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy, PolicyOutput
@@ -50,11 +50,9 @@ def drac_loss(plain: PolicyOutput, augmented: PolicyOutput, noise: Tensor) -> tu
     `noise` is Gumbel noise like the logits: it draws â.
     """
     action = (plain.logits.detach() + noise).argmax(-1)
-    parts = {
-        "drac_policy": -log_prob_of(augmented.logits, action).mean(),
-        "drac_value": 0.5 * (plain.value.detach() - augmented.value).square().mean(),
-    }
-    return parts["drac_policy"] + parts["drac_value"], {name: part.detach() for name, part in parts.items()}
+    policy = -log_prob_of(augmented.logits, action).mean()
+    value = 0.5 * (plain.value.detach() - augmented.value).square().mean()
+    return policy + value, detached(drac_policy=policy, drac_value=value)
 
 
 class UcbDrac(Algorithm):

@@ -12,9 +12,8 @@ from expgen.algorithms.protocol import Algorithm
 from expgen.fast.cuda_lane import CudaLane
 from expgen.fast.dense_lane import DenseLane
 from expgen.fast.dense_ppo import DensePPO
-from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
-from expgen.fast.recorded_steps import RECORDED, record_steps
+from expgen.fast.recorded_steps import RECORDED, accelerate_optimizers, record_steps
 from expgen.networks.actor_critic import Policy
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout

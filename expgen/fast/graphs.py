@@ -73,14 +73,13 @@ class Graphs:
 
     def __call__(self, function: Callable[..., Result], *inputs: Any) -> Result:
         """What `function` makes of `inputs`."""
-        key = (function, *_signature(inputs))
+        shapes = ((leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf for leaf in leaves(inputs))
+        key = (function, *shapes)
         if key not in self.recordings:
-            self.recordings[key] = self._record(function, inputs)
+            before = {name: tensor.clone() for name, tensor in self.algorithm.state().items()}
+            self.recordings[key] = Recording(function, inputs, self.capture)
+            self._put_back(before)
         return self.recordings[key](inputs)
-
-    def forget(self) -> None:
-        """Nothing recorded holds any more: an optimiser's tensors are new when they have been loaded."""
-        self.recordings.clear()
 
     @torch.no_grad()
     def _put_back(self, before: dict[str, Tensor]) -> None:
@@ -91,20 +90,16 @@ class Graphs:
             else:
                 tensor.zero_()
 
-    def _record(self, function: Callable[..., Any], inputs: tuple[Any, ...]) -> Recording:
-        before = {name: tensor.clone() for name, tensor in self.algorithm.state().items()}
-        recording = Recording(function, inputs, self.capture)
-        self._put_back(before)
-        return recording
+
+def leaves(inputs: Any) -> list[Any]:
+    """What is left of `inputs` when tuples and dataclasses are opened, in order."""
+    parts = _parts(inputs)
+    return [inputs] if parts is None else [leaf for part in parts for leaf in leaves(part)]
 
 
-def tensors_in(inputs: Any) -> Iterator[Tensor]:
-    """The tensors among `inputs`, tuples and dataclasses opened."""
-    if isinstance(inputs, Tensor):
-        yield inputs
-    else:
-        for part in _parts(inputs) or ():
-            yield from tensors_in(part)
+def tensors_in(inputs: Any) -> list[Tensor]:
+    """The tensors among the leaves of `inputs`."""
+    return [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor)]
 
 
 def _with_tensors(inputs: Any, tensors: Iterator[Tensor]) -> Any:
@@ -115,17 +110,6 @@ def _with_tensors(inputs: Any, tensors: Iterator[Tensor]) -> Any:
         return inputs
     parts = [_with_tensors(part, tensors) for part in parts]
     return tuple(parts) if type(inputs) is tuple else type(inputs)(*parts)
-
-
-def _signature(inputs: Any) -> Iterator[Any]:
-    """What decides whether a recording fits: shapes and types, and whatever is no tensor."""
-    if isinstance(inputs, Tensor):
-        yield inputs.shape, inputs.dtype
-    elif (parts := _parts(inputs)) is None:
-        yield inputs
-    else:
-        for part in parts:
-            yield from _signature(part)
 
 
 def _parts(inputs: Any) -> list[Any] | None:

@@ -1,18 +1,20 @@
-"""Which methods of each algorithm are recorded as graphs on a GPU; the algorithms themselves know nothing of it.
+"""What an algorithm gains on a GPU, from outside: Adam as one kernel, and steps that are recorded as graphs.
 
-They are what an algorithm calls once a minibatch, each as `Graphs` wants it. An algorithm that is not in the table runs
-as it is written.
+Recorded are the methods that an algorithm calls once a minibatch, each as `Graphs` wants it. An algorithm that is not
+in the table runs as it is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import attrgetter
 
 from torch import Tensor
+from torch.optim import Adam
 
-from expgen.algorithms.daac import DAAC
+from expgen.algorithms.daac import DAAC, Critic
 from expgen.algorithms.idaac import IDAAC
 from expgen.algorithms.leep import Leep
+from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.ppg import PPG
 from expgen.algorithms.ppo import PPO
 from expgen.algorithms.protocol import Algorithm
@@ -29,6 +31,25 @@ RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
 }
 
 
+def accelerate_optimizers(algorithm: Algorithm) -> None:
+    """Adam's step as one kernel, its count of steps beside the weights, so that graphs may hold it.
+
+    For an algorithm on a GPU that has not learnt yet: its optimisers begin anew.
+    """
+    for descent in descents_in(algorithm):
+        rate, epsilon = descent.adam.defaults["lr"], descent.adam.defaults["eps"]
+        descent.adam = Adam(descent.parameters, rate, eps=epsilon, fused=True, capturable=True)
+
+
+def descents_in(owner: Algorithm | Critic) -> Iterator[Descent]:
+    """Every Descent among the parts of an algorithm."""
+    for part in owner.parts().values():
+        if isinstance(part, Descent):
+            yield part
+        elif isinstance(part, Critic):
+            yield from descents_in(part)
+
+
 def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Graphs:
     """From now on the methods of `algorithm` in the table are recorded and replayed; the graphs that do it."""
     graphs = Graphs(algorithm, capture)
@@ -39,7 +60,7 @@ def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Gra
     load_state = algorithm.load_state
 
     def forget_and_load(state: Mapping[str, Tensor]) -> None:
-        graphs.forget()  # an optimiser's tensors are others once they have been loaded
+        graphs.recordings.clear()  # an optimiser's tensors are others once they have been loaded
         load_state(state)
 
     setattr(algorithm, "load_state", forget_and_load)  # noqa: B010

@@ -17,10 +17,9 @@ from torch import Tensor
 from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.accelerate import accelerate
-from expgen.fast.fast_adam import accelerate_optimizers
 from expgen.fast.fast_networks import accelerate_networks, is_capturable
 from expgen.fast.graphs import Graphs
-from expgen.fast.recorded_steps import RECORDED, record_steps
+from expgen.fast.recorded_steps import RECORDED, accelerate_optimizers, record_steps
 from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
 from expgen.runs.make_config import make_config

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from expgen.networks.memory import Memory, cut_at_starts
+from expgen.networks.memory import Memory
 
 F, S, N = 3, 4, 5
 
@@ -49,21 +49,14 @@ def random_case(num_steps: int, chance: float) -> tuple[Tensor, Tensor, Tensor]:
     return x, first, state
 
 
-@pytest.mark.parametrize("way", ["forward", "in_pieces", "in_stretches"])
 @pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("num_steps", [1, 2, 3, 17])
-def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chance: float, way: str):
+def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chance: float):
     memory = make_memory()
     x, first, state = random_case(num_steps, chance)
 
-    def whole(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        if way == "forward":
-            return memory(*inputs)
-        output = getattr(memory, way)(*inputs)
-        return output, output[-1]
-
     answers = []
-    for forward in (whole, lambda *inputs: step_by_step(memory, *inputs)):
+    for forward in (memory, lambda *inputs: step_by_step(memory, *inputs)):
         leaves = [x.clone().requires_grad_(), state.clone().requires_grad_(), *memory.parameters()]
         output, after = forward(leaves[0], first, leaves[1])
         weight = torch.linspace(-1, 1, output.numel(), dtype=torch.float64).view_as(output)
@@ -95,17 +88,6 @@ def test_environments_and_episodes_do_not_see_each_other():
     assert changed[:5, 2].all()
     changed[:5, 2] = False
     assert not changed.any()
-
-
-def test_sequences_cut_at_episode_starts_by_hand():
-    """Environment 0 restarts at step 2, environment 1 opens an episode at step 0."""
-    first = torch.tensor([[False, True], [False, False], [True, False]])
-    pieces = cut_at_starts(first)
-    # longest first: env 1 (rows 3, 4, 5), then env 0's rows 0, 1, then its row 2; packed time-major
-    assert pieces.env.tolist() == [1, 0, 0]
-    assert pieces.is_continued.tolist() == [False, True, False]
-    assert pieces.batch_sizes.tolist() == [3, 2, 1]
-    assert pieces.row.tolist() == [3, 0, 2, 4, 1, 5]
 
 
 def test_initialisation_is_orthogonal_with_zero_biases():

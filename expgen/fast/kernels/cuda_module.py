@@ -9,13 +9,15 @@ import hashlib
 import importlib.util
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from expgen.errors import StorageError
+from expgen.files import write_whole
 
 THREADS = 256  # of every program
 SOURCES = Path(__file__).parent / "cuda"
@@ -136,11 +138,8 @@ def cached_cubin(source: str, capability: tuple[int, int]) -> bytes:
     if file.is_file():
         return file.read_bytes()
     cubin = compile_source(source, architecture)
-    with contextlib.suppress(OSError):  # a folder that cannot be written costs the next process a few seconds
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as partial:
-            partial.write(cubin)
-        os.replace(partial.name, file)
+    with contextlib.suppress(StorageError):  # a folder that cannot be written costs the next process a few seconds
+        write_whole(file, cubin)
     return cubin
 
 

@@ -8,7 +8,7 @@ import torch
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.recipes import RECIPES, build_algorithm, recipe_of
 from expgen.envs.vec_env import EnvSpec
-from expgen.fast.fast_adam import accelerate_optimizers, descents_in
+from expgen.fast.recorded_steps import accelerate_optimizers, descents_in
 
 SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
 OWN = {"daac": 2, "idaac": 3, "ppg": 2, "leep": 4, "expgen-idaac": 3}  # the others have one
