@@ -3,17 +3,22 @@
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+LONGEST_WORD = 300  # letters of a word in an error line: paths and URLs stand whole
 
 
 class InputError(ValueError):
     """Bad input: one line naming the flag or field, the value and what would be accepted.
 
-    The command line prints the line and exits with status 2.
+    The command line prints the line and exits with status 2. Words as long as only a damaged file has are cut.
     """
+
+    def __init__(self, line: str) -> None:
+        super().__init__(re.sub(rf"(\S{{{LONGEST_WORD}}})\S+", r"\1…", line))
 
 
 class StorageError(InputError):

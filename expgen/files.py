@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from expgen.errors import FailedStorage, InputError, unwritable
+from expgen.text import short_repr
 
 PART = ".part"  # how the name of a file that is being written ends
 PART_NAME = re.compile(r".+\.[0-9a-f]{8}\.part")  # in full
 MOST_BYTES = 2**34  # of a file that is read as one
+LONGEST_NAME = 255  # letters of a name from outside, folders included
 JSON_BYTES = 2**24  # of one that describes a run
 KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}  # of what is no file; else a device
 
@@ -79,7 +81,9 @@ def check_name(name: str) -> str:
     is_outside = any(part in ("", ".", "..") for part in name.split("/"))
     if is_outside or any(letter == "\\" or not " " <= letter != "\x7f" for letter in name):
         accepted = "a relative path without '..', empty parts, backslashes or control characters"
-        raise InputError(f"the file name {name!r} is not safe; accepted: {accepted}")
+        raise InputError(f"the file name {short_repr(name)} is not safe; accepted: {accepted}")
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"the file name {short_repr(name)} is too long; accepted: {LONGEST_NAME} letters")
     return name
 
 

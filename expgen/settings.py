@@ -7,7 +7,7 @@ replaced, all of it filled from plain data.
 import dataclasses
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -44,6 +44,8 @@ def flag_of(name: str) -> str:
 
 def is_of_type(value: Any, expected: Any) -> bool:
     """Whether a plain field may hold `value`: exactly its type, or a whole number where a float is asked for."""
+    if get_origin(expected) is Mapping:
+        return isinstance(value, Mapping)
     if expected not in (str, int, float, bool):
         return True
     return type(value) is expected or (expected is float and type(value) is int)
@@ -91,8 +93,7 @@ def check_config(config: Any, prefix: str = "") -> None:
         elif get_origin(hints[field.name]) is Literal:
             check_choice(flag_of(prefix + field.name), value, get_args(hints[field.name]))
         elif not is_of_type(value, hints[field.name]):
-            accepted = f"a value of type {hints[field.name].__name__}"
-            raise InputError(f"{flag_of(prefix + field.name)} is {short_repr(value)}; accepted: {accepted}")
+            raise _of_wrong_type(flag_of(prefix + field.name), value, hints[field.name])
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if isinstance(value, float) and not math.isfinite(value):
                 raise InputError(f"{flag_of(prefix + field.name)} is {value}; accepted: a finite number")
@@ -158,10 +159,29 @@ def filled(base: Any, values: Any, where: str) -> Any:
         if name not in names:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
         if not is_of_type(value, hints[name]):
-            raise InputError(f"{flag_of(name)} is {value!r}; accepted: a value of type {hints[name].__name__}")
+            raise _of_wrong_type(flag_of(name), value, hints[name])
     config = dataclasses.replace(base, **values)
     check_config(config)
     return config
+
+
+def check_plain_fields(kind: type, data: Any, without: Container[str] = ()) -> None:
+    """Raise InputError unless `data`, from a file, is an object whose fields the dataclass `kind` has, of its types.
+
+    Fields that are no text, number or mapping are left to whoever reads them; those in `without` may not stand there.
+    """
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
+    check_type(kind.__name__, data, Mapping, f"an object with {', '.join(hints)}")
+    for name, value in data.items():
+        if name not in hints:
+            raise InputError(f"field {name!r} is unknown; accepted: {', '.join(hints)}")
+        if not is_of_type(value, hints[name]):
+            raise _of_wrong_type(name, value, hints[name])
+
+
+def _of_wrong_type(field: str, value: Any, expected: Any) -> InputError:
+    accepted = "an object" if get_origin(expected) is Mapping else f"a value of type {expected.__name__}"
+    return InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 
 def _prefix(field: dataclasses.Field) -> str:

@@ -15,10 +15,10 @@ from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
 from expgen.files import join_inside
 from expgen.networks.actor_critic import NetworkConfig
-from expgen.settings import filled
+from expgen.settings import LAST_SEED, check_plain_fields, filled
 from expgen.training.average import Weights
 
 AGENT_FILE = "agent.json"
@@ -45,7 +45,7 @@ class PolicyDescription:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":
         """From the plain data that `plain` makes of one; KeyError or TypeError where it is none."""
-        _check_fields(PolicyDescription, data)
+        check_plain_fields(PolicyDescription, data)
         recipe = recipe_of(str(data["algo"]))
         parts = {
             "levels": LevelSet.parse(str(data["levels"])),
@@ -111,7 +111,7 @@ class AgentDescription:
     @staticmethod
     def from_json(folder: Path, data: Mapping[str, Any]) -> "AgentDescription":
         """From the plain data that `plain` makes of one; KeyError, TypeError or InputError where it is none."""
-        _check_fields(AgentDescription, data)
+        check_plain_fields(AgentDescription, data, without=("folder",))
         consensus = data["consensus"]
         parts = {
             "spec": EnvSpec.from_json(data["spec"]),
@@ -121,9 +121,10 @@ class AgentDescription:
             "explorers": tuple(map(PolicyDescription.from_json, data["explorers"])),
             "consensus": None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
             "weights": check_choice("weights", data["weights"], get_args(Weights)),
-            "tuned": tuple(data["tuned"]),
+            "tuned": tuple(map(str, data["tuned"])),
         }
         agent = AgentDescription(folder, **{**data, **parts})
+        check_range("seed", agent.seed, 0, LAST_SEED)
         if not agent.members and (consensus is None or not agent.explorers):
             raise InputError("members is empty; accepted: 1 policy or more, or explorers alone and a consensus")
         for name in agent.policies:
@@ -134,13 +135,6 @@ class AgentDescription:
         if agent.consensus is not None:
             changed_consensus(agent.consensus, {}, len(agent.members))
         return agent
-
-
-def _check_fields(kind: type, data: Mapping[str, Any]) -> None:
-    names = [entry.name for entry in dataclasses.fields(kind) if entry.name != "folder"]
-    for name in data:
-        if name not in names:
-            raise InputError(f"field {name!r} is unknown; accepted: {', '.join(names)}")
 
 
 def plain(agent: AgentDescription | PolicyDescription) -> dict[str, Any]:

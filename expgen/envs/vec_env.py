@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
 from expgen.errors import check_range
+from expgen.settings import check_plain_fields
 
 MOST_ACTIONS, MOST_OBSERVED = 2**16, 2**24  # that a file may say an environment has, and numbers in an observation
 
@@ -58,12 +59,16 @@ class EnvSpec:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "EnvSpec":
         """From the plain data that `dataclasses.asdict` makes of one; KeyError or TypeError where it is none."""
+        check_plain_fields(EnvSpec, data)
         spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
         sizes = (*spec.obs_shape, spec.num_actions)
         if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):
             raise TypeError("a spec of sizes and a type of numbers")
         check_range("num_actions", spec.num_actions, 1, MOST_ACTIONS)
         check_range("the size of obs_shape", math.prod(spec.obs_shape), 1, MOST_OBSERVED)
+        for actions in (spec.action_classes or {}).values():
+            if not all(type(action) is int and 0 <= action < spec.num_actions for action in actions):
+                raise TypeError(f"action_classes of actions below {spec.num_actions}")
         return spec
 
 

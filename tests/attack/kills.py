@@ -109,14 +109,15 @@ def kill_while_starting(killed: KilledRun, rng: random.Random) -> str:
         time.sleep(seconds)
         child.send_signal(number)
         try:
-            child.communicate(timeout=LIMIT_SECONDS)
+            _, err = child.communicate(timeout=LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGABRT)  # shows where it hangs
             _, err = child.communicate()
             return f"hangs after {number.name} at {seconds:.2f} s: {err[-1500:]}"
         status = child.returncode
     is_early = status == 1  # Python's own, where a signal comes before any code of ours
-    return killed.flaw(-signal.SIGINT if is_early else status, is_hung=False)
+    flaw = killed.flaw(-signal.SIGINT if is_early else status, is_hung=False)
+    return f"{flaw} after {number.name} at {seconds:.2f} s: {err[-300:]}" if flaw else ""
 
 
 def _await(child: int) -> tuple[int, bool]:
