@@ -13,8 +13,7 @@ from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.make import build_env
 from expgen.evaluation.evaluate import Evaluation, evaluate
-from expgen.runs.load import load_agent
-from expgen.runs.shipped import find_agent
+from expgen.runs.shipped import find_agent, load_agent
 
 
 class FrameCount:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from expgen.reward.gymnasium_wrappers import KnnRewardVectorWrapper, KnnRewardWrapper
     from expgen.reward.knn import KnnConfig
     from expgen.reward.knn_step import KnnStepReward
-    from expgen.runs.load import load_agent
     from expgen.runs.register import register
+    from expgen.runs.shipped import load_agent
     from expgen.runs.train import RunResult, train
     from expgen.training.callbacks import Callback
 
@@ -50,7 +50,7 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "diagnose": "expgen.diagnosis.diagnose",
     "evaluate": "expgen.evaluation.evaluate",
     "from_sb3": "expgen.agents.sb3",
-    "load_agent": "expgen.runs.load",
+    "load_agent": "expgen.runs.shipped",
     "make_env": "expgen.envs.make",
     "register": "expgen.runs.register",
     "register_env": "expgen.envs.own_env",

@@ -16,6 +16,7 @@ import expgen
 from expgen.cli.main import main
 from expgen.reproduce.job import Job
 from expgen.runs.folder import RunFolder
+from tests.policies import newest_checkpoint
 from tests.storage.s3_server import Faults, s3_server
 
 # A suite that was started in the background or under nohup ignores these, and so would every command that it starts.
@@ -70,10 +71,10 @@ class SmallRun:
 
     def state(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
         """Everything the newest checkpoint holds: weights, optimiser, generator, games, statistics."""
-        return RunFolder(run).checkpoint(learner).tensors
+        return newest_checkpoint(run, learner).tensors
 
     def facts(self, run: Path, learner: str = "member0") -> dict[str, Any]:
-        return RunFolder(run).checkpoint(learner).facts
+        return newest_checkpoint(run, learner).facts
 
     def weights(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
         """The policy alone."""

@@ -7,6 +7,7 @@ from expgen.networks.actor_critic import Policy
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.training.average import Weights
+from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
 
 def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") -> tuple[Policy, int]:
@@ -20,6 +21,13 @@ def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") 
 def load_run(run: RunFolder | Path, learner: str | None = None, weights: Weights | None = None) -> LoadedAgent:
     """The agent of a run, or one of its policies."""
     return build_agent(read_agent(_path(run)), learner, weights=weights)
+
+
+def newest_checkpoint(run: RunFolder | Path, learner: str) -> Checkpoint:
+    """What a learner has come to."""
+    checkpoint = latest_checkpoint(RunFolder(_path(run)).checkpoints_of(learner))
+    assert checkpoint is not None
+    return checkpoint
 
 
 def _path(run: RunFolder | Path) -> Path:

@@ -19,7 +19,7 @@ from expgen.errors import InputError
 from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_agent
+from expgen.runs.shipped import load_agent
 from expgen.training.checkpoint import FORMAT, DamagedCheckpoint, digest_of, read_checkpoint, write_checkpoint
 from tests.attack.damage import damaged, mangled
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.cli.flags import Parser, folder
+from expgen.cli.flags import Parser
 from expgen.cli.shared_flags import env_name
 from expgen.envs.trust import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
@@ -23,66 +23,8 @@ ENDINGS = (".json", ".yaml", ".yml")
 NEVER = ("config", "help")  # flags that a file may not give
 
 
-class ConfigFile:
-    """What `--config` says, if it is there: values by the name of their flag."""
-
-    def __init__(self, argv: Sequence[str]) -> None:
-        first = Parser("train", add_help=False)
-        first.add_argument("--config", type=folder)
-        known, self.words = first.parse_known_args(argv)
-        self.path: Path | None = known.config
-        self.values = dict(_flat(_read(known.config), str(known.config))) if known.config else {}
-
-    @property
-    def early_words(self) -> list[str]:
-        """What decides whose flags there are, before there is a parser."""
-        named = [f"{flag_of(name)}={self.values[name]}" for name in ("algo", "preset", "run") if name in self.values]
-        return [*named, *(["--resume"] if self.values.get("resume") is True else []), *self.words]
-
-    def words_for(self, parser: Parser) -> list[str]:
-        """All words as if they had been given on the command line; `parser` is that of the algorithm."""
-        flags = {action.dest: action for action in parser._actions if action.option_strings}
-        if self._names_environment(parser):
-            self.values = {name: value for name, value in self.values.items() if name not in ("env", "game")}
-        self._check_modules()
-        words = []
-        for name, value in self.values.items():
-            if name == "game":
-                words.append(_text(name, value))
-            elif name == "options" and isinstance(value, Mapping):
-                words += [f"--option={key}={_text(key, each)}" for key, each in value.items()]
-            elif name not in flags or name in NEVER:
-                near = difflib.get_close_matches(name, [*flags, "game", "options"], 1)
-                hint = f"did you mean {near[0]!r}?" if near else "see expgen train --help all"
-                raise InputError(f"{self.path} has the key {name!r}, which is no flag of expgen train; {hint}")
-            elif name == "wrapper" and isinstance(value, list):
-                words += [f"--wrapper={_text(name, each)}" for each in value]
-            elif isinstance(value, bool):
-                words += _switch(name, value, flags[name].option_strings)
-            else:
-                words.append(f"{flag_of(name)}={_text(name, value)}")
-        return [*words, *self.words]
-
-    def _names_environment(self, parser: Parser) -> bool:
-        """Whether the command line says what to train on."""
-        first = Parser("train", add_help=False)
-        first.add_argument("--seed")  # which may be a list
-        _, rest = first.parse_known_args(self.words)
-        given, _ = parser.parse_known_args(rest)
-        return given.game is not None or given.env is not None
-
-    def _check_modules(self) -> None:
-        """A file may be a stranger's: modules that it names are imported only if the user names them too."""
-        options = self.values.get("options")
-        options = dict(options) if isinstance(options, Mapping) else {}
-        if "wrapper" in self.values:
-            options[WRAPPERS] = wrappers_text(self.values["wrapper"])
-        games, env = self.values.get("game"), self.values.get("env")
-        for game in _text("game", games).split(",") if games else [None]:
-            check_trusted(env_name(game, env and _text("env", env)) or "", options)
-
-
-def _read(path: Path) -> Any:
+def read_config_file(path: Path) -> dict[str, Any]:
+    """What the file says: values by the name of their flag."""
     if path.suffix not in ENDINGS:
         raise InputError(f"--config is {str(path)!r}; accepted: a file that ends in {', '.join(ENDINGS)}")
     try:
@@ -94,8 +36,8 @@ def _read(path: Path) -> Any:
         line = " ".join(str(error).split())[:120]
         raise InputError(f"--config {path} is no {path.suffix[1:].upper()}: {line}") from None
     if isinstance(data, dict) and data.keys() == {"train", "spec"}:
-        return data["train"]  # of a run
-    return data
+        data = data["train"]  # of a run
+    return dict(_flat(data, str(path)))
 
 
 def _yaml(content: bytes) -> Any:
@@ -121,15 +63,48 @@ def _flat(data: Any, where: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + name, value
 
 
-def _switch(name: str, value: bool, flags: Sequence[str]) -> list[str]:
-    off = f"--no-{flag_of(name).removeprefix('--')}"
-    if value:
-        return [flag_of(name)]
-    return [off] if off in flags else []
+def use_as_defaults(path: Path, values: Mapping[str, Any], parser: Parser, argv: Sequence[str]) -> None:
+    """Make what the file `path` says defaults of `parser`, so that the words `argv` of the command line win.
+
+    Where those say what to train on, the file's environment is not meant.
+    """
+    given, _ = parser.parse_known_args(argv)
+    if given.game is not None or given.env is not None:
+        values = {name: value for name, value in values.items() if name not in ("env", "game")}
+    _check_modules(values)
+    flags = {action.dest: action for action in parser._actions}
+    for name, value in values.items():
+        default: Any
+        if name == "options" and isinstance(value, Mapping):
+            name, default = "option", [f"{key}={as_text(key, each)}" for key, each in value.items()]
+        elif name not in flags or name in NEVER:
+            near = difflib.get_close_matches(name, [*flags, "options"], 1)
+            hint = f"did you mean {near[0]!r}?" if near else "see expgen train --help all"
+            raise InputError(f"{path} has the key {name!r}, which is no flag of expgen train; {hint}")
+        elif isinstance(flags[name].default, list):  # a flag that may be given several times
+            default = [as_text(name, each) for each in (value if isinstance(value, list) else [value])]
+        elif flags[name].nargs == 0:
+            if not isinstance(value, bool):
+                raise InputError(f"{flag_of(name)} is {value!r:.60}; accepted: true or false")
+            default = value
+        else:
+            default = as_text(name, value)  # which argparse reads as it does words
+        parser.set_defaults(**{name: default})
 
 
-def _text(name: str, value: Any) -> str:
-    """As a word of the command line; lists as words with commas."""
+def _check_modules(values: Mapping[str, Any]) -> None:
+    """A file may be a stranger's: modules that it names are imported only if the user names them too."""
+    options = values.get("options")
+    options = dict(options) if isinstance(options, Mapping) else {}
+    if "wrapper" in values:
+        options[WRAPPERS] = wrappers_text(values["wrapper"])
+    games, env = values.get("game"), values.get("env")
+    for game in as_text("game", games).split(",") if games else [None]:
+        check_trusted(env_name(game, env and as_text("env", env)) or "", options)
+
+
+def as_text(name: str, value: Any) -> str:
+    """A value as a word of the command line; lists as words with commas."""
     if isinstance(value, bool):
         return str(value).lower()
     values = value if isinstance(value, list) else [value]

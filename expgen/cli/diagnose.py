@@ -7,10 +7,9 @@ from expgen.cli.flags import Parser, folder
 from expgen.cli.shared_flags import add_agent_argument, add_playing_flags
 from expgen.diagnosis.diagnose import check_picture, diagnose
 from expgen.errors import check_writable
+from expgen.runs.progress import Progress, SoFar
 from expgen.runs.shipped import find_agent
-from expgen.runs.watch import SoFar, Watch
 from expgen.text import printable
-from expgen.training.life import Watcher
 from expgen.training.resources import resolve_device
 
 
@@ -34,12 +33,9 @@ def main(argv: Sequence[str]) -> int:
     game = find_agent(arguments["run"]).agent.game
     file = out or Path(f"{game.replace('/', '-')}-diagnosis.png")
     check_writable(file)  # before minutes of play
-    watch = Watch("episode")
-    try:
-        so_far = SoFar("everyone", Watcher(on_row=watch.row))
-        diagnosis = diagnose(**arguments, on_start=lambda episodes: watch.start(episodes, {}), on_episode=so_far)
-    finally:
-        watch.close()
+    with Progress("episode") as progress:
+        so_far = SoFar("everyone", progress.row)
+        diagnosis = diagnose(**arguments, on_start=lambda episodes: progress.start(episodes, {}), on_episode=so_far)
     for line in str(diagnosis).splitlines():
         print(printable(line))
     diagnosis.save(file)

@@ -22,10 +22,10 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
 from expgen.exploration.explore import Exploration
 from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row
+from expgen.runs.progress import Progress, SoFar
 from expgen.runs.request import EvaluationRequest, score_all, single_requests
 from expgen.runs.scoring import ScoredAgent, keep_scores
 from expgen.runs.shipped import FoundAgent, find_agent
-from expgen.runs.watch import SoFar, Watch
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
 from expgen.storage.scratch import scratch_folder
@@ -75,12 +75,11 @@ def main(argv: Sequence[str]) -> int:
     requests = single_requests(found.agent, request)
     width = 0  # of the column of names; 0 until the first is known
     tasks = [Task(_name_of(one), partial(_play, _anywhere(found), one)) for one in requests]
-    watch = Watch("episode")
-    watch.start(len(tasks) * request.episodes, {})
-    try:
-        for ended in engine.run(tasks, Watcher(on_row=watch.row)):
+    with Progress("episode") as progress:
+        progress.start(len(tasks) * request.episodes, {})
+        for ended in engine.run(tasks, Watcher(on_row=progress.row)):
             for played in ended.result():
-                watch.make_room()
+                progress.make_room()
                 header = [] if width else [COLUMNS]
                 score = played.scored.score
                 width = width or max(NAME_WIDTH, len(agent_name(score)))
@@ -89,9 +88,7 @@ def main(argv: Sequence[str]) -> int:
                 print(*played.remarks, sep="\n", end="\n" * bool(played.remarks), flush=True)
                 if scores is not None:
                     _keep(scores, played.scored)
-                watch.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
-    finally:
-        watch.close()
+                progress.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
     return 0
 
 
@@ -132,7 +129,7 @@ def _anywhere(found: FoundAgent) -> AgentDescription | str:
 
 def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
     """Where the engine puts it; rows come back, so that one process alone writes them."""
-    played, so_far = [], SoFar(_name_of(request), watcher)
+    played, so_far = [], SoFar(_name_of(request), watcher.on_row)
     described = find_agent(agent).agent if isinstance(agent, str) else agent
     for scored in score_all(described, request, so_far):
         remarks = []

@@ -106,33 +106,21 @@ def _run(
     from expgen.reproduce.job import JobResult
     from expgen.reproduce.reproduce import reproduce
     from expgen.reproduce.scale import SCALES
+    from expgen.runs.progress import Progress
     from expgen.runs.stop import StopSignals
-    from expgen.runs.watch import Watch
     from expgen.training.life import Watcher
 
     def told(result: JobResult) -> None:
-        watch.close()
+        progress.close()
         line = f"{result.job.name}: {result.status}"
         line += f": {result.message}" if result.message else ""
         line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
         print(line, file=sys.stderr, flush=True)
 
-    watch = Watch()
-    with StopSignals(still_to_do=watch.still_to_do) as signals:
-        watcher = Watcher(watch.start, watch.row, signals.arrived)
-        try:
-            page, complaints = reproduce(
-                names,
-                SCALES[scale_name],
-                out or Path("reproduction") / scale_name,
-                engine,
-                games,
-                device,
-                watcher,
-                told,
-            )
-        finally:
-            watch.close()
+    progress, where = Progress(), out or Path("reproduction") / scale_name
+    with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
+        watcher = Watcher(progress.start, progress.row, signals.arrived)
+        page, complaints = reproduce(names, SCALES[scale_name], where, engine, games, device, watcher, told)
     if signals.number is not None:
         print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
         return 128 + signals.number

@@ -9,10 +9,9 @@ from expgen.cli.shared_flags import PLAYING, add_playing_flags, add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
+from expgen.runs.progress import Progress, SoFar
 from expgen.runs.tune import Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
-from expgen.runs.watch import SoFar, Watch
 from expgen.text import text_line
-from expgen.training.life import Watcher
 from expgen.training.resources import resolve_device
 
 
@@ -56,15 +55,12 @@ def main(argv: Sequence[str]) -> int:
     print(f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {len(seen)} members")
     print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
-    watch = Watch("episode")
-    watch.start(total, {})
-    try:
-        for trial in tune(agent, request, SoFar("ensembles", Watcher(on_row=watch.row))):
+    with Progress("episode") as progress:
+        progress.start(total, {})
+        for trial in tune(agent, request, SoFar("ensembles", progress.row)):
             trials.append(trial)
-            watch.make_room()
+            progress.make_room()
             print(_describe(trial, len(seen)), flush=True)
-    finally:
-        watch.close()
     picked = best(trials)
     write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)
     write_agent(tuned_agent(agent, picked), agent_file)

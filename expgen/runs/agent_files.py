@@ -1,25 +1,16 @@
 """agent.json in and out: written beside a run's policies, composed by hand of several runs', made up for old runs."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.agents.description import (
-    AGENT_FILE,
-    EXPLORER,
-    AgentDescription,
-    PolicyDescription,
-    agent_text,
-    plain,
-)
-from expgen.algorithms.recipes import recipe_of
+from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescription, agent_text, plain
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.files import join_inside, read_bytes, read_json, write_whole
+from expgen.files import join_inside, read_json, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
@@ -28,38 +19,19 @@ from expgen.training.average import Weights
 
 
 def describe_run(
-    folder: Path,
-    config: TrainConfig,
-    spec: EnvSpec,
-    plans: Sequence[LearnerPlan],
-    consensus: ConsensusConfig | None,
+    folder: Path, config: TrainConfig, spec: EnvSpec, consensus: ConsensusConfig | None
 ) -> AgentDescription:
-    """The agent of a run whose learners are `plans`, voting by `consensus`.
+    """The agent of a run, voting by `consensus`.
 
     It plays with averaged weights where its explorers keep any: theirs generalise better.
     """
-    policies = {plan.name: describe_policy(plan) for plan in plans}
-    explorers = tuple(policies.pop(plan.name) for plan in plans if plan.name.startswith(EXPLORER))
+    plans = plans_of(config)
+    members = tuple(describe_policy(plan) for plan in plans if not plan.is_explorer)
+    explorers = tuple(describe_policy(plan) for plan in plans if plan.is_explorer)
+    weights: Weights = "average" if any(plan.average for plan in plans if plan.is_explorer) else "live"
     test = LevelSet.parse(config.test_levels, "--test-levels")
     where = (config.env, config.options, spec, config.train_set, test)
-    weights: Weights = "average" if any(plan.average for plan in plans if plan.name.startswith(EXPLORER)) else "live"
-    members = tuple(policies.values())
     return AgentDescription(folder, config.algo, config.seed, *where, members, explorers, consensus, weights)
-
-
-def agent_of_run(
-    folder: RunFolder,
-    config: TrainConfig,
-    spec: EnvSpec,
-    plans: Sequence[LearnerPlan],
-    consensus: ConsensusConfig | None,
-) -> AgentDescription:
-    """As `describe_run`; of a run that goes on, its agent keeps what training has no say in."""
-    agent = describe_run(folder.path, config, spec, plans, consensus)
-    if not folder.exists():
-        return agent
-    before = read_agent(folder.path)
-    return replace(agent, weights=before.weights, tuned=before.tuned if before.consensus == consensus else ())
 
 
 def describe_policy(plan: LearnerPlan) -> PolicyDescription:
@@ -83,24 +55,19 @@ def read_agent(place: Path) -> AgentDescription:
     file = place if place.is_file() else place / AGENT_FILE
     if not file.exists():
         return _agent_of_old_run(RunFolder(place))
-    data = _json(file)
-    try:
-        complete = _completed(file.parent, data)
-        return AgentDescription.from_json(file.parent, complete)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} lacks {error}; accepted: an {AGENT_FILE} as docs/agents.md shows") from None
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
-
-
-def _json(file: Path) -> Any:
+    accepted = f"accepted: an {AGENT_FILE} as docs/agents.md shows"
     try:
         data = read_json(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
-        raise InputError(f"{file} is no description of an agent; accepted: an {AGENT_FILE} as docs/agents.md shows")
-    return data
+        raise InputError(f"{file} is no description of an agent; {accepted}")
+    try:
+        return AgentDescription.from_json(file.parent, _completed(file.parent, data))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} lacks {error}; {accepted}") from None
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,28 +131,7 @@ def union(sets: Sequence[LevelSet]) -> LevelSet:
 
 
 def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
-    """Of a run from before agent.json: its config.json says how its ensemble votes, tune.csv what was picked since."""
+    """Of a run from before agent.json: its config.json says how its ensemble votes."""
     config, spec, votes = folder.read_old_config()
-    plans = plans_of(config)
-    if folder.old_adopted_file.exists():  # policies that came from other runs, with seeds and levels of their own
-        adopted = _json(folder.old_adopted_file)
-        own = {name: {"seed": it["seed"], "levels": LevelSet.parse(it["levels"])} for name, it in adopted.items()}
-        plans = [replace(plan, **own.get(plan.name, {})) for plan in plans]
-    agent = describe_run(folder.path, config, spec, plans, None)
-    if recipe_of(config.algo).explorer is None:
-        return agent
-    consensus = filled(ConsensusConfig(), votes, "consensus")
-    picked = _picked(folder.tune_file) if folder.tune_file.exists() else {}
-    if picked.pop("members", len(agent.members)) != len(agent.members):
-        picked = {}
-    return replace(agent, consensus=replace(consensus, **picked), tuned=tuple(picked))
-
-
-def _picked(file: Path) -> dict[str, Any]:
-    """The settings that tune.csv has picked, and of how many members."""
-    try:
-        rows = csv.DictReader(read_bytes(file).decode().splitlines())
-        row = next(row for row in rows if row["picked"] == "1")
-        return {"min_agree": int(row["min_agree"]), "alpha": float(row["alpha"]), "members": int(row["members"])}
-    except (OSError, StopIteration, KeyError, TypeError, ValueError):
-        raise InputError(f"{file} is damaged; accepted: a file that expgen tune wrote") from None
+    consensus = filled(ConsensusConfig(), votes, "consensus") if config.explorer is not None else None
+    return describe_run(folder.path, config, spec, consensus)

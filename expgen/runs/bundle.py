@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from expgen.agents.build import check_weights, checkpoint_of
 from expgen.agents.description import EXPLORER, AgentDescription, with_policy_paths
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
-from expgen.evaluation.scores import SPLITS, append_scores, read_scores
+from expgen.evaluation.scores import SPLITS, append_scores
 from expgen.files import make_folder, write_whole
 from expgen.networks.state import with_prefix
 from expgen.runs.agent_files import read_agent, write_agent
@@ -23,7 +23,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.average import Weights, has_average, policy_weights
-from expgen.training.checkpoint import Checkpoint, digest_of, keep_checkpoint
+from expgen.training.checkpoint import digest_of, keep_checkpoint
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
 BUNDLING = ".bundling"  # where a bundle lies while it is made
@@ -57,36 +57,36 @@ def bundle(
     for known, bundled in bundled_agents(where).items():
         if known in agents and bundled.folder.path != target.path:
             raise InputError(f"{known} is bundled already, in {bundled.folder.path}; accepted: that one removed first")
-    together = agent.consensus is not None
-    shipped = list(agent.policies) if together else [who for who, _ in agents.values() if who]
-    checkpoints = {name: checkpoint_of(agent, name) for name in shipped}
-    rows = source.scores_file
-    trained = {"command": command, **_provenance(agent.folder, rows, checkpoints.values(), commit, minutes)}
+    names = list(agent.policies) if agent.consensus is not None else [who for who, _ in agents.values() if who]
     weights = weights or agent.weights
-    check_weights(agent, shipped, weights)
+    check_weights(agent, names, weights)
+    facts = [checkpoint_of(agent, name).facts for name in names]
     is_run = not run.is_file() and source.exists()
-    trained |= {"config": source.read_config()[0].digest() if is_run else "-", "hardware": hardware}
-    if weights == "average":
-        trained["averaged"] = [name for name, checkpoint in checkpoints.items() if has_average(checkpoint)]
+    trained = {
+        "command": command,
+        **_provenance(agent.folder, facts, commit, minutes),
+        "config": source.read_config()[0].digest() if is_run else "-",
+        "hardware": hardware,
+    }
     made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where nobody looks for agents
     shutil.rmtree(made.path, ignore_errors=True)
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # by which it can be trained on
-    digests = {name: copy_weights(checkpoint, made, name, weights) for name, checkpoint in checkpoints.items()}
-    paths = {name: f"checkpoints/{name}" for name in shipped}
-    ours = replace(with_policy_paths(agent, made.path, paths), weights="live")
+    ours, digests, averaged = copy_policies(agent, names, made, weights, DTYPE)
+    if weights == "average":
+        trained["averaged"] = averaged
     write_agent(ours)
     for learner, _ in agents.values():
         for split in SPLITS if agent.has_unseen_levels else SPLITS[:1]:
             request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
             append_scores(made.scores_file, [scored.score for scored in score_all(ours, request)])
-    facts = {
-        name: {"learner": learner, "method": method, "sha256": _digest(digests, learner)}
+    together = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
+    cards = {
+        name: {"learner": learner, "method": method, "sha256": digests[learner] if learner else together}
         for name, (learner, method) in agents.items()
     }
-    card = {"agents": facts, "weights": digests, "trained": trained}
-    write_whole(made.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
+    write_card(made, {"agents": cards, "weights": digests, "trained": trained})
     _put_in_place(made.path, target.path)
     return target
 
@@ -119,41 +119,45 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
     return {f"{agent.game}/{own_name}": list(named.values())[-1]} if own_name else named
 
 
-def copy_weights(
-    checkpoint: Checkpoint, target: RunFolder, name: str, weights: Weights, dtype: torch.dtype | None = DTYPE
-) -> str:
-    """The policy alone, its numbers as `dtype` or, with None, as they are; the digest of what it holds."""
-    env_steps = checkpoint.facts["env_steps"]
-    policy = {
-        key: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
-        for key, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
-    }
-    keep_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
-    return digest_of(policy)
+def copy_policies(
+    agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, dtype: torch.dtype | None = None
+) -> tuple[AgentDescription, dict[str, str], list[str]]:
+    """Copy the policies `names` alone to `target`, their numbers as `dtype` or, with None, as they are.
+
+    Returns the agent there, the digest of each policy, and the names of those whose `weights` are averaged ones.
+    """
+    digests, averaged = {}, []
+    for name in names:
+        checkpoint = checkpoint_of(agent, name)
+        env_steps = checkpoint.facts["env_steps"]
+        policy = {
+            key: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
+            for key, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
+        }
+        keep_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
+        digests[name] = digest_of(policy)
+        averaged += [name] if has_average(checkpoint) else []
+    moved = with_policy_paths(agent, target.path, {name: f"checkpoints/{name}" for name in names})
+    return replace(moved, weights="live"), digests, averaged
 
 
-def _digest(digests: Mapping[str, str], learner: str | None) -> str:
-    return digests[learner] if learner else hashlib.sha256("".join(digests.values()).encode()).hexdigest()
+def write_card(folder: RunFolder, card: Mapping[str, Any]) -> None:
+    """Write what an agent that ships says of itself."""
+    write_whole(folder.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _provenance(
-    run: Path, scores: Path, checkpoints: Iterable[Checkpoint], commit: str | None, minutes: float | None
+    run: Path, facts: Sequence[Mapping[str, Any]], commit: str | None, minutes: float | None
 ) -> dict[str, Any]:
-    """Which code trained what ships, for how many steps and how long; side by side counts once.
+    """Which code trained the policies of these checkpoints' `facts`, for how many steps and how long.
 
-    Checkpoints of earlier versions tell seconds alone. Of those the longest count, and the code is that of `scores`.
+    Side by side counts once. `commit` and `minutes` go before what the checkpoints tell.
     """
-    facts = [checkpoint.facts for checkpoint in checkpoints]
     sessions = {session for fact in facts for session in sessions_in(fact)}
-    untold = max(fact.get("seconds", 0.0) - sum(session.seconds for session in sessions_in(fact)) for fact in facts)
-    commits = commits_of(sessions)
-    if untold > 1.0 and scores.exists():
-        commits = list(dict.fromkeys([*(row.commit for row in read_scores(scores)), *commits]))
-    if not (commit or commits):
+    if not (commit or sessions):
         raise InputError(f"{run} does not tell the code that trained it; accepted: --commit with it")
-    told = (max(untold, 0.0) + total_seconds(sessions)) / 60
     return {
-        "commit": commit or ", ".join(commits),
+        "commit": commit or ", ".join(commits_of(sessions)),
         "env_steps": sum(fact["env_steps"] for fact in facts),
-        "minutes": round(told if minutes is None else minutes, 1),
+        "minutes": round(total_seconds(sessions) / 60 if minutes is None else minutes, 1),
     }

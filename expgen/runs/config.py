@@ -85,11 +85,6 @@ class TrainConfig:
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
     explorer: ExplorerConfig | None = dataclasses.field(default=None, metadata={"is_prefix": True})
 
-    def whole_rollouts(self, part: "TrainConfig | ExplorerConfig") -> int:
-        """The most steps, up to those of `part`, that are whole rollouts of it."""
-        size = self.envs_of(part) * part.rollout_steps
-        return part.steps // size * size
-
     def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
         """Environments of a member, or of the explorer."""
         return part.envs or self.envs

@@ -5,13 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from expgen.agents.build import CARD, check_shipped
+from expgen.agents.build import CARD
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, unwritable
 from expgen.files import UnreadableFile, join_inside, read_json, sweep_parts, write_whole
 from expgen.runs.config import TrainConfig
-from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
 OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # what a run writes
 
@@ -26,7 +25,6 @@ class RunFolder:
         self.metrics_file = self.path / "metrics.csv"
         self.scores_file = self.path / "scores.csv"
         self.journal_file = self.path / "journal.json"
-        self.old_adopted_file = self.path / "adopted.json"  # of earlier versions
         self.failures_file = self.path / "failures.log"
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
@@ -94,12 +92,3 @@ class RunFolder:
                 file.write(f"{what}\n{trace}\n")
         except OSError as error:
             raise unwritable(self.failures_file, error) from None
-
-    def checkpoint(self, learner: str) -> Checkpoint:
-        """The newest good checkpoint of `learner`."""
-        found = latest_checkpoint(self.checkpoints_of(learner))
-        if found is None:
-            trained = ", ".join(self.learners()) or "none yet"
-            raise InputError(f"{self.path} has no checkpoint of {learner!r}; accepted: {trained}")
-        check_shipped(self.card_file, self.checkpoints_of(learner), found)
-        return found

@@ -25,15 +25,9 @@ class Assignment(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A worker has built its learners and waits for `Start`."""
+    """A worker has built its learners. It trains on from their checkpoints when its parent answers whether to stop."""
 
     specs: Mapping[Path, EnvSpec]
-
-
-class Start(NamedTuple):
-    """Continue from the newest checkpoints. With `should_stop`, save and end."""
-
-    should_stop: bool
 
 
 class Row(NamedTuple):
@@ -70,15 +64,9 @@ class ScoreRequest(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The answer: columns for the row of that step."""
+    """The answer: columns for the row of that step, or why there are none."""
 
     request: ScoreRequest
     scores: Scores
-
-
-class NotScored(NamedTuple):
-    """The answer where playing it failed."""
-
-    request: ScoreRequest
-    error: str
-    traceback: str
+    error: str = ""
+    traceback: str = ""

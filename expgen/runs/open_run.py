@@ -2,21 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError, naming
+from expgen.evaluation.scores import check_can_append
 from expgen.runs.agent_files import read_agent
 from expgen.runs.config import TrainConfig, with_values
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import checked, make_config, make_consensus, resized_consensus, split_settings
+from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.presets import default_algo
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of, flat
 from expgen.storage.location import Location, is_url
 from expgen.storage.view import View
-from expgen.training.callbacks import Callback
+from expgen.training.callbacks import Callback, Callbacks
+from expgen.training.checkpoint import latest_checkpoint
 
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
@@ -36,12 +41,36 @@ class RunRequest:
     callbacks: Sequence[Callback] = ()
 
 
-class OpenedRun(NamedTuple):
+@dataclass(frozen=True)
+class OpenedRun:
     """A run that may begin or go on."""
 
     folder: RunFolder
     config: TrainConfig
     consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
+    name: str = ""  # by which several at once are told apart
+    callbacks: Callbacks = field(default_factory=lambda: Callbacks([]))  # that hear of it
+
+    @cached_property
+    def plans(self) -> list[LearnerPlan]:
+        """Its learners."""
+        return plans_of(self.config)
+
+    def check_can_go_on(self) -> int:
+        """Refuse bad input before the run is taken over or written to; returns how many learners have steps left.
+
+        Weights alone are refused where learning needs more: a fresh critic would undo what they have learnt.
+        """
+        check_can_append(self.folder.scores_file)
+        unfinished = 0
+        for plan in self.plans:
+            checkpoint = latest_checkpoint(self.folder.checkpoints_of(plan.name))
+            unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
+            if checkpoint and checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
+                missing = f"{plan.name}'s policy without the value network that {plan.algo} learns with"
+                accepted = "a run folder whose checkpoints have it, as training leaves them"
+                raise InputError(f"--run {self.folder.path} has {missing}; accepted: {accepted}")
+        return unfinished
 
 
 def open_run(request: RunRequest) -> OpenedRun:
@@ -74,21 +103,16 @@ def open_run(request: RunRequest) -> OpenedRun:
 def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     """What trains is as it was, save for what may be raised; how the agent votes may change."""
     frozen, _ = folder.read_config()
-    if folder.old_adopted_file.exists():
-        what = f"{folder.path} has policies that an earlier version took from other runs"
-        raise InputError(f"{what} and can only be played; accepted: a run without {folder.old_adopted_file.name}")
     trains, votes = split_settings(frozen.algo, request.settings)
     kind = {"env": request.env or frozen.env, "algo": request.algo or frozen.algo}
     asked = with_values(frozen, {**trains, **kind})
     before, after = flat(frozen), flat(asked)
-    for name in RESUMABLE:
-        if name in before and after[name] < before[name]:
-            raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {before[name]} or more")
-    changed = [name for name in before if name not in RESUMABLE and before[name] != after[name]]
-    if changed:
-        name = changed[0]
-        has = f"{folder.path} has {before[name]}"
-        raise InputError(f"--resume with {flag_of(name)} {after[name]} but {has}; accepted: more steps or members")
+    for name, value in before.items():
+        if name in RESUMABLE and after[name] < value:
+            raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {value} or more")
+        if name not in RESUMABLE and after[name] != value:
+            has = f"{folder.path} has {value}"
+            raise InputError(f"--resume with {flag_of(name)} {after[name]} but {has}; accepted: more steps or members")
     if not request.take_over:
         refuse_if_alive(folder)
     config = checked(asked)

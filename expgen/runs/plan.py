@@ -14,7 +14,7 @@ from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
-from expgen.runs.config import TrainConfig
+from expgen.runs.config import ExplorerConfig, TrainConfig
 from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
@@ -25,6 +25,7 @@ class LearnerPlan:
     """One policy to train: what, from which seed, on which levels, for how many steps."""
 
     name: str  # member0, member1, …, explorer: also its folder among the checkpoints
+    is_explorer: bool
     algo: str
     seed: int
     levels: LevelSet
@@ -39,32 +40,33 @@ class LearnerPlan:
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
     """Members first, in the order of their seeds, then the explorers in that of theirs."""
-    recipe = recipe_of(config.algo)
+    recipe, explorer = recipe_of(config.algo), config.explorer
     algo = recipe.member or config.algo
-    plans = [
-        LearnerPlan(
-            explorer_name(index) if recipe.takes_turns else f"member{index}",
-            algo,
-            config.seed + index,
-            member_levels(config, config.seed + index),
-            config.whole_rollouts(config),
-            config.envs,
-            config.rollout_steps,
-            config.network,
-            config.algorithm,
-            config.reward,
-            config.average,
-        )
-        for index in range(config.members)
-    ]
-    if config.explorer is not None and recipe.explorer is not None:
-        part = config.explorer
-        how_long = (config.whole_rollouts(part), config.envs_of(part), part.rollout_steps)
-        what = (part.network, part.algorithm, part.reward)
-        for index in range(part.count):
-            who = (explorer_name(index), recipe.explorer, config.seed + index, config.train_set)
-            plans.append(LearnerPlan(*who, *how_long, *what, average=part.average))
+    plans = [_plan(config, config, index, algo, recipe.takes_turns) for index in range(config.members)]
+    if explorer is not None and recipe.explorer is not None:
+        plans += [_plan(config, explorer, index, recipe.explorer, True) for index in range(explorer.count)]
     return plans
+
+
+def _plan(
+    config: TrainConfig, part: TrainConfig | ExplorerConfig, index: int, algo: str, is_explorer: bool
+) -> LearnerPlan:
+    """One of the learners that `part` of a config describes."""
+    rollout = config.envs_of(part) * part.rollout_steps
+    return LearnerPlan(
+        name=explorer_name(index) if is_explorer else f"member{index}",
+        is_explorer=is_explorer,
+        algo=algo,
+        seed=config.seed + index,
+        levels=member_levels(config, config.seed + index) if part is config else config.train_set,
+        steps=part.steps // rollout * rollout,
+        envs=config.envs_of(part),
+        rollout_steps=part.rollout_steps,
+        network=part.network,
+        algorithm=part.algorithm,
+        reward=part.reward,
+        average=part.average,
+    )
 
 
 def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
@@ -90,28 +92,16 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
     """The learner of a plan, untrained, as fast as its device allows."""
     recipe = recipe_of(plan.algo)
-    env = build_env(
-        config.env,
-        plan.levels,
-        plan.envs,
-        plan.seed,
-        resources.env_threads,
-        recipe.needs_full_view,
-        **config.options,
-    )
+    games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
+    env = build_env(config.env, *games, **config.options)
     director = None
     if recipe.build_levels is not None:
         director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
     algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
     observation = env.observe()
-    rollout = Rollout(
-        env.spec,
-        plan.rollout_steps,
-        plan.envs,
-        algorithm.policy.state_size,
-        resources.device,
-        full_view=observation.full is not observation.obs,
-    )
+    sizes = (plan.rollout_steps, plan.envs, algorithm.policy.state_size)
+    has_full_view = observation.full is not observation.obs
+    rollout = Rollout(env.spec, *sizes, resources.device, full_view=has_full_view)
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
     reward.prepare(env.spec, resources.device, plan.seed)

@@ -9,30 +9,24 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NamedTuple
 
-from expgen.agents.consensus import ConsensusConfig
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
 from expgen.plugins import check_known_elsewhere
-from expgen.runs.config import TrainConfig
-from expgen.runs.folder import RunFolder
-from expgen.runs.journal import State
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, NotScored, Row, Saved, Scored, ScoreRequest, Start
-from expgen.runs.plan import LearnerPlan, cost_of, spread
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
+from expgen.runs.open_run import OpenedRun
+from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring_worker import score_requested
-from expgen.runs.to_score import stored_steps
 from expgen.runs.training_worker import train_assigned
-from expgen.runs.writer import RunWriter
+from expgen.runs.writer import RunWriter, stored_steps
 from expgen.text import printable
-from expgen.training.callbacks import Callbacks
 from expgen.training.life import Watcher
 from expgen.training.resources import cores_here, resolve_device
 
@@ -40,20 +34,8 @@ DEATHS = 3  # of a worker in a row, without progress, after which it is given up
 POLL_SECONDS = 0.2  # between two looks at whether to stop
 
 
-class PlannedRun(NamedTuple):
-    """A run that may begin."""
-
-    name: str  # by which several at once are told apart
-    folder: RunFolder
-    config: TrainConfig
-    plans: list[LearnerPlan]
-    consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
-    num_unfinished: int  # learners with steps left
-    callbacks: Callbacks  # that hear of it
-
-
 def run_in_processes(
-    runs: Sequence[PlannedRun], device: str, num_workers: int, watcher: Watcher, hang_seconds: float = 0.0
+    runs: Sequence[OpenedRun], device: str, num_workers: int, watcher: Watcher, hang_seconds: float = 0.0
 ) -> list[RunResult]:
     """Train all learners of `runs` on `device` in `num_workers` processes; `hang_seconds` is that of `train`.
 
@@ -69,21 +51,18 @@ def run_in_processes(
         if chosen.type == "cuda":
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
-        crew = _Crew(runs, str(chosen), num_workers, variables, permits, watcher.should_stop, hang_seconds)
+        crew = _Crew(runs, watcher.should_stop, str(chosen), num_workers, variables, permits, hang_seconds)
         cleanup.callback(crew.close)
-        crew.build()
+        crew.build(num_workers)
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
-            prefix = f"{run.name}/" if len(runs) > 1 else ""
             cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
-            told = (lock, run.callbacks, watcher.on_row, prefix)
-            writer = RunWriter(run.folder, run.config, run.plans, run.consensus, *told)
-            crew.writers[run.folder.path] = writer
+            prefix = f"{run.name}/" if len(runs) > 1 else ""
+            crew.writers[run.folder.path] = RunWriter(run, lock, watcher.on_row, prefix)
         cleanup.callback(crew.close)  # an error ends the workers before the journal says that it has failed
-        crew.start(watcher.on_start)
-        crew.train()
+        crew.train(watcher.on_start)
         crew.close()
-        return [crew.conclude(run) for run in runs]
+        return [crew.conclude(path) for path in crew.writers]
 
 
 @dataclass
@@ -91,11 +70,11 @@ class _Job:
     """What a worker process was started for, and how often it has died since it last got on."""
 
     name: str
+    learners: list[LearnerId] | None  # still in training; None: it scores
     worker: Worker
-    learners: list[LearnerId] = field(default_factory=list)  # in training; none: it scores
-    progress: object = None  # what it had come to when it was last started
-    deaths: int = 0
-    has_built: bool = False
+    progress: object  # what it had come to when it was started
+    deaths: int
+    has_built: bool
 
 
 class _Crew:
@@ -103,95 +82,82 @@ class _Crew:
 
     def __init__(
         self,
-        runs: Sequence[PlannedRun],
+        runs: Sequence[OpenedRun],
+        should_stop: Callable[[], bool],
         device: str,
         num_workers: int,
         variables: dict[str, str],
         permits: Path | None,
-        should_stop: Callable[[], bool],
         hang_seconds: float,
     ) -> None:
         self.device, self.variables, self.permits, self.should_stop = device, variables, permits, should_stop
-        self.hang_seconds = hang_seconds
-        self.cores = max(1, cores_here() // num_workers)
+        self.cores, self.hang_seconds = max(1, cores_here() // num_workers), hang_seconds
         self.runs = {run.folder.path: run for run in runs}
         self.writers: dict[Path, RunWriter] = {}
         self.specs: dict[Path, EnvSpec] = {}
+        self.jobs: list[_Job] = []
+        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
         self.to_score: dict[ScoreRequest, None] = {}  # in the order of their requests
         self.num_scored = 0
         self.diverged: list[LearnerId] = []
-        self.failed: dict[Path, list[str]] = {run.folder.path: [] for run in runs}
+        self.failed: dict[Path, list[str]] = {path: [] for path in self.runs}
         self.is_stopping = False
-        self.scoring: _Job | None = None
-        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
+
+    def build(self, num_workers: int) -> None:
+        """Wait until every worker has built its learners, so that bad input is refused before anything is written."""
         costs = {
-            LearnerId(run.folder.path, plan.name): cost_of(plan, stored_steps(run.folder, plan.name))
-            for run in runs
+            LearnerId(path, plan.name): cost_of(plan, stored_steps(run.folder, plan.name))
+            for path, run in self.runs.items()
             for plan in run.plans
         }
-        self.training: list[_Job] = []
         for number, learners in enumerate(spread(costs, num_workers)):
-            worker = self._start(self._training_of(learners))
-            self.training.append(_Job(f"worker {number}", worker, learners, self._stored(learners)))
-
-    def build(self) -> None:
-        """Wait until every worker has built its learners, so that bad input is refused before anything is written."""
-        while any(not job.has_built for job in self.training):
+            self._start(f"worker {number}", learners)
+        while any(not job.has_built for job in self.jobs):
             self._turn()
         for run, reasons in self.failed.items():
             if run not in self.specs:
                 raise RuntimeError("; ".join(reasons) or f"no worker could build the learners of {run}")
 
-    def start(self, on_start: Callable[[int, dict[str, int]], None]) -> None:
-        """Let the learners go on from their checkpoints."""
+    def train(self, on_start: Callable[[int, dict[str, int]], None]) -> None:
+        """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
+        writers = self.writers.values()
         for run, writer in self.writers.items():
             writer.open(self.specs[run])
-        starts = [(job.worker, self._start_of(job)) for job in self.training]
-        done = {
-            writer.prefix + name: steps for writer in self.writers.values() for name, steps in writer.env_steps.items()
-        }
-        total = sum(plan.steps for writer in self.writers.values() for plan in writer.plans.values())
-        on_start(total, done)
-        for writer in self.writers.values():
-            for request in writer.left_to_score():
-                self._request(request)
-        for worker, start in starts:
-            worker.send(start)
-
-    def train(self) -> None:
-        """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
-        while self.training or (self.to_score and not self.is_stopping):
+        for job in self.jobs:
+            self._begin(job)
+        done = {writer.prefix + name: steps for writer in writers for name, steps in writer.env_steps.items()}
+        on_start(sum(plan.steps for writer in writers for plan in writer.plans.values()), done)
+        training = list(self.jobs)
+        for request in [request for writer in writers for request in writer.left_to_score()]:
+            self._request(request)
+        for job in training:
+            job.worker.send(self.is_stopping)
+        while any(job.learners is not None for job in self.jobs) or (self.to_score and not self.is_stopping):
             self._turn()
         for run, writer in self.writers.items():
-            if writer.is_complete and writer.consensus is not None and not self.is_stopping:
+            if writer.is_complete and writer.run.consensus is not None and not self.is_stopping:
                 self._request(ScoreRequest(run, None, 0, None))
         while self.to_score and not self.is_stopping:
             self._turn()
 
-    def conclude(self, run: PlannedRun) -> RunResult:
+    def conclude(self, run: Path) -> RunResult:
         """Write to the journal how a run has ended."""
-        path = run.folder.path
-        writer = self.writers[path]
-        diverged = tuple(name for folder, name in self.diverged if folder == path)
-        failed = tuple(self.failed[path])
-        is_complete = writer.is_complete and not failed and not any(request.run == path for request in self.to_score)
-        state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
-        writer.close(state)
-        writer.lock.save(state, "; ".join(failed) or ", ".join(diverged))
-        return RunResult(run.folder, run.config, diverged, is_complete, failed)
+        diverged = tuple(name for of, name in self.diverged if of == run)
+        is_scored = not any(request.run == run for request in self.to_score)
+        return self.writers[run].conclude(diverged, tuple(self.failed[run]), is_scored)
 
     def close(self) -> None:
         """End all workers, whatever they are doing."""
-        for job in (*self.training, *([self.scoring] if self.scoring else [])):
+        for job in self.jobs:
             job.worker.close()
         for worker in self.leaving:
             worker.close(END_SECONDS)
-        self.training, self.scoring, self.leaving = [], None, []
+        self.jobs, self.leaving = [], []
 
     def _turn(self) -> None:
         """Take in what the workers say, for a moment."""
         self.is_stopping = self.is_stopping or self.should_stop()
-        jobs = {job.worker.connection: job for job in (*self.training, *([self.scoring] if self.scoring else []))}
+        jobs = {job.worker.connection: job for job in self.jobs}
         for connection in wait(list(jobs), POLL_SECONDS):
             self._take_in(jobs[connection], jobs[connection].worker.receive())  # type: ignore[index]
 
@@ -201,7 +167,8 @@ class _Crew:
                 self.specs |= specs
                 job.has_built = True
                 if self.writers:  # a worker that was started again
-                    job.worker.send(self._start_of(job))
+                    self._begin(job)
+                    job.worker.send(self.is_stopping)
             case Row(learner, row):
                 if request := self.writers[learner.run].row(learner.name, row):
                     self._request(request)
@@ -209,6 +176,7 @@ class _Crew:
             case Saved(learner, env_steps):
                 self.writers[learner.run].saved(learner.name, env_steps)
             case Ended(learner, env_steps, has_diverged, error, trace):
+                assert job.learners is not None
                 job.learners.remove(learner)
                 if error:
                     self._fail(learner.run, learner.name, error, trace)
@@ -216,21 +184,20 @@ class _Crew:
                     self.diverged.append(learner)
                 else:
                     self.writers[learner.run].env_steps[learner.name] = env_steps
-            case Scored(request, scores):
+            case Scored(request, scores, error, trace):
                 self.to_score.pop(request, None)
                 self.num_scored += 1
-                self.writers[request.run].scored(request, scores)
-            case NotScored(request, error, trace):
-                self.to_score.pop(request, None)
-                self.num_scored += 1
-                self._fail(request.run, f"scoring {request.learner or 'the ensemble'}", error, trace)
+                if error:
+                    self._fail(request.run, f"scoring {request.learner or 'the ensemble'}", error, trace)
+                else:
+                    self.writers[request.run].scored(request, scores)
             case Done():
                 self.leaving.append(job.worker)
-                self.training.remove(job)
+                self.jobs.remove(job)
             case Refused(error):
                 raise error
             case Failed(line, trace):
-                for run in dict.fromkeys(learner.run for learner in job.learners) or self.writers:
+                for run in dict.fromkeys(learner.run for learner in job.learners or ()) or self.writers:
                     self._log(run, job.name, trace)
                 self._lost(job, line)
             case None:
@@ -239,93 +206,72 @@ class _Crew:
     def _lost(self, job: _Job, why: str) -> None:
         """Start a worker again that has died, unless that has not helped before or the run is ending."""
         job.worker.close()
-        if job is not self.scoring and not job.learners:  # it died on its way out
-            self.training.remove(job)
+        self.jobs.remove(job)
+        if self.is_stopping or job.learners == []:  # what it leaves undone stays for a resumed run, if anything
             return
-        progress = self.num_scored if job is self.scoring else self._stored(job.learners)
-        job.deaths = job.deaths + 1 if progress == job.progress else 1
-        job.progress = progress
-        if not self.is_stopping and job.deaths < DEATHS:
-            print(f"expgen: {job.name} died ({why}); it is started again", file=sys.stderr, flush=True)
+        deaths = job.deaths + 1 if job.progress == self._progress(job.learners) else 1
+        if deaths < DEATHS:
+            _say(f"{job.name} died ({why}); it is started again")
             if not job.has_built:
                 self.variables = {}  # what it died of may be MPS
-            job.has_built = job is self.scoring
-            if job is self.scoring:
-                job.worker = self._start(self._scoring())
-                for request in self.to_score:
-                    job.worker.send(request)
-            else:
-                job.worker = self._start(self._training_of(job.learners))
-            return
-        self._give_up(job, why)
-
-    def _give_up(self, job: _Job, why: str) -> None:
-        """Go on without it; what it leaves undone stays for a resumed run."""
-        if len(job.learners) > 1 and not self.is_stopping:
-            self._split(job, why)
-            return
-        if job is self.scoring:
-            self.scoring = None
-            undone = dict.fromkeys((request.run for request in self.to_score), "scoring")
-            self.to_score = {}
+            self._start(job.name, job.learners, deaths)
+        elif job.learners is not None and len(job.learners) > 1:  # one of them may be what the worker dies of
+            _say(f"{job.name} died {DEATHS} times ({why}); each of its learners gets a process of its own")
+            for learner in job.learners:
+                self._start(f"the worker of {learner.name}", [learner], DEATHS - 1)
         else:
-            self.training.remove(job)
-            runs = dict.fromkeys(learner.run for learner in job.learners)
-            undone = {run: ", ".join(name for of, name in job.learners if of == run) for run in runs}
-        if self.is_stopping:
-            return
-        for run, what in undone.items():
-            self.failed[run].append(f"{what}: {why}")
-            print(f"expgen: {what} given up: its process died {DEATHS} times ({why})", file=sys.stderr, flush=True)
+            undone = job.learners or [LearnerId(request.run, "scoring") for request in self.to_score]
+            self.to_score = self.to_score if job.learners else {}
+            for run, what in dict.fromkeys(undone):
+                self.failed[run].append(f"{what}: {why}")
+                _say(f"{what} given up: its process died {DEATHS} times ({why})")
 
-    def _split(self, job: _Job, why: str) -> None:
-        """One of its learners may be what a worker dies of: each gets one more try in a process of its own."""
-        line = f"expgen: {job.name} died {DEATHS} times ({why}); each of its learners gets a process of its own"
-        print(line, file=sys.stderr, flush=True)
-        self.training.remove(job)
-        for learner in job.learners:
-            worker = self._start(self._training_of([learner]))
-            alone = _Job(f"the worker of {learner.name}", worker, [learner], self._stored([learner]), DEATHS - 1)
-            self.training.append(alone)
+    def _start(self, name: str, learners: list[LearnerId] | None, deaths: int = 0) -> None:
+        """Start a worker that trains `learners` or, with None, scores what is to be scored."""
+        worker = Worker(self._scoring() if learners is None else self._training(learners), self.variables)
+        self.jobs.append(_Job(name, learners, worker, self._progress(learners), deaths, has_built=learners is None))
+        for request in self.to_score if learners is None else ():
+            worker.send(request)
 
-    def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
-        """`what` of a run failed by itself, and its neighbours go on."""
-        self.failed[run].append(f"{what}: {error}")
-        self._log(run, what, trace)
-        print(f"expgen: {what} failed: {printable(error)}", file=sys.stderr, flush=True)
-
-    def _start(self, work: Work) -> Worker:
-        return Worker(work, self.variables)
-
-    def _training_of(self, learners: Sequence[LearnerId]) -> Work:
-        assignments = [
-            Assignment(run, planned.config, tuple(name for of, name in learners if of == run))
-            for run, planned in self.runs.items()
-            if any(of == run for of, _ in learners)
-        ]
+    def _training(self, learners: Sequence[LearnerId]) -> Work:
+        names = {run: tuple(name for of, name in learners if of == run) for run, _ in learners}
+        assignments = [Assignment(run, self.runs[run].config, names[run]) for run in names]
         return partial(train_assigned, assignments, self.device, self.cores, self.permits, self.hang_seconds)
 
     def _scoring(self) -> Work:
         owners = {run: writer.lock.owner for run, writer in self.writers.items()}
         return partial(score_requested, owners, self.device, self.cores, self.hang_seconds)
 
+    def _progress(self, learners: Sequence[LearnerId] | None) -> object:
+        """By which one sees that a worker gets on."""
+        if learners is None:
+            return self.num_scored
+        return [stored_steps(self.runs[run].folder, name) for run, name in learners]
+
+    def _begin(self, job: _Job) -> None:
+        for run, name in job.learners or ():
+            self.writers[run].begin(name, stored_steps(self.runs[run].folder, name))
+
     def _request(self, request: ScoreRequest) -> None:
         """Have a policy played; the first one starts the worker that does."""
         self.to_score[request] = None
-        if self.scoring is None:
-            self.scoring = _Job("scoring worker", self._start(self._scoring()), [], self.num_scored, has_built=True)
-        self.scoring.worker.send(request)
+        scoring = next((job for job in self.jobs if job.learners is None), None)
+        if scoring is None:
+            self._start("scoring worker", None)
+        else:
+            scoring.worker.send(request)
 
-    def _start_of(self, job: _Job) -> Start:
-        for learner in job.learners:
-            self.writers[learner.run].begin(learner.name, stored_steps(self.runs[learner.run].folder, learner.name))
-        return Start(self.is_stopping)
+    def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
+        """`what` of a run failed by itself, and its neighbours go on."""
+        self.failed[run].append(f"{what}: {error}")
+        self._log(run, what, trace)
+        _say(f"{what} failed: {printable(error)}")
 
     def _log(self, run: Path, what: str, trace: str) -> None:
         """Keep where something failed, for whoever looks for the reason."""
         if run in self.writers:
             self.runs[run].folder.log_failure(what, trace)
 
-    def _stored(self, learners: Sequence[LearnerId]) -> list[int]:
-        """By which one sees that a worker gets on."""
-        return [stored_steps(self.runs[run].folder, name) for run, name in learners]
+
+def _say(line: str) -> None:
+    print(f"expgen: {line}", file=sys.stderr, flush=True)

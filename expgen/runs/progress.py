@@ -1,14 +1,23 @@
-"""Progress: a bar with rate, time left and latest scores on a terminal or in a notebook, plain lines elsewhere."""
+"""Progress of work: a bar with rate, time left and latest scores on a terminal or in a notebook, plain lines elsewhere.
 
+And what work begun from Python adds to it: Ctrl-C, which it stops for.
+"""
+
+import contextlib
 import importlib.util
+import os
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from tqdm import tqdm
 
+from expgen.evaluation.evaluate import Episode
+from expgen.runs.stop import StopSignals
 from expgen.text import duration
+from expgen.training.life import Report, Watcher
 
 LINE_SECONDS = 10.0
 SHOWN = {  # names of scores, and the columns of a row that hold them
@@ -30,53 +39,55 @@ class Progress:
     Episodes that are soon played need no line, and none at their end: a table follows.
     """
 
-    def __init__(self, total: int, done: Mapping[str, int] | None = None, unit: Unit = "step") -> None:
-        self.total, self.unit = total, unit
-        self.done = dict(done or {})  # steps or episodes by who took them
-        self.latest: dict[str, dict[str, float]] = {}  # scores by whose they are
-        self.heard: dict[str, float] = {}  # when each learner's last row came,
-        self.took: dict[str, float] = {}  # and how long after the one before
+    def __init__(self, unit: Unit = "step", banner: Sequence[str] = ()) -> None:
+        """`banner`: lines that are printed when work begins, after all that could be refused."""
+        self.unit, self.banner = unit, banner
         self.bar: Any = None
+        self.took: dict[str, float] = {}  # seconds between the last two rows of each learner
+
+    def start(self, total: int, done: dict[str, int]) -> None:
+        """Work begins: `total` steps or episodes, of which `done` are done, by who took them. It may begin again."""
+        self.close()
+        print(*(f"{line}\n" for line in self.banner), sep="", end="", file=sys.stderr, flush=True)
+        self.banner = ()
+        self.total, self.done = total, dict(done)
+        self.latest: dict[str, dict[str, float]] = {}  # scores by whose they are
+        self.heard: dict[str, float] = {}  # when each learner's last row came
+        self.took = {}
+        begun = sum(self.done.values())
         if has_viewer():
-            begun = sum(self.done.values())
-            self.bar = _bar_kind()(
-                total=total, initial=begun, unit=unit, unit_scale=True, dynamic_ncols=True, leave=unit == "step"
-            )
-        self.began: tuple[float, int] | None = None  # of steps with the first row: a run takes a while to begin
-        self.printed = -LINE_SECONDS
-        if unit == "episode":
-            self.printed = time.monotonic()
-            self.began = self.printed, sum(self.done.values())
+            how = {"unit": self.unit, "unit_scale": True, "dynamic_ncols": True, "leave": self.unit == "step"}
+            self.bar = _bar_kind()(total=total, initial=begun, **how)
+        is_step = self.unit == "step"
+        self.printed = -LINE_SECONDS if is_step else time.monotonic()
+        self.began = None if is_step else (self.printed, begun)  # steps: with the first row, for a run begins slowly
 
     def row(self, learner: str, row: dict[str, float]) -> None:
         """Take in one row of metrics."""
-        before = sum(self.done.values())
+        before, now = sum(self.done.values()), time.monotonic()
         self.done[learner] = int(row[COUNTS[self.unit]])
-        steps = sum(self.done.values())
-        now = time.monotonic()
+        count = sum(self.done.values())
         if learner in self.heard:
             self.took[learner] = now - self.heard[learner]
         self.heard[learner] = now
-        before_it = {} if self.unit == "episode" else self.latest  # of episodes, whoever plays now
-        scores_of_it = {short: row[name] for short, name in SHOWN.items() if name in row}
-        self.latest = {**before_it, learner: {**self.latest.get(learner, {}), **scores_of_it}}
-        scores = self.scores()
+        scores = {short: row[name] for short, name in SHOWN.items() if name in row}
+        others = {} if self.unit == "episode" else self.latest  # of episodes, whoever plays now
+        self.latest = {**others, learner: {**self.latest.get(learner, {}), **scores}}
         if self.bar is not None:
-            self.bar.update(steps - before)
-            self.bar.set_postfix_str(scores)
+            self.bar.update(count - before)
+            self.bar.set_postfix_str(self.scores())
             return
-        self.began = self.began or (now, steps)
-        if self.unit == "episode" and steps == before:
-            return  # said already
-        is_milestone = self.unit == "step" and (steps >= self.total or "test_return" in row)
-        if now - self.printed >= LINE_SECONDS or is_milestone:
+        self.began = self.began or (now, count)
+        is_news = self.unit == "step" or count > before
+        is_milestone = self.unit == "step" and (count >= self.total or "test_return" in row)
+        if is_news and (now - self.printed >= LINE_SECONDS or is_milestone):
             self.printed = now
             elapsed = now - self.began[0]
-            rate = (steps - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
-            left = f"{duration((self.total - steps) / rate)} left" if rate else ""
-            done = f"{steps:,}/{self.total:,} {self.unit}s"
+            rate = (count - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
+            left = f"{duration((self.total - count) / rate)} left" if rate else ""
             speed = f"{rate:,.{0 if rate >= 10 or not rate else 1}f} {self.unit}s/s"
-            print(f"{done}  {speed}  {left}  {scores}", file=sys.stderr, flush=True)
+            done = f"{count:,}/{self.total:,} {self.unit}s"
+            print(f"{done}  {speed}  {left}  {self.scores()}", file=sys.stderr, flush=True)
 
     def scores(self) -> str:
         """`return 3.00 solved 0.25`; of a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
@@ -99,18 +110,64 @@ class Progress:
             )
         return " | ".join(part for part in parts if part)
 
-    def round_seconds(self) -> float | None:
-        """How long a rollout and its update took the slowest learner; None before anyone has done two."""
-        return max(self.took.values(), default=None)
-
     def make_room(self) -> None:
         """Take the bar away until the next row: something else is about to be printed."""
         if self.bar is not None:
             self.bar.clear()
 
+    def still_to_do(self) -> str:
+        """What a stop waits for, and how long that took the slowest learner the last time."""
+        about = f", about {duration(max(self.took.values()))}" if self.took else ""
+        return f"when every learner has finished its rollout and update and written a checkpoint{about}"
+
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class SoFar:
+    """Tells `on_row` of the episodes that `player` plays, as they end."""
+
+    def __init__(self, player: str, on_row: Report) -> None:
+        self.player, self.on_row, self.count, self.total_return, self.solved = player, on_row, 0, 0.0, 0
+
+    def __call__(self, episode: Episode) -> None:
+        self.count += 1
+        self.total_return += episode.episode_return
+        self.solved += episode.solved
+        means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
+        self.on_row(self.player, {"episodes": self.count, **means})
+
+
+@contextlib.contextmanager
+def watched(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
+    """`watcher` for work begun from Python: with a bar where somebody sees it, unless `quiet`, and stopped by Ctrl-C.
+
+    The first Ctrl-C has every learner write a checkpoint and the work return; the second raises KeyboardInterrupt. So
+    do other signals that end processes, which are passed on once the work has returned.
+    """
+    progress, is_shown = Progress(), has_viewer() and not quiet
+
+    def start(total: int, done: dict[str, int]) -> None:
+        if is_shown:
+            progress.start(total, done)
+        watcher.on_start(total, done)
+
+    def row(learner: str, values: dict[str, float]) -> None:
+        if is_shown:
+            progress.row(learner, values)
+        watcher.on_row(learner, values)
+
+    with progress, StopSignals(still_to_do=progress.still_to_do) as signals:
+        yield Watcher(start, row, lambda: signals.arrived() or watcher.should_stop())
+    if signals.number not in (None, signal.SIGINT):
+        os.kill(os.getpid(), signals.number)
 
 
 def has_viewer() -> bool:

@@ -1,7 +1,6 @@
 """expgen.register: algorithms, rewards, encoders, agents and environments of the user's own, by name."""
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
@@ -50,70 +49,46 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
     def keep(thing: T) -> T:
         if not callable(thing):
             raise InputError(f"{kind} {name!r} is {short_repr(thing)}; accepted: a class or function")
-        _REGISTER[kind](name, thing, config, details, origin)
+        if kind in ("algorithm", "reward"):
+            recipe = (_algorithm if kind == "algorithm" else _reward)(name, thing, _settings(name, config), details)
+            _check_names(name, recipe)
+            add(RECIPES, kind, name, recipe, origin)
+            if kind == "reward":
+                REWARDS[name] = recipe.reward, thing
+        elif given := [*(["config"] if config is not None else []), *details]:
+            raise InputError(f"{given[0]} is given for {name!r}; accepted: for algorithms and rewards alone")
+        elif kind == "env":
+            register_env_from(name, thing, origin)
+        elif kind == "encoder" and name in ENCODERS:
+            raise InputError(f"name of the encoder is {name!r}, which is taken; accepted: another name")
+        else:
+            table: dict[str, Any] = OWN_ENCODERS if kind == "encoder" else OWN_AGENTS
+            add(table, kind, name, thing, origin)
         return thing
 
     return keep if thing is None else keep(thing)
 
 
-def _algorithm(name: str, build: Any, config: Any, details: dict[str, Any], origin: str) -> None:
+def _algorithm(name: str, build: Any, settings: Any, details: dict[str, Any]) -> Recipe:
+    details = dict(details)
     reward_config, build_reward = find(REWARDS, "reward", details.pop("reward", "game"))
     for detail in details:
         check_choice("detail of an algorithm", detail, ("reward", *DETAILS))
-    settings = _settings(name, config)
     for needed in ("gamma", "gae_lambda"):
         if not isinstance(getattr(settings, needed, None), float):
             raise InputError(f"config of {name!r} has no {needed}; accepted: a number, which advantages are made with")
     network = details.pop("network", NetworkConfig())
     if not isinstance(network, NetworkConfig):
         raise InputError(f"network of {name!r} is {short_repr(network)}; accepted: a NetworkConfig")
-    recipe = Recipe(_summary(build), build, settings, network, reward_config, build_reward, **details)
-    _check_names(name, recipe)
-    add(RECIPES, "algorithm", name, recipe, origin)
+    return Recipe(_summary(build), build, settings, network, reward_config, build_reward, **details)
 
 
-def _reward(name: str, build: Any, config: Any, details: dict[str, Any], origin: str) -> None:
+def _reward(name: str, build: Any, settings: Any, details: dict[str, Any]) -> Recipe:
     for detail in details:
         check_choice("detail of a reward", detail, ("network", "needs_full_view"))
-    settings = _settings(name, config)
     details = {"network": NetworkConfig(memory="gru"), "needs_full_view": True, **details}
     learns = PPOConfig(gamma=RECIPES["maxent"].config.gamma)
-    recipe = Recipe(_summary(build), PPO, learns, reward=settings, build_reward=build, **details)
-    _check_names(name, recipe)
-    add(RECIPES, "reward", name, recipe, origin)
-    REWARDS[name] = settings, build
-
-
-def _encoder(name: str, make: Any, config: Any, details: dict[str, Any], origin: str) -> None:
-    _none(name, config, details)
-    if name in ENCODERS:
-        raise InputError(f"name of the encoder is {name!r}, which is taken; accepted: another name")
-    add(OWN_ENCODERS, "encoder", name, make, origin)
-
-
-def _agent(name: str, make: Any, config: Any, details: dict[str, Any], origin: str) -> None:
-    _none(name, config, details)
-    add(OWN_AGENTS, "agent", name, make, origin)
-
-
-def _env(name: str, make: Any, config: Any, details: dict[str, Any], origin: str) -> None:
-    _none(name, config, details)
-    register_env_from(name, make, origin)
-
-
-_REGISTER: dict[str, Callable[[str, Any, Any, dict[str, Any], str], None]] = {
-    "algorithm": _algorithm,
-    "reward": _reward,
-    "encoder": _encoder,
-    "agent": _agent,
-    "env": _env,
-}
-
-
-def _none(name: str, config: Any, details: dict[str, Any]) -> None:
-    given = [*(["config"] if config is not None else []), *details]
-    if given:
-        raise InputError(f"{given[0]} is given for {name!r}; accepted: for algorithms and rewards alone")
+    return Recipe(_summary(build), PPO, learns, reward=settings, build_reward=build, **details)
 
 
 def _settings(name: str, config: Any) -> Any:

@@ -36,8 +36,8 @@ class EvaluationRequest:
 
 
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
-    """The same request, one for each player that it means."""
-    check_levels(agent, request)
+    """The same request, one for each player that it means; bad input is refused here, before anyone plays."""
+    levels_for(agent, request)
     names = players_meant(agent, request.learner)
     for name in names:
         check_weights(agent, [name] if name in agent.policies else agent.trained(), request.weights)
@@ -48,12 +48,12 @@ def score_all(
     agent: AgentDescription, request: EvaluationRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[ScoredAgent]:
     """Each player asked for."""
-    check_levels(agent, request)
+    levels_for(agent, request)
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
     for name in players_meant(agent, request.learner):
         loaded = build_agent(agent, name, request.seed, request.device, request.consensus, request.weights)
-        split, levels = _levels_for(agent, request, loaded.policy)
+        split, levels = levels_for(agent, request, loaded.policy)
         yield result_of(score_agent(loaded, arena, split, levels, on_episode))
 
 
@@ -70,29 +70,25 @@ def players_meant(agent: AgentDescription, learner: str | None) -> list[str]:
     return [learner]
 
 
-def check_levels(agent: AgentDescription, request: EvaluationRequest) -> None:
-    """Refuse levels that are not what `split` says, and any choice of them where there is none."""
+def levels_for(
+    agent: AgentDescription, request: EvaluationRequest, policy: PolicyDescription | None = None
+) -> tuple[Split, LevelSet]:
+    """What was asked for; one policy's training levels are its own, which a bootstrap makes fewer than the run's.
+
+    InputError for levels that are not what `split` says, and for any choice of them where there is none.
+    """
     split, levels = request.split, request.levels
     if not agent.has_unseen_levels and (split != "train" or levels is not None):
         raise InputError(f"--split is test but {agent.env} has no levels to leave unseen; accepted: --split train")
-    if levels is not None:
-        belongs, _ = split_of(agent, levels)
-        if split not in (None, belongs):
-            kind = {"train": "training levels", "test": "unseen levels"}[belongs]
-            raise InputError(
-                f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none"
-            )
-
-
-def _levels_for(
-    agent: AgentDescription, request: EvaluationRequest, policy: PolicyDescription | None
-) -> tuple[Split, LevelSet]:
-    """What was asked for; one policy's training levels are its own, which a bootstrap makes fewer than the run's."""
-    if request.levels is not None:
-        return split_of(agent, request.levels)
-    if request.split == "train":
+    if levels is None and split == "train":
         return "train", policy.levels if policy else agent.levels
-    return "test", agent.test_set
+    if levels is None:
+        return "test", agent.test_set
+    belongs, chosen = split_of(agent, levels)
+    if split not in (None, belongs):
+        kind = {"train": "training levels", "test": "unseen levels"}[belongs]
+        raise InputError(f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none")
+    return belongs, chosen
 
 
 def split_of(agent: AgentDescription, levels: str) -> tuple[Split, LevelSet]:

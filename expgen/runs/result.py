@@ -8,7 +8,8 @@ from expgen.errors import InputError
 from expgen.evaluation.scores import Score, agent_name, rows_so_far
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.load import load_agent
+from expgen.runs.journal import State
+from expgen.runs.shipped import load_agent
 from expgen.training.metrics import MetricsFile
 
 if TYPE_CHECKING:
@@ -25,11 +26,15 @@ class RunResult:
     is_complete: bool
     failed: tuple[str, ...] = ()  # what was given up, and why: learners whose worker process died again and again
 
+    @property
+    def state(self) -> State:
+        """What has become of the run."""
+        return "failed" if self.failed else "diverged" if self.diverged else "done" if self.is_complete else "stopped"
+
     def __repr__(self) -> str:
-        state = "failed" if self.failed else "diverged" if self.diverged else "done" if self.is_complete else "stopped"
         last = {(agent_name(row), row.split): row.mean_return for row in self.scores}
         scores = ", ".join(f"{name} {split} {mean:.2f}" for (name, split), mean in last.items())
-        what = f"{self.config.algo} on {self.config.env}, {state}"
+        what = f"{self.config.algo} on {self.config.env}, {self.state}"
         return f"RunResult({str(self.folder.path)!r}: {what}{'; ' if scores else ''}{scores})"
 
     @property

@@ -1,12 +1,12 @@
 """What an agent got: rows of scores.csv and of exploration.csv, while a run trains, at its end and whenever asked."""
 
 from collections.abc import Callable, Collection, Generator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, players_of
+from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, players_of, policies_from
 from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.evaluate import OnEpisode, result_of
@@ -20,8 +20,10 @@ from expgen.networks.actor_critic import Policy
 from expgen.reward.knn import KnnConfig
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
-from expgen.runs.plan import LearnerPlan
-from expgen.training.average import Weights
+from expgen.runs.messages import ScoreRequest
+from expgen.runs.plan import LearnerPlan, plans_of
+from expgen.training.average import Weights, has_average
+from expgen.training.learner import Learner
 from expgen.training.life import Policies, Scores
 from expgen.training.resources import Resources
 
@@ -82,43 +84,53 @@ class RunScorer:
     ) -> None:
         """`agent` is what the run's policies make; `before_writing` raises where the run is no longer ours."""
         self.agent, self.config, self.folder, self.before_writing = agent, config, folder, before_writing
+        self.plans = {plan.name: plan for plan in plans_of(config)}
         self.device = str(resources.device)
         self.arena = Arena(config.env, config.options, config.eval_episodes, threads=resources.env_threads)
 
-    def score(self, plan: LearnerPlan, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
+    def score_learner(self, learner: Learner) -> Generator[None, None, Scores]:
+        """What a learner of this process has come to."""
+        return self.score(learner.name, learner.env_steps, learner.policies())
+
+    def answer(self, request: ScoreRequest) -> Generator[None, None, Scores]:
+        """What the weights in a file have come to; the ensemble is played in one go, since it is a run's last score."""
+        if request.learner is None or request.weights is None:
+            self.score_ensemble()
+            return {}
+        described = self.agent.policies[request.learner]
+        policies = policies_from(request.weights, described, self.agent.spec, self.device)
+        return (yield from self.score(request.learner, request.env_steps, policies))
+
+    def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
         """Metrics of every policy of a learner on both splits; the last ones of a learner also become rows."""
-        metrics: Scores = {}
-        described = self.agent.policies[plan.name]
+        plan, metrics = self.plans[learner], Scores()
         for weights, policy in policies.items():
-            settings: dict[str, str] = {} if weights == "live" else {"weights": weights}
-            frozen = for_play(policy)
-
-            def load(frozen: Policy = frozen, settings: dict[str, str] = settings) -> LoadedAgent:
-                player = PolicyAgent(frozen, self.config.seed)
-                return LoadedAgent(player, plan.algo, plan.seed, plan.name, settings, env_steps, described)
-
+            load = partial(self._loaded, plan, env_steps, for_play(policy), weights)
             scored = yield from self._score_splits(load, plan.levels)
             if env_steps >= plan.steps:
                 self._keep(scored)
             metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
         return metrics
 
-    def score_ensemble(self, averaged: Collection[str] = ()) -> None:
+    def _loaded(self, plan: LearnerPlan, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
+        settings = {} if weights == "live" else {"weights": weights}
+        player, described = PolicyAgent(policy, self.config.seed), self.agent.policies[plan.name]
+        return LoadedAgent(player, plan.algo, plan.seed, plan.name, settings, env_steps, described)
+
+    def score_ensemble(self) -> None:
         """Rows of all policies together, with explorers and with random actions in their place.
 
-        `averaged` are the learners that have averaged weights; an ensemble with any of them is scored with these too.
+        An ensemble of which any policy has averaged weights is scored with these too.
         """
         assert self.agent.consensus is not None
         variants: list[dict[str, Any]] = [{"weights": "live"}]
         if self.agent.members:
             variants.append({"weights": "live", "changes": {"fallback": "random"}})
-        if any(name in averaged for name in players_of(self.agent, self.agent.consensus)):
+        players = players_of(self.agent, self.agent.consensus)
+        if any(has_average(checkpoint_of(self.agent, name)) for name in players):
             variants.append({"weights": "average"})
         for variant in variants:
-
-            def load(variant: dict[str, Any] = variant) -> LoadedAgent:
-                return build_agent(self.agent, device=self.device, **variant)
-
+            load = partial(build_agent, self.agent, device=self.device, **variant)
             self._keep(result_of(self._score_splits(load, self.agent.levels)))
 
     def _score_splits(

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import torch
 
-from expgen.agents.build import checkpoint_of, policies_from
 from expgen.errors import StorageError, TakenOver, line_of
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.hang_limit import HangLimit, OnHang
-from expgen.runs.messages import NotScored, Scored, ScoreRequest
-from expgen.runs.plan import plans_of
+from expgen.runs.messages import Scored, ScoreRequest
 from expgen.runs.run_lock import check_owner
 from expgen.runs.scoring import RunScorer
-from expgen.training.average import has_average
 from expgen.training.life import Scores
-from expgen.training.resources import Resources, allotted, plan_resources
+from expgen.training.resources import allotted, plan_resources
 
 AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
 
@@ -36,13 +33,17 @@ def score_requested(
     with allotted(cores):
         resources = plan_resources(device, AT_ONCE)
         torch.set_num_threads(resources.torch_threads)
-        players = {run: _Player(RunFolder(run), owner, resources) for run, owner in owners.items()}
+        scorers = {}
+        for run, owner in owners.items():
+            folder = RunFolder(run)
+            is_ours = partial(check_owner, folder, owner)
+            scorers[run] = RunScorer(read_agent(run), folder.read_config()[0], folder, resources, is_ours)
         playing: dict[ScoreRequest, Generator[None, None, Scores]] = {}
         limit = HangLimit(hang_seconds)
         while True:
             while len(playing) < AT_ONCE and (not playing or parent.poll()):
                 request: ScoreRequest = parent.recv()
-                playing[request] = limit.on(players[request.run].play(request), _failing(request, parent))
+                playing[request] = limit.on(scorers[request.run].answer(request), _failing(request, parent))
             for request, work in list(playing.items()):
                 try:
                     next(work)
@@ -58,25 +59,4 @@ def score_requested(
 
 def _failing(request: ScoreRequest, parent: Connection) -> OnHang:
     """Tells `parent` that `request` failed."""
-    return lambda error, trace: parent.send(NotScored(request, error, trace))
-
-
-class _Player:
-    """Plays the policies of one run."""
-
-    def __init__(self, folder: RunFolder, owner: str, resources: Resources) -> None:
-        config, _ = folder.read_config()
-        self.agent = read_agent(folder.path)
-        self.plans = {plan.name: plan for plan in plans_of(config)}
-        self.device = str(resources.device)
-        self.scorer = RunScorer(self.agent, config, folder, resources, partial(check_owner, folder, owner))
-
-    def play(self, request: ScoreRequest) -> Generator[None, None, Scores]:
-        """Play one policy, a step at a time; the ensemble in one go, since it is a run's last score."""
-        if request.learner is None or request.weights is None:
-            averaged = [name for name in self.plans if has_average(checkpoint_of(self.agent, name))]
-            self.scorer.score_ensemble(averaged)
-            return {}
-        plan = self.plans[request.learner]
-        policies = policies_from(request.weights, self.agent.policies[plan.name], self.agent.spec, self.device)
-        return (yield from self.scorer.score(plan, request.env_steps, policies))
+    return lambda error, trace: parent.send(Scored(request, {}, error, trace))

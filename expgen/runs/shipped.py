@@ -1,23 +1,30 @@
-"""Agents that ship with the package: run folders with weights alone, each with a card that says what they are.
+"""find_agent, load_agent: an agent by its run folder, its agent.json, or its name among those that ship.
 
-A bundle is a run folder like any other, so whatever plays a run plays it; `runs.bundle` makes them.
+What ships are run folders with weights alone, each with a card that says what they are; `runs.bundle` makes them. So
+whatever plays a run plays them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from expgen.agents.build import CARD, read_card
+import torch
+
+from expgen.agents.agent import Agent
+from expgen.agents.build import CARD, build_agent, read_card
 from expgen.agents.description import AGENT_FILE, AgentDescription
-from expgen.errors import InputError
+from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.files import join_inside
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
+from expgen.settings import LAST_SEED, check_location, check_type, check_whole, plain_number
 from expgen.storage.hub import is_hub
 from expgen.storage.location import Location, absolute
 from expgen.storage.view import local_copy
+from expgen.training.average import Weights
+from expgen.training.resources import resolve_device
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
@@ -87,3 +94,30 @@ def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
     missing = f"{name} is no run folder: {RunFolder(path).config_file.name}: No such file or directory"
     accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'an agent of expgen agents'}"
     raise InputError(f"{missing}; accepted: {accepted}")
+
+
+def load_agent(
+    run: Path | str,
+    learner: str | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    weights: Weights | None = None,
+    **consensus: Any,
+) -> Agent:
+    """What plays: `run` is a run folder, an agent.json, or the name of an agent that ships, as `minimaze/expgen`.
+
+    For members that vote it is the ExpGen agent; `consensus` changes settings of its ConsensusConfig. Else, and where
+    `learner` names one (`member3`, `explorer`), it is that policy alone, by default `member0`. `seed` is that of the
+    actions it samples. `weights` are the live ones or, of a run trained with `--average`, the averaged ones; by
+    default what its agent.json says.
+    """
+    check_location("run", run, "a run folder, an agent.json, or the name of an agent that ships")
+    check_type("learner", learner, (str, type(None)), "a name as member0 or explorer")
+    seed = check_whole("seed", seed, 0, LAST_SEED)
+    if weights is not None:
+        check_choice("weights", weights, get_args(Weights))
+    consensus = {name: plain_number(value) for name, value in consensus.items()}
+    found = find_agent(run)
+    return build_agent(
+        found.agent, learner or found.learner, seed, str(resolve_device(device)), consensus, weights
+    ).agent

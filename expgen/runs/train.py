@@ -3,30 +3,24 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from expgen.agents.build import policies_from
-from expgen.agents.description import AgentDescription
-from expgen.algorithms.recipes import recipe_of
 from expgen.envs.make import named_env
 from expgen.envs.trust import check_trusted
 from expgen.envs.wrappers import WRAPPERS
-from expgen.errors import InputError, check_range, line_of
+from expgen.errors import check_range, line_of
 from expgen.evaluation.evaluate import result_of
-from expgen.evaluation.scores import check_can_append
-from expgen.runs.folder import RunFolder
-from expgen.runs.journal import State
-from expgen.runs.open_run import RunRequest, open_run
-from expgen.runs.plan import LearnerPlan, build_learner, plans_of
-from expgen.runs.processes import PlannedRun, run_in_processes
+from expgen.runs.open_run import OpenedRun, RunRequest, open_run
+from expgen.runs.plan import build_learner
+from expgen.runs.processes import run_in_processes
+from expgen.runs.progress import watched
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
-from expgen.runs.watch import watched
 from expgen.runs.writer import RunWriter
 from expgen.settings import check_location, check_type
 from expgen.storage.location import Location, is_url
@@ -36,11 +30,10 @@ from expgen.training.callbacks import Callback, Callbacks, check_callbacks
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Policies, Report, Scores, Watcher, life_of
-from expgen.training.loggers import check_loggers, make_logger
+from expgen.training.life import Report, Watcher, life_of
+from expgen.training.loggers import TensorBoardEvents, check_loggers, make_logger
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
-from expgen.training.tensorboard import TensorBoardEvents
 
 
 def train(
@@ -119,10 +112,10 @@ def train_together(
     with contextlib.ExitStack() as cleanup:
         runs = []
         for request in requests:
-            run, should_stop = _planned(cleanup, request, watcher.should_stop)
+            run, should_stop = _opened(cleanup, request, watcher.should_stop)
             watcher = replace(watcher, should_stop=should_stop)
             runs.append(run)
-        workers = num_workers(processes, device, sum(run.num_unfinished for run in runs))
+        workers = num_workers(processes, device, sum(run.check_can_go_on() for run in runs))
         if workers > 1 or hang_seconds:
             return run_in_processes(runs, device, workers, watcher, hang_seconds)
         results: list[RunResult] = []
@@ -133,9 +126,9 @@ def train_together(
         return results
 
 
-def _planned(
+def _opened(
     cleanup: contextlib.ExitStack, request: RunRequest, should_stop: Callable[[], bool]
-) -> tuple[PlannedRun, Callable[[], bool]]:
+) -> tuple[OpenedRun, Callable[[], bool]]:
     """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
     request = _named(request)
     check_loggers(request.log)
@@ -145,12 +138,10 @@ def _planned(
         open_run(request)  # before the URL is taken over
         space = cleanup.enter_context(workspace(str(request.run)))
         request, should_stop = replace(request, run=space.folder), space.stop_when_taken_over(should_stop)
-    folder, config, consensus = open_run(request)
-    check_trusted(config.env, config.options)
-    plans = plans_of(config)
-    unfinished = _check_can_go_on(folder, plans)
-    told = [TensorBoardEvents(folder.events_folder), *map(make_logger, request.log), *request.callbacks]
-    return PlannedRun(name, folder, config, plans, consensus, unfinished, Callbacks(told)), should_stop
+    run = open_run(request)
+    check_trusted(run.config.env, run.config.options)
+    told = [TensorBoardEvents(run.folder.events_folder), *map(make_logger, request.log), *request.callbacks]
+    return replace(run, name=name, callbacks=Callbacks(told)), should_stop
 
 
 def _named(request: RunRequest) -> RunRequest:
@@ -166,73 +157,45 @@ def _named(request: RunRequest) -> RunRequest:
     return replace(request, env=None if env is None else name, settings=settings)
 
 
-def _check_can_go_on(folder: RunFolder, plans: Sequence[LearnerPlan]) -> int:
-    """Refuse bad input before the run is taken over or written to; returns how many learners have steps left.
-
-    Weights alone are refused where learning needs more: a fresh critic would undo what they have learnt.
-    """
-    check_can_append(folder.scores_file)
-    unfinished = 0
-    for plan in plans:
-        checkpoint = latest_checkpoint(folder.checkpoints_of(plan.name))
-        unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
-        if checkpoint and checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
-            missing = f"{plan.name}'s policy without the value network that {plan.algo} learns with"
-            accepted = "a run folder whose checkpoints have it, as training leaves them"
-            raise InputError(f"--run {folder.path} has {missing}; accepted: {accepted}")
-    return unfinished
-
-
-def _run(run: PlannedRun, device: str, watcher: Watcher) -> RunResult:
+def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
     """All learners in this process."""
-    folder, config, plans = run.folder, run.config, run.plans
-    resources = plan_resources(device, len(plans))
+    resources = plan_resources(device, len(run.plans))
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(resources.torch_threads)
         learners = []
-        for plan in plans:
-            learner = build_learner(config, plan, resources)
+        for plan in run.plans:
+            learner = build_learner(run.config, plan, resources)
             cleanup.callback(_close, learner)
             learners.append(learner)
-        lock = cleanup.enter_context(own_run(folder))  # before the checkpoints that it resumes from are read
+        lock = cleanup.enter_context(own_run(run.folder))  # before the checkpoints that it resumes from are read
         cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
-        writer = RunWriter(folder, config, plans, run.consensus, lock, run.callbacks, watcher.on_row)
+        writer = RunWriter(run, lock, watcher.on_row)
         for learner in learners:
-            if checkpoint := latest_checkpoint(folder.checkpoints_of(learner.name), is_quiet=True):
+            if checkpoint := latest_checkpoint(run.folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
         agent = writer.open(learners[0].env.spec)
         for learner in learners:
             writer.begin(learner.name, learner.env_steps)
-        scorer = RunScorer(agent, config, folder, resources, lock.check)
-        watcher.on_start(sum(plan.steps for plan in plans), dict(writer.env_steps))
-        _score_left(agent, writer, scorer)
+        scorer = RunScorer(agent, run.config, run.folder, resources, lock.check)
+        watcher.on_start(sum(plan.steps for plan in run.plans), dict(writer.env_steps))
+        for request in writer.left_to_score():  # by worker processes of an earlier session
+            writer.scored(request, result_of(scorer.answer(request)))
         turns = []
-        for plan, learner in zip(plans, learners, strict=True):
-
-            def score(
-                policies: Policies, plan: LearnerPlan = plan, learner: Learner = learner
-            ) -> Generator[None, None, Scores]:
-                return scorer.score(plan, learner.env_steps, policies)
-
-            checkpoints = folder.checkpoints_of(learner.name)
-            life = life_of(learner, score, writer.row, checkpoints, watcher.should_stop, writer.saved)
-            turns.append(Turn(learner.name, life))
+        for learner in learners:
+            checkpoints = run.folder.checkpoints_of(learner.name)
+            told = (scorer.score_learner, writer.row, checkpoints, watcher.should_stop, writer.saved)
+            turns.append(Turn(learner.name, life_of(learner, *told)))
         errors = run_side_by_side(turns, OwnPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}
         if len(failed) == len(learners):
             raise next(iter(failed.values()))
         for name, error in failed.items():
-            folder.log_failure(name, "".join(traceback.format_exception(error)))
-        is_complete = writer.is_complete
-        if is_complete and agent.consensus is not None:
-            scorer.score_ensemble([learner.name for learner in learners if "average" in learner.policies()])
-        lines = tuple(f"{name}: {line_of(error)}" for name, error in failed.items())
-        state: State = "failed" if failed else "diverged" if diverged else "done" if is_complete else "stopped"
-        writer.close(state)
-        lock.save(state, "; ".join(lines) or ", ".join(diverged))
-    return RunResult(folder, config, diverged, is_complete, lines)
+            run.folder.log_failure(name, "".join(traceback.format_exception(error)))
+        if writer.is_complete and agent.consensus is not None:
+            scorer.score_ensemble()
+        return writer.conclude(diverged, tuple(f"{name}: {line_of(error)}" for name, error in failed.items()))
 
 
 def _close(learner: Learner) -> None:
@@ -241,12 +204,3 @@ def _close(learner: Learner) -> None:
         learner.close()
     except Exception as error:  # whatever it raises
         print(f"expgen: {learner.name} could not close its game: {printable(line_of(error))}", file=sys.stderr)
-
-
-def _score_left(agent: AgentDescription, writer: RunWriter, scorer: RunScorer) -> None:
-    """Play what worker processes of an earlier session left to score."""
-    for request in writer.left_to_score():
-        assert request.learner is not None and request.weights is not None
-        plan = writer.plans[request.learner]
-        policies = policies_from(request.weights, agent.policies[plan.name], agent.spec, scorer.device)
-        writer.scored(request, result_of(scorer.score(plan, request.env_steps, policies)))

@@ -5,7 +5,8 @@ A score costs it only the time to save the weights: another worker plays them.
 
 import contextlib
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
 from expgen.runs.folder import RunFolder
 from expgen.runs.hang_limit import HangLimit
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Start
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Policies, ScorePolicies, Scores, life_of
+from expgen.training.life import Scores, life_of
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import allotted, plan_resources
 
@@ -35,7 +36,7 @@ def train_assigned(
     hang_seconds: float,
     parent: Connection,
 ) -> None:
-    """Build, wait for `Start`, train each learner from its newest checkpoint.
+    """Build, wait for the parent, train each learner from its newest checkpoint.
 
     assignments: what to train.
     cores: this worker's share of the machine.
@@ -54,58 +55,50 @@ def train_assigned(
                     cleanup.callback(learner.close)
                     specs[run] = learner.env.spec
         parent.send(Built(specs))
-        start: Start = parent.recv()
-        wishes, limit = _Wishes(parent, start.should_stop), HangLimit(hang_seconds)
+        answers, limit = _Answers(parent), HangLimit(hang_seconds)
         turns = []
         for who, learner in learners.items():
             folder = RunFolder(who.run)
-            if checkpoint := latest_checkpoint(folder.checkpoints_of(who.name), is_quiet=True):
+            checkpoints = folder.checkpoints_of(who.name)
+            if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
-            score, report = hand_over(learner, folder.to_score(who.name)), wishes.report_of(who)
-            told = (score, report, folder.checkpoints_of(who.name), wishes.should_stop, wishes.saved_by(who))
-            life = life_of(learner, *told)
+            score, report = partial(hand_over, folder.to_score(who.name)), partial(answers.report, who)
+            saved = partial(_tell_saved, parent, who)
+            life = life_of(learner, score, report, checkpoints, answers.should_stop, saved)
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
         number = resources.updates_at_once
         run_side_by_side(turns, OwnPermits(number) if permits is None else SharedPermits(permits, number))
 
 
-def hand_over(learner: Learner, folder: Path) -> ScorePolicies:
-    """A way to score policies that writes their weights to `folder` for another process and has no scores to tell."""
-
-    def write(policies: Policies) -> Generator[None, None, Scores]:
-        facts: dict[str, Any] = {"learner": learner.name, "env_steps": learner.env_steps}
-        tensors = with_prefix("policy", policies["live"].state_dict())
-        if learner.average is not None and "average" in policies:
-            tensors |= learner.average.state()
-            facts |= learner.average.facts()
-        write_checkpoint(checkpoint_file(folder, learner.env_steps), tensors, facts)
-        yield from ()  # there is nothing to give way for
-        return {}
-
-    return write
+def hand_over(folder: Path, learner: Learner) -> Generator[None, None, Scores]:
+    """Write the weights of `learner` to `folder`, for another process to score; there are no scores to tell."""
+    facts: dict[str, Any] = {"learner": learner.name, "env_steps": learner.env_steps}
+    tensors = with_prefix("policy", learner.algorithm.policy.state_dict())
+    if learner.average is not None and learner.average.updates:
+        tensors |= learner.average.state()
+        facts |= learner.average.facts()
+    write_checkpoint(checkpoint_file(folder, learner.env_steps), tensors, facts)
+    yield from ()  # there is nothing to give way for
+    return {}
 
 
-class _Wishes:
-    """What the parent wants, as it says in answer to each row."""
+class _Answers:
+    """Whether to stop, as the parent answers when learners are built and after each row."""
 
-    def __init__(self, parent: Connection, is_stop: bool) -> None:
-        self.parent, self.is_stop = parent, is_stop
+    def __init__(self, parent: Connection) -> None:
+        self.parent, self.is_stop = parent, bool(parent.recv())
 
     def should_stop(self) -> bool:
         return self.is_stop
 
-    def report_of(self, who: LearnerId) -> Callable[[str, dict[str, float]], None]:
-        """Report rows of one learner: each is on disk before a checkpoint follows it."""
+    def report(self, who: LearnerId, name: str, row: dict[str, float]) -> None:
+        """Report a row of a learner: it is on disk before a checkpoint follows it."""
+        self.parent.send(Row(who, row))
+        self.is_stop = self.parent.recv()
 
-        def report(name: str, row: dict[str, float]) -> None:
-            self.parent.send(Row(who, row))
-            self.is_stop = self.parent.recv()
 
-        return report
-
-    def saved_by(self, who: LearnerId) -> Callable[[str, int], None]:
-        """Tell of checkpoints of one learner."""
-        return lambda name, env_steps: self.parent.send(Saved(who, env_steps))
+def _tell_saved(parent: Connection, who: LearnerId, name: str, env_steps: int) -> None:
+    parent.send(Saved(who, env_steps))
 
 
 def _announced(

@@ -1,57 +1,62 @@
-"""RunWriter: all that is written of a run while it trains, checkpoints apart, in this process or by workers."""
+"""RunWriter: all that is written of a run while it trains, checkpoints apart, in this process or by workers.
 
-from collections.abc import Iterator, Sequence
+Weights that wait to be scored beside training are files, so that a kill loses no score that is due. A learner writes
+them before the row of that step, the row is written before any checkpoint that follows, and the file goes when the row
+has its scores. So what lies there after a kill is due, unless it is past the learner's checkpoint.
+"""
 
-from expgen.agents.consensus import ConsensusConfig
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
 from expgen.agents.description import AgentDescription
 from expgen.envs.vec_env import EnvSpec
-from expgen.runs.agent_files import agent_of_run, write_agent
-from expgen.runs.config import TrainConfig
+from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.journal import State
 from expgen.runs.messages import ScoreRequest
-from expgen.runs.plan import LearnerPlan
+from expgen.runs.open_run import OpenedRun
+from expgen.runs.result import RunResult
 from expgen.runs.run_lock import RunLock
-from expgen.runs.to_score import drop_after, files_to_score, remove_empty
 from expgen.settings import flat
-from expgen.training.callbacks import Callbacks
-from expgen.training.checkpoint import checkpoint_file
+from expgen.training.checkpoint import checkpoint_file, latest_checkpoint
 from expgen.training.life import Report
-from expgen.training.metrics import MetricsFile
-from expgen.training.repair_metrics import repair_metrics
+from expgen.training.metrics import MetricsFile, repair_metrics
+
+
+def stored_steps(folder: RunFolder, learner: str) -> int:
+    """Steps of the newest good checkpoint, from which `learner` goes on."""
+    checkpoint = latest_checkpoint(folder.checkpoints_of(learner), is_quiet=True)
+    return int(checkpoint.facts["env_steps"]) if checkpoint else 0
+
+
+def files_to_score(folder: RunFolder, learner: str) -> list[tuple[int, Path]]:
+    """Steps and files of the weights of `learner` that wait to be scored, in that order."""
+    files = sorted(folder.to_score(learner).glob("*.safetensors"))
+    return [(int(file.stem), file) for file in files if file.stem.isdigit()]
 
 
 class RunWriter:
     """Writes the config, rows and events of a run that this process owns; knows which scores are still to come."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        config: TrainConfig,
-        plans: Sequence[LearnerPlan],
-        consensus: ConsensusConfig | None,
-        lock: RunLock,
-        callbacks: Callbacks,
-        on_row: Report,
-        prefix: str = "",
-    ) -> None:
-        """`consensus` says how the agent votes; `callbacks` hear of all that happens.
-
-        `on_row` gets every row, under the learner's name after `prefix`.
-        """
-        self.folder, self.config, self.consensus, self.lock = folder, config, consensus, lock
-        self.on_row, self.prefix = on_row, prefix
-        self.plans = {plan.name: plan for plan in plans}
+    def __init__(self, run: OpenedRun, lock: RunLock, on_row: Report, prefix: str = "") -> None:
+        """`on_row` gets every row, under the learner's name after `prefix`."""
+        self.run, self.folder, self.lock, self.on_row, self.prefix = run, run.folder, lock, on_row, prefix
+        self.plans = {plan.name: plan for plan in run.plans}
         self.env_steps = dict.fromkeys(self.plans, 0)
-        repair_metrics(folder.metrics_file)
-        self.metrics, self.callbacks = MetricsFile(folder.metrics_file), callbacks
+        repair_metrics(self.folder.metrics_file)
+        self.metrics, self.callbacks = MetricsFile(self.folder.metrics_file), run.callbacks
 
     def open(self, spec: EnvSpec) -> AgentDescription:
         """Write config.json and agent.json; `spec` is the environment's. Returns the agent that the run makes."""
-        agent = agent_of_run(self.folder, self.config, spec, list(self.plans.values()), self.consensus)
-        self.folder.write_config(self.config, spec)
+        agent = describe_run(self.folder.path, self.run.config, spec, self.run.consensus)
+        if self.folder.exists():  # training has no say in the rest of its agent
+            before = read_agent(self.folder.path)
+            tuned = before.tuned if before.consensus == agent.consensus else ()
+            agent = replace(agent, weights=before.weights, tuned=tuned)
+        self.folder.write_config(self.run.config, spec)
         write_agent(agent)
-        self.callbacks.on_start(self.folder.path, flat(self.config))
+        self.callbacks.on_start(self.folder.path, flat(self.run.config))
         return agent
 
     def begin(self, learner: str, env_steps: int) -> None:
@@ -59,7 +64,9 @@ class RunWriter:
         self.env_steps[learner] = env_steps
         self.metrics.forget_after(learner, env_steps)
         self.callbacks.on_learner(learner, env_steps)
-        drop_after(self.folder, learner, env_steps)
+        for steps, file in files_to_score(self.folder, learner):
+            if steps > env_steps:
+                file.unlink(missing_ok=True)
 
     def row(self, learner: str, row: dict[str, float]) -> ScoreRequest | None:
         """Write one row; returns what is to be scored if the learner has saved weights for that."""
@@ -101,8 +108,18 @@ class RunWriter:
         """Whether every learner has reached the end of its schedule."""
         return all(self.env_steps[name] >= plan.steps for name, plan in self.plans.items())
 
-    def close(self, state: State) -> None:
-        """No more rows will come, and no worker is left that writes: the run is in `state`."""
-        self.callbacks.on_end(state)
+    def conclude(self, diverged: tuple[str, ...], failed: tuple[str, ...], is_scored: bool = True) -> RunResult:
+        """Write how the run has ended: no more rows will come, and no worker is left that writes.
+
+        `diverged` are learners; `failed` says what was given up and why; with `is_scored` no score is left to be made.
+        """
+        is_complete = self.is_complete and not failed and is_scored
+        result = RunResult(self.folder, self.run.config, diverged, is_complete, failed)
+        self.callbacks.on_end(result.state)
         self.folder.sweep()  # files of workers that were killed
-        remove_empty(self.folder)
+        waited = self.folder.path / "scoring" / "checkpoints"
+        for place in (*waited.glob("*"), waited, waited.parent):
+            with contextlib.suppress(OSError):  # something still waits there
+                place.rmdir()
+        self.lock.save(result.state, "; ".join(failed) or ", ".join(diverged))
+        return result

@@ -14,7 +14,7 @@ from expgen.training.sessions import Session
 
 Scores = dict[str, float]
 Policies = Mapping[Weights, Policy]  # what can be played of one learner
-ScorePolicies = Callable[[Policies], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
+ScoreLearner = Callable[[Learner], Generator[None, None, Scores]]  # plays both splits, giving way as it goes
 Report = Callable[[str, dict[str, float]], object]  # learner's name, one row of metrics
 
 
@@ -29,7 +29,7 @@ class Watcher:
 
 def life_of(
     learner: Learner,
-    score: ScorePolicies,
+    score: ScoreLearner,
     report: Report,
     folder: Path,
     should_stop: Callable[[], bool],
@@ -44,7 +44,7 @@ def life_of(
     while learner.env_steps < learner.schedule.env_steps and not should_stop():
         row = yield from learner.iterate()
         if _eval_is_due(learner):
-            row |= yield from _giving_way(score(learner.policies()))
+            row |= yield from _giving_way(score(learner))
         learner.seconds = before + time.monotonic() - began
         learner.sessions = [*sessions, Session(now, learner.seconds - before, commit())]
         report(learner.name, {"env_steps": learner.env_steps, "seconds": learner.seconds, **row})

@@ -32,6 +32,5 @@ def commits_of(sessions: Iterable[Session]) -> list[str]:
 
 
 def sessions_in(facts: Mapping[str, Any]) -> list[Session]:
-    """The sessions that trained a checkpoint, from its `facts`; earlier versions called them stints."""
-    told = facts.get("sessions", facts.get("stints", ()))
-    return [Session(float(began), float(seconds), str(commit)) for began, seconds, commit in told]
+    """The sessions that trained a checkpoint, from its `facts`."""
+    return [Session(float(began), float(seconds), str(commit)) for began, seconds, commit in facts.get("sessions", ())]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import expgen
 from expgen.cli.main import main
-from expgen.runs.folder import RunFolder
 from tests.attack.kills import SETTINGS
 from tests.attack.sandbox import Ended, flaw_in, run_forked
+from tests.policies import newest_checkpoint
 
 LONG = {**SETTINGS, "steps": 120 * 32}
 NOBODY = 65534  # a user without rights, for root can write to any folder
@@ -66,7 +66,7 @@ def without_checkpoints(scratch: Path, rng: random.Random) -> str:
     run = scratch / "run"
     harm = _when_it_trains(run, rng, lambda: shutil.rmtree(run / "checkpoints", True))
     flaw = _judge(run_forked(_command(TRAIN), scratch, meanwhile=harm), (0,))
-    return flaw or ("" if RunFolder(run).checkpoint("member0").facts["env_steps"] == LONG["steps"] else "lacks steps")
+    return flaw or ("" if newest_checkpoint(run, "member0").facts["env_steps"] == LONG["steps"] else "lacks steps")
 
 
 def full(scratch: Path, rng: random.Random) -> str:

@@ -15,6 +15,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.stop import SIGNALS
 from expgen.training.checkpoint import latest_checkpoint
 from tests.attack.sandbox import LIMIT_SECONDS, run_forked
+from tests.policies import newest_checkpoint
 
 SETTINGS: dict[str, Any] = {
     "preset": "smoke", "device": "cpu", "levels": "20", "envs": 4, "rollout_steps": 8, "minibatches": 1, "epochs": 1,
@@ -50,7 +51,7 @@ class KilledRun:
     def finish(self) -> str:
         """Let the run come to its end and compare it."""
         done = run_forked(lambda: 0 if _train(self.run) else 1, self.folder)
-        one, other = (RunFolder(run).checkpoint("member0").tensors for run in (self.whole, self.run))
+        one, other = (newest_checkpoint(run, "member0").tensors for run in (self.whole, self.run))
         is_same = one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
         left = list(self.run.rglob("*.part"))
         self.number, self.steps = self.number + 1, 0

@@ -5,6 +5,7 @@ from typing import Any
 
 from expgen.runs.folder import RunFolder
 from tests.chaos.scene import JOBS
+from tests.policies import newest_checkpoint
 
 
 def compare(local: Path, out: Path) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def tensors_in(out: Path) -> dict[str, bytes]:
     for name in JOBS:
         folder = RunFolder(out / "runs" / name)
         for learner in folder.learners():
-            tensors = folder.checkpoint(learner).tensors
+            tensors = newest_checkpoint(folder, learner).tensors
             found |= {f"{name} {learner} {key}": tensor.numpy().tobytes() for key, tensor in tensors.items()}
     return found
 

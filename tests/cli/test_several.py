@@ -6,45 +6,41 @@ from typing import Any
 
 import pytest
 
-from expgen.cli.flags import Parser, place
-from expgen.cli.several import arguments_of_each
+from expgen.cli.train_flags import each_run
 from expgen.errors import InputError
 
 
-def asked(*words: str) -> list[tuple[str | None, str | None, object]]:
+def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
     """Game, seed and folder of each run."""
-    parser = Parser("train")
-    parser.add_argument("game", nargs="?")
-    parser.add_argument("--seed")
-    parser.add_argument("--run", type=place)
-    return [(one["game"], one["seed"], one["run"]) for one in arguments_of_each(parser, words)]
+    arguments = {"game": game, "seed": seed, "run": run and Path(run)}
+    return [(one["game"], one["seed"], one["run"]) for one in each_run(arguments)]
 
 
 def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
     assert asked() == [(None, None, None)]
-    assert asked("maze", "--seed", "3", "--run", "here") == [("maze", "3", Path("here"))]
-    assert asked("--seed=3", "maze") == [("maze", "3", None)]
+    assert asked("maze", "3", "here") == [("maze", 3, Path("here"))]
+    assert asked("maze", "1k") == [("maze", 1000, None)]
 
 
 def test_every_game_with_every_seed_is_a_run_of_its_own() -> None:
-    assert asked("maze,heist", "--run", "here") == [
+    assert asked("maze,heist", run="here") == [
         ("maze", None, Path("here/maze")),
         ("heist", None, Path("here/heist")),
     ]
-    assert asked("maze", "--seed", "0,7", "--run", "here") == [
-        ("maze", "0", Path("here/seed0")),
-        ("maze", "7", Path("here/seed7")),
+    assert asked("maze", "0,7", "here") == [
+        ("maze", 0, Path("here/seed0")),
+        ("maze", 7, Path("here/seed7")),
     ]
-    assert asked("--seed", "0,1", "maze,heist", "--run", "here") == [
-        ("maze", "0", Path("here/maze-seed0")),
-        ("heist", "0", Path("here/heist-seed0")),
-        ("maze", "1", Path("here/maze-seed1")),
-        ("heist", "1", Path("here/heist-seed1")),
+    assert asked("maze,heist", "0,1", "here") == [
+        ("maze", 0, Path("here/maze-seed0")),
+        ("heist", 0, Path("here/heist-seed0")),
+        ("maze", 1, Path("here/maze-seed1")),
+        ("heist", 1, Path("here/heist-seed1")),
     ]
 
 
-@pytest.mark.parametrize("words", [("maze,heist,maze",), ("--seed", "1,2,1")])
-def test_the_same_run_twice_is_refused(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", [("maze,heist,maze", None), ("maze", "1,2,1")])
+def test_the_same_run_twice_is_refused(words: tuple[str, str | None]) -> None:
     with pytest.raises(InputError, match="accepted: each of them once"):
         asked(*words)
 

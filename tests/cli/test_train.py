@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from expgen.algorithms.recipes import RECIPES
-from expgen.cli.banner import run_lines
+from expgen.cli.summary import run_lines
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder

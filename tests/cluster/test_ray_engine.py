@@ -22,6 +22,7 @@ from expgen.storage.view import fetch
 from expgen.training.life import Watcher
 from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
+from tests.policies import newest_checkpoint
 from tests.storage.s3_server import BUCKET
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # one cluster for all
@@ -42,7 +43,7 @@ def weights_in(out: Path) -> dict[str, bytes]:
     found = {}
     for run in (out / "runs").iterdir():
         for learner in RunFolder(run).learners():
-            tensors = RunFolder(run).checkpoint(learner).tensors
+            tensors = newest_checkpoint(run, learner).tensors
             found |= {f"{run.name} {learner} {name}": tensor.numpy().tobytes() for name, tensor in tensors.items()}
     return found
 
@@ -207,6 +208,7 @@ def test_halves_share_a_gpu_wholes_do_not_and_without_a_share_none_is_seen(clust
 LISTENING = """
 import sys
 from expgen.cluster.ray_engine import _connected
+from tests.policies import newest_checkpoint
 
 with _connected(None) as ray:
     import psutil  # Ray brings it

@@ -15,7 +15,6 @@ from expgen.exploration.rows import read_exploration
 from expgen.reproduce.measure import NEXT_LEVELS, figures_of, measure, measured_steps
 from expgen.runs.agent_files import describe_run, read_agent
 from expgen.runs.make_config import make_config, make_consensus
-from expgen.runs.plan import plans_of
 
 STEPS = defaultdict(lambda: 25)
 
@@ -23,7 +22,7 @@ STEPS = defaultdict(lambda: 25)
 def agent_of(env: str, algo: str, **settings: Any) -> AgentDescription:
     config = make_config(env, algo, **settings)
     spec = EnvSpec(env, (64, 64, 3), "uint8", 15)
-    return describe_run(Path(), config, spec, plans_of(config), make_consensus(config))
+    return describe_run(Path(), config, spec, make_consensus(config))
 
 
 def test_ten_members_are_measured_as_the_paper_measured_them():

@@ -125,49 +125,22 @@ def test_a_file_that_describes_no_agent_is_one_line(data: Any, message: str, run
         read_agent(runs / "mine.json")
 
 
-@pytest.mark.parametrize(("picked", "min_agree"), [(None, 2), (2, 1), (3, 2)])
-def test_the_agent_of_a_run_from_before_agent_json_is_the_same(
-    picked: int | None, min_agree: int, runs: Path, tmp_path: Path
-) -> None:
-    """Its config.json says how it votes; tune.csv what was picked, for as many members as it names."""
+def test_the_agent_of_a_run_from_before_agent_json_is_the_same(runs: Path, tmp_path: Path) -> None:
+    """Its config.json says how it votes."""
     here = shutil.copytree(runs / "population", tmp_path / "old")
     (here / "agent.json").unlink()
     data = json.loads((here / "config.json").read_text())
     data["train"]["consensus"] = {"min_agree": 2, "leader": 1, "stretch": "table"}
     (here / "config.json").write_text(json.dumps(data))
-    if picked:
-        (here / "tune.csv").write_text(f"min_agree,members,alpha,picked\n2,{picked},0.5,0\n1,{picked},0.25,1\n")
     old, new = plain(read_agent(here)), plain(read_agent(runs / "population"))
-    changed = {name for name in new if old[name] != new[name]}
-    assert changed == ({"consensus", "tuned"} if picked == 2 else {"consensus"})
-    assert (old["consensus"]["min_agree"], old["consensus"]["leader"]) == (min_agree, 1)
+    assert {name for name in new if old[name] != new[name]} == {"consensus"}
+    assert (old["consensus"]["min_agree"], old["consensus"]["leader"]) == (2, 1)
     assert expgen.train(run=here, resume=True, device="cpu").is_complete
     assert plain(read_agent(here)) == old and (here / "agent.json").exists()
     assert "consensus" not in json.loads((here / "config.json").read_text())["train"]
-
-
-@pytest.mark.parametrize("text", ["", "picked\n", "min_agree,members,alpha,picked\n3,4,half,1\n"])
-def test_a_damaged_tune_csv_of_an_old_run_is_one_line(text: str, runs: Path, tmp_path: Path) -> None:
-    here = shutil.copytree(runs / "population", tmp_path / "old")
-    (here / "agent.json").unlink()
-    (here / "tune.csv").write_text(text)
-    with pytest.raises(InputError, match=r"tune\.csv is damaged; accepted: a file that expgen tune wrote"):
-        read_agent(here)
 
 
 def test_training_levels_of_several_policies_are_those_of_any() -> None:
     one, other = LevelSet(range(3)), LevelSet((2, 7))
     assert union([one, one]) == one and union([one, other]) == LevelSet((0, 1, 2, 7))
     assert union([one, LevelSet(None)]).seeds is None
-
-
-def test_policies_that_an_old_run_adopted_keep_their_seed_and_levels(
-    runs: Path, tmp_path: Path, refused: Callable[..., str]
-) -> None:
-    here = shutil.copytree(runs / "population", tmp_path / "old")
-    (here / "agent.json").unlink()
-    adopted = {"member1": {"source": "elsewhere", "seed": 40, "levels": "3,7", "config": ""}}
-    (here / "adopted.json").write_text(json.dumps(adopted))
-    member = read_agent(here).policies["member1"]
-    assert (member.seed, str(member.levels)) == (40, "3,7")
-    assert "from other runs and can only be played" in refused("train", "--resume", "--run", here)

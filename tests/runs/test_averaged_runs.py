@@ -25,7 +25,7 @@ from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.runs.tune import TuneRequest, tune
 from expgen.training.metrics import MetricsFile
 from expgen.watch.play import PlayRequest, play_agent
-from tests.policies import load_policy, load_run
+from tests.policies import load_policy, load_run, newest_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def plain(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def has_weights(policy: Policy, folder: RunFolder, learner: str, prefix: str) -> bool:
     """Whether `policy` holds exactly what the checkpoint has under `prefix`."""
-    kept = under_prefix(prefix, folder.checkpoint(learner).tensors)
+    kept = under_prefix(prefix, newest_checkpoint(folder, learner).tensors)
     own = policy.state_dict()
     return own.keys() == kept.keys() and all(torch.equal(own[name], kept[name]) for name in own)
 
@@ -153,8 +153,8 @@ def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: 
     assert agents["minimaze/expgen"].trained["averaged"] == ["member0", "member1"]
     shipped = find_agent("minimaze/expgen", tmp_path).folder
     for learner, prefix in (("member0", "average"), ("member1", "average"), ("explorer", "policy")):
-        kept = under_prefix(prefix, run.checkpoint(learner).tensors)
-        checkpoint = shipped.checkpoint(learner)
+        kept = under_prefix(prefix, newest_checkpoint(run, learner).tensors)
+        checkpoint = newest_checkpoint(shipped, learner)
         assert checkpoint.is_weights_alone
         ours = load_policy(shipped, learner)[0].state_dict()
         assert all(torch.equal(ours[name], kept[name].half().float()) for name in kept)
@@ -168,6 +168,6 @@ def test_a_bundle_of_live_weights_says_nothing_of_averages(run: RunFolder, tmp_p
     bundle(run.path, "expgen train", "a laptop", 1, where=tmp_path)
     shipped = find_agent("minimaze/expgen", tmp_path).folder
     assert "averaged" not in read_card(shipped.card_file)["trained"]
-    kept = under_prefix("policy", run.checkpoint("member0").tensors)
+    kept = under_prefix("policy", newest_checkpoint(run, "member0").tensors)
     ours = load_policy(shipped, "member0")[0].state_dict()
     assert all(torch.equal(ours[name], kept[name].half().float()) for name in kept)

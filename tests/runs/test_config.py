@@ -11,6 +11,7 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.runs.config import TrainConfig, default_config, with_values
 from expgen.runs.make_config import checked
+from expgen.runs.plan import plans_of
 
 
 @pytest.mark.parametrize("algo", RECIPES)
@@ -94,5 +95,5 @@ def test_test_levels_are_all_but_the_training_levels() -> None:
 
 def test_training_steps_are_whole_rollouts() -> None:
     config = with_values(default_config("ppo"), {"envs": 4, "rollout_steps": 8, "steps": 95})
-    assert config.whole_rollouts(config) == 2 * config.envs * config.rollout_steps
+    assert plans_of(config)[0].steps == 2 * config.envs * config.rollout_steps
     assert config.game == "minimaze" and dataclasses.replace(config, env="procgen:maze").game == "maze"

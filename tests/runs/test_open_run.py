@@ -11,7 +11,6 @@ from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config, make_consensus
 from expgen.runs.open_run import RunRequest, default_folder, open_run
-from expgen.runs.plan import plans_of
 
 
 def test_the_default_folder_names_game_algorithm_and_seed() -> None:
@@ -33,9 +32,9 @@ def test_a_population_that_grows_gets_the_quorum_of_its_size(
     frozen = make_config("procgen:maze", "expgen", members=before)
     spec = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
     RunFolder(tmp_path).write_config(frozen, spec)
-    write_agent(describe_run(tmp_path, frozen, spec, plans_of(frozen), make_consensus(frozen, settings=asked)))
-    _, grown, consensus = open_run(RunRequest(run=tmp_path, resume=True, settings={"members": after}))
-    assert consensus is not None and (grown.members, consensus.min_agree) == (after, quorum)
+    write_agent(describe_run(tmp_path, frozen, spec, make_consensus(frozen, settings=asked)))
+    grown = open_run(RunRequest(run=tmp_path, resume=True, settings={"members": after}))
+    assert grown.consensus is not None and (grown.config.members, grown.consensus.min_agree) == (after, quorum)
 
 
 def test_a_resumed_run_may_vote_otherwise_and_trains_as_before(small: Any, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from expgen.evaluation.evaluate import Episode
 from expgen.runs import progress
-from expgen.runs.progress import Progress
+from expgen.runs.progress import Progress, SoFar
 
 
 class Terminal(io.StringIO):
@@ -23,7 +24,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Progress(4000)
+    watch = Progress()
+    watch.start(4000, {})
     watch.row("member0", {"env_steps": 500, "episode_return": 1.0})
     clock[0] += 5
     watch.row("member1", {"env_steps": 500, "episode_return": 2.0})  # too soon for another line
@@ -36,7 +38,8 @@ def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: 
 
 
 def test_each_kind_of_a_population_has_its_own_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Progress(10**9, {"a/member0": 0, "a/member1": 0, "a/explorer": 0})
+    watch = Progress()
+    watch.start(10**9, {"a/member0": 0, "a/member1": 0, "a/explorer": 0})
     watch.row("a/member0", {"env_steps": 1000, "episode_return": 2.0})
     watch.row("a/explorer", {"env_steps": 3000, "episode_return": 9.0, "test_return": 1.0, "test_oracle_share": 0.75})
     clock[0] += 10
@@ -47,7 +50,8 @@ def test_each_kind_of_a_population_has_its_own_scores(clock: list[float], capsys
 
 
 def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Progress(300)
+    watch = Progress()
+    watch.start(300, {})
     watch.row("member0", {"env_steps": 100})
     watch.row("member0", {"env_steps": 200, "train_return": 8.0, "test_return": 6.5})
     watch.row("member0", {"env_steps": 300})
@@ -56,7 +60,8 @@ def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.C
 
 
 def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Progress(8, unit="episode")
+    watch = Progress("episode")
+    watch.start(8, {})
     watch.row("agent", {"episodes": 1, "episode_return": 4.0, "episode_solved": 0.5})
     assert capsys.readouterr().err == ""
     clock[0] += 10
@@ -69,7 +74,8 @@ def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: py
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    watch = Progress(1000)
+    watch = Progress()
+    watch.start(1000, {})
     watch.row("member0", {"env_steps": 500, "episode_return": 3.0})
     watch.bar.refresh()
     watch.row("member1", {"env_steps": 500, "test_return": 2.5})
@@ -82,7 +88,8 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    watch = Progress(4, unit="episode")
+    watch = Progress("episode")
+    watch.start(4, {})
     watch.row("agent", {"episodes": 1})
     watch.make_room()
     last = terminal.getvalue().rpartition("\r")
@@ -94,6 +101,44 @@ def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_steps_of_earlier_sessions_count(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Progress(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
+    watch = Progress()
+    watch.start(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
     watch.row("member0", {"env_steps": 2000})
     assert capsys.readouterr().err.startswith("4,000/4,000 steps")
+
+
+def test_each_episode_tells_the_means_so_far() -> None:
+    told: list[tuple[str, dict[str, float]]] = []
+    so_far = SoFar("member0", lambda who, row: told.append((who, row)))
+    so_far(Episode(level=1, episode_return=10.0, length=5, solved=True))
+    so_far(Episode(level=2, episode_return=0.0, length=9, solved=False))
+    assert told == [
+        ("member0", {"episodes": 1, "episode_return": 10.0, "episode_solved": 1.0}),
+        ("member0", {"episodes": 2, "episode_return": 5.0, "episode_solved": 0.5}),
+    ]
+
+
+def test_work_that_begins_again_is_counted_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Progress()
+    for total in (100, 200):
+        watch.start(total, {})
+        watch.row("member0", {"env_steps": total})
+    watch.close()
+    watch.close()  # nothing is open any more
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["100/100", "200/200"]
+
+
+def test_a_stop_is_as_far_away_as_the_slowest_learners_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    watch = Progress()
+    what = "when every learner has finished its rollout and update and written a checkpoint"
+    assert watch.still_to_do() == what
+    watch.start(9000, {})
+    for now[0], learner in ((1, "member0"), (2, "explorer"), (6, "member0")):
+        watch.row(learner, {"env_steps": int(now[0])})
+    assert watch.still_to_do() == f"{what}, about 5 s"
+    now[0] = 402
+    watch.row("explorer", {"env_steps": 10})
+    assert watch.still_to_do() == f"{what}, about 6.7 min"

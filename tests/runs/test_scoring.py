@@ -50,9 +50,9 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     folder = RunFolder(run)
     config, _ = folder.read_config()
     before = read_scores(folder.scores_file)
-    plan, scorer = plans_of(config)[0], RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
-    policy, env_steps = load_policy(folder, plan.name)
-    result_of(scorer.score(plan, env_steps, {"live": policy}))
+    scorer = RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
+    policy, env_steps = load_policy(folder, "member0")
+    result_of(scorer.score("member0", env_steps, {"live": policy}))
     assert read_scores(folder.scores_file) == before
 
 

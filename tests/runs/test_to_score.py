@@ -6,7 +6,7 @@ from typing import Any
 
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.runs.to_score import files_to_score
+from expgen.runs.writer import files_to_score
 from expgen.training.checkpoint import checkpoint_file, write_checkpoint
 from tests.runs.rows import metrics
 

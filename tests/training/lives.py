@@ -33,9 +33,9 @@ def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[
     """Let it run, to its end or for so many updates; the rows it reports."""
     rows: list[dict[str, float]] = []
 
-    def score(policies: Any) -> Any:
+    def score(learner: Learner) -> Any:
         yield
-        return {"test_return" if weights == "live" else "average_test_return": 1.0 for weights in policies}
+        return {"test_return" if weights == "live" else "average_test_return": 1.0 for weights in learner.policies()}
 
     for _ in life_of(learner, score, lambda name, row: rows.append(row), folder, lambda: len(rows) == stop_after):
         pass

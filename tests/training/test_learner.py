@@ -19,7 +19,7 @@ from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.lane import PlainLane
 from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Policies, life_of
+from expgen.training.life import life_of
 
 T, N = 32, 4
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ def make(
     return Learner("m0", env, algorithm, lane, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
 
 
-def no_score(policies: Policies) -> Generator[None, None, dict[str, float]]:
+def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
     yield
     return {"test_return": 1.0}
 

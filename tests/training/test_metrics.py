@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from expgen.errors import InputError
+from expgen.training.loggers import TensorBoardEvents
 from expgen.training.metrics import TAIL_BYTES, MetricsFile
-from expgen.training.tensorboard import TensorBoardEvents
 
 
 def table(path: Path) -> list[dict[str, str]]:

@@ -23,7 +23,6 @@ def test_commits_come_in_the_order_of_their_sessions() -> None:
     assert commits_of([Session(300, 1, "a"), Session(200, 1, "b"), Session(100, 1, "a")]) == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["sessions", "stints"])
-def test_sessions_of_a_checkpoint_are_read_under_the_name_of_earlier_versions_too(name: str) -> None:
-    assert sessions_in({"env_steps": 1, name: [[100, 10, "a"]]}) == [Session(100, 10, "a")]
+def test_a_checkpoint_tells_the_sessions_that_trained_it() -> None:
+    assert sessions_in({"env_steps": 1, "sessions": [[100, 10, "a"]]}) == [Session(100, 10, "a")]
     assert sessions_in({"env_steps": 1}) == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from expgen.cli.outcome import outcome
+from expgen.cli.summary import outcome
 from expgen.evaluation.scores import agent_name, append_scores, read_scores
 from expgen.runs.folder import RunFolder
 

@@ -1,0 +1,64 @@
+"""What `expgen train` tells of its runs: what, where and on what before it begins, and a table of scores at the end."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from expgen.evaluation.scores import Score, agent_name, rows_so_far
+from expgen.runs.folder import RunFolder
+from expgen.runs.open_run import OpenedRun
+from expgen.runs.status import run_status
+from expgen.storage.location import Location
+from expgen.text import duration, printable, text_line
+from expgen.training.metrics import MetricsFile
+from expgen.training.resources import cores_here, num_workers, resolve_device
+
+
+def run_lines(opened: OpenedRun, where: Location) -> list[str]:
+    """What one run trains, and how far it is; `where` is its folder or URL."""
+    config, total = opened.config, sum(plan.steps for plan in opened.plans)
+    kinds = Counter(("explorer" if plan.is_explorer else "member", plan.steps) for plan in opened.plans)
+    learners = " and ".join(f"{n} {kind}{'s' * (n > 1)} of {steps:,} steps" for (kind, steps), n in kinds.items())
+    what = f"{config.algo} on {config.env}: {learners}; levels {config.levels}, seed {config.seed}"
+    so_far = "a new run"
+    if opened.folder.exists():
+        status = run_status(opened.folder.path)
+        so_far = f"goes on; {status.steps:,} of {total:,} steps are done"
+        if status.seconds_left and total == status.total_steps:
+            so_far += f", about {duration(status.seconds_left)} left at the speed so far"
+    return [f"{where}: {so_far}", f"  {printable(what)}"]
+
+
+def device_line(is_local: bool, device: str, processes: int | str, num_learners: int) -> str:
+    """Who computes, and where to see how long it takes."""
+    later = "how long it takes is known after the first updates"
+    if not is_local:
+        return f"on a Ray cluster, a job for each run; {later}, here and by expgen status"
+    workers = num_workers(processes, device, num_learners)
+    spread = f"{workers} processes" if workers > 1 else "one process"
+    return f"on {resolve_device(device)} with {cores_here()} cores, {spread}; {later}"
+
+
+def outcome(folder: RunFolder) -> Iterator[str]:
+    """Every agent's last scores on training and on unseen levels, as lines; none where nothing was scored."""
+    last: dict[str, dict[str, Score]] = {}
+    name: dict[str, str] = {}  # each agent's in full, of its last row
+    for row in rows_so_far(folder.scores_file):
+        variant = agent_name(row, with_asides=False)
+        last.setdefault(variant, {})[row.split] = row
+        name[variant] = agent_name(row)
+    widths = (max(map(len, name.values()), default=0), 25, 6, 25, 6)
+    if last:
+        yield text_line(("agent", "return on training levels", "solved", "on unseen levels", "solved"), widths)
+    for agent, scores in last.items():
+        yield text_line((name[agent], *_cells(scores.get("train")), *_cells(scores.get("test"))), widths)
+    explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
+    if explored:
+        train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
+        who = explored[-1]["learner"]
+        yield f"{who} covers {train:.0%} of what an oracle does on training levels, {test:.0%} on unseen ones"
+
+
+def _cells(score: Score | None) -> tuple[str, str]:
+    if score is None:
+        return "-", "-"
+    return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"

@@ -1,0 +1,144 @@
+"""What `expgen train` is asked for: flags of the algorithm, a config file, and several runs by one command."""
+
+import argparse
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from expgen.agents.consensus import ConsensusConfig
+from expgen.algorithms.recipes import RECIPES, recipe_of
+from expgen.cli.config_file import as_text, read_config_file, use_as_defaults
+from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
+from expgen.cli.shared_flags import add_engine_flags
+from expgen.errors import InputError
+from expgen.runs.config import EXPLORER, default_config
+from expgen.runs.folder import RunFolder
+from expgen.runs.presets import PRESETS, default_algo
+from expgen.settings import parts_of
+from expgen.storage.location import join
+from expgen.storage.view import View
+
+COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
+
+
+def parsed(argv: Sequence[str]) -> dict[str, Any]:
+    """What flags and a config file ask for; the flags are those of the algorithm."""
+    first = Parser("train", add_help=False)
+    first.add_argument("--config", type=folder)
+    first.add_argument("--algo")
+    first.add_argument("--preset")
+    first.add_argument("--run", type=place)
+    first.add_argument("--resume", action="store_true")
+    path = first.parse_known_args(argv)[0].config
+    values = read_config_file(path) if path else {}
+    first.set_defaults(**{name: as_text(name, values[name]) for name in ("algo", "preset", "run") if name in values})
+    known, _ = first.parse_known_args(argv)
+    algo = known.algo or default_algo(known.preset)
+    may_resume = known.resume or values.get("resume") is True
+    if known.algo is None and may_resume and known.run and (there := RunFolder(View(known.run).refresh())).exists():
+        algo = there.read_config()[0].algo
+    recipe_of(algo)
+    parser = _parser(algo)
+    if path:
+        use_as_defaults(path, values, parser, argv)
+    arguments = vars(parser.parse_args(argv))
+    arguments.pop("config", None)
+    return arguments
+
+
+def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What is asked of each run: GAME and --seed may be lists, and every game with every seed is a run.
+
+    Below `--run`, which then is a folder of several, each has its own.
+    """
+    games, seeds = _each_once("GAME", arguments["game"]), _each_once("--seed", arguments.get("seed"))
+    for seed, game in itertools.product(seeds, games):
+        one = {**arguments, "game": game}
+        if seed is not None:
+            try:
+                one["seed"] = whole_number(seed)
+            except ValueError:
+                raise InputError(f"--seed is {seed!r}; accepted: a whole number") from None
+        parts = [*([game] if len(games) > 1 else []), *([f"seed{seed}"] if len(seeds) > 1 else [])]
+        if one["run"] and parts:
+            one["run"] = join(one["run"], "-".join(map(str, parts)))
+        yield one
+
+
+def _each_once(what: str, text: str | None) -> Sequence[str | None]:
+    """`maze,heist` as maze and heist; where nothing is said, that."""
+    names = [None] if text is None else text.split(",")
+    if len(set(names)) < len(names):
+        raise InputError(f"{what} is {text!r}; accepted: each of them once")
+    return names
+
+
+def _parser(algo: str) -> Parser:
+    config = default_config(algo)
+    parser = Parser(
+        "train",
+        common=frozenset(f"--{name}" for name in COMMON.split()),
+        more="Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
+        description="Train a policy, or several side by side, on a set of levels.",
+        epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
+        "Every setting of an algorithm: expgen train --algo A --help all.",
+    )
+    parser.add_argument(
+        "game",
+        nargs="?",
+        metavar="GAME",
+        help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
+    )
+    parser.add_argument(
+        "--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best openend)"
+    )
+    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
+    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
+    parser.add_argument(
+        "--wrapper",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="flags from a YAML or JSON file, as a run's config.json; those given here win",
+    )
+    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
+    parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="continue it even if another process of this machine trains it; that process stops",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add_argument(
+        "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
+    )
+    parser.add_argument(
+        "--hang-seconds", type=float, default=0.0, metavar="S", help="end a learner, in a worker process, whose games "
+        "or minibatch take longer than this (default 0: wait for ever)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="TOOL",
+        help="follow the run in wandb or mlflow too",
+    )
+    add_engine_flags(parser)
+    add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
+    parser._option_string_actions["--seed"].type = str  # there may be several
+    for name, part in parts_of(config).items():
+        if name != EXPLORER:
+            add_config_flags(parser, part, name)
+    if config.explorer is not None:
+        add_config_flags(parser, ConsensusConfig(), "agent (kept in agent.json)")
+        add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
+        for name, part in parts_of(config.explorer).items():
+            add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")
+    return parser
