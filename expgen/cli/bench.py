@@ -11,8 +11,7 @@ import torch
 from expgen.bench.bench import bench
 from expgen.bench.speed import COLUMNS, shares
 from expgen.bench.trace import trace
-from expgen.cli.flags import Parser, parse_options, whole_number
-from expgen.cli.shared_flags import env_name
+from expgen.cli.flags import Parser, env_name, parse_options, whole_number
 from expgen.errors import InputError, check_writable
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS

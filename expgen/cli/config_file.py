@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.cli.flags import Parser
-from expgen.cli.shared_flags import env_name
+from expgen.cli.flags import Parser, env_name
 from expgen.envs.trust import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.cli.flags import Parser, folder
-from expgen.cli.shared_flags import add_agent_argument, add_playing_flags
+from expgen.cli.playing_flags import add_agent_argument, add_playing_flags
 from expgen.diagnosis.diagnose import check_picture, diagnose
 from expgen.errors import check_writable
 from expgen.runs.progress import Progress, SoFar

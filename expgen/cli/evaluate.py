@@ -8,15 +8,8 @@ from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
-from expgen.cli.flags import Parser, folder
-from expgen.cli.shared_flags import (
-    add_agent_argument,
-    add_engine_flags,
-    add_ensemble_flags,
-    add_playing_flags,
-    pop_engine,
-    request_of,
-)
+from expgen.cli.flags import Parser, add_engine_flags, folder, pop_engine
+from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
 from expgen.cluster.task import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append

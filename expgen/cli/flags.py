@@ -1,16 +1,19 @@
-"""Configs ↔ flags: every field of a config is a flag, its help line the field's; there is no second list."""
+"""Flags: the parser of a verb, kinds of values, configs as flags (there is no second list), where work is done."""
 
 import argparse
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from expgen.errors import InputError, check_choice
 from expgen.settings import flag_of
 from expgen.storage.hub import is_hub, parse_hub
 from expgen.storage.location import Location, is_url
 from expgen.storage.store import Store
+
+if TYPE_CHECKING:
+    from expgen.cluster.engine import Engine
 
 
 class Parser(argparse.ArgumentParser):
@@ -161,3 +164,49 @@ def _typed(text: str) -> Any:
         except ValueError:
             pass
     return text
+
+
+def add_engine_flags(parser: Parser) -> None:
+    """--engine and what a cluster wants to know."""
+    from expgen.cluster.engine import ENGINES
+
+    group = parser.add_argument_group("where it runs")
+    group.add_argument("--engine", choices=ENGINES, default="local", help="this machine or a Ray cluster")
+    group.add_argument(
+        "--address", metavar="HOST:PORT", help="the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
+    )
+    group.add_argument(
+        "--cpus-per-job",
+        type=float,
+        metavar="N",
+        help="CPUs that each job reserves (default one GPU's share of a node)",
+    )
+    group.add_argument(
+        "--gpus-per-job", type=float, metavar="N", help="GPUs that each job reserves; 0.5 puts two jobs on one GPU"
+    )
+
+
+def pop_engine(arguments: dict[str, Any]) -> "Engine":
+    """The engine that those flags describe, which are taken out of `arguments`."""
+    from expgen.cluster.engine import make_engine
+    from expgen.cluster.task import Share
+
+    share = Share(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
+    return make_engine(arguments.pop("engine"), arguments.pop("address"), share)
+
+
+def env_name(game: str | None, env: str | None) -> str | None:
+    """`maze` → `procgen:maze`; with a family in --env GAME is a game of it; neither → None, which means the default."""
+    from expgen.envs.names import full_name
+    from expgen.envs.procgen import GAMES
+
+    family, _, inside = (env or "").partition(":")
+    if game and env and (inside or family not in ("procgen", "gymnasium", "envpool")):
+        raise InputError(f"GAME is {game!r} but --env names one too: {env!r}; accepted: one of them")
+    if game and env:
+        return full_name(f"{env.rstrip(':')}:{game}", "GAME")
+    if env == "procgen":
+        raise InputError(f"--env is 'procgen'; accepted with a GAME: {', '.join(GAMES)}")
+    if game or env:
+        return full_name(game or env or "", "GAME" if game else "--env")
+    return None

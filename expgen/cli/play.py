@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.cli.flags import Parser, folder, whole_number
-from expgen.cli.shared_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
+from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_agent

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.cli.flags import Parser, place
-from expgen.cli.shared_flags import add_engine_flags, pop_engine
+from expgen.cli.flags import Parser, add_engine_flags, place, pop_engine
 from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from expgen.cli.flags import parse_options
-from expgen.cli.shared_flags import env_name, pop_engine
+from expgen.cli.flags import env_name, parse_options, pop_engine
 from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.task import Task
@@ -36,19 +35,19 @@ def main(argv: Sequence[str]) -> int:
     check_processes(where_to["processes"])
     check_range("--hang-seconds", where_to["hang_seconds"], 0, sys.maxsize)
     runs = [_opened(each) for each in each_run(arguments)]
-    shares = [runs] if is_local else [[run] for run in runs]  # one machine's pool for all, or what a cluster places
-    tasks = [
-        Task(", ".join(run.name for run in share), partial(_train, share, where_to), run=share[0].request.run)
-        for share in shares
-    ]
     banner = [line for run in runs for line in run.banner]
     num_learners = sum(run.num_learners for run in runs)
     device = device_line(is_local, where_to["device"], where_to["processes"], num_learners)
-    results: dict[str, RunResult] = {}
     progress = Progress(banner=[*banner, device])
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
-        for ended in engine.run(tasks, Watcher(progress.start, progress.row, signals.arrived)):
-            results |= ended.result()
+        watcher = Watcher(progress.start, progress.row, signals.arrived)
+        if is_local:
+            results = _train(runs, where_to, watcher)
+        else:
+            results = {}
+            tasks = [Task(run.name, partial(_train, [run], where_to), run=run.request.run) for run in runs]
+            for ended in engine.run(tasks, watcher):
+                results |= ended.result()
     statuses = [_conclude(run.where, results.get(str(run.where)), signals.number) for run in runs]
     return 1 if 1 in statuses else max(statuses)
 

@@ -8,8 +8,7 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.config_file import as_text, read_config_file, use_as_defaults
-from expgen.cli.flags import Parser, add_config_flags, folder, place, whole_number
-from expgen.cli.shared_flags import add_engine_flags
+from expgen.cli.flags import Parser, add_config_flags, add_engine_flags, folder, place, whole_number
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder

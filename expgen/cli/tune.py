@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from expgen.agents.build import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.cli.flags import Parser, folder
-from expgen.cli.shared_flags import PLAYING, add_playing_flags, add_weights_flag
+from expgen.cli.playing_flags import PLAYING, add_playing_flags, add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from expgen.cli.shared_flags import env_name
+from expgen.cli.flags import env_name
 from expgen.errors import InputError
 
 

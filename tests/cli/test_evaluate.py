@@ -9,7 +9,7 @@ import pytest
 
 from expgen import files
 from expgen.cli import evaluate
-from expgen.cli.shared_flags import pop_engine
+from expgen.cli.flags import pop_engine
 from expgen.cluster.engine import LocalEngine
 from expgen.cluster.task import Ended, Task
 from expgen.evaluation.scores import agent_name, read_scores
