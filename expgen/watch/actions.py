@@ -8,7 +8,7 @@ from expgen.envs.vec_env import EnvSpec
 
 PROCGEN_ACTIONS = (
     *("left + down", "left", "left + up", "down", "stay", "up", "right + down", "right", "right + up"),
-    *("D", "A", "W", "S", "Q", "E"),  # keys; fire, and nothing in most games
+    *("key D", "key A", "key W", "key S", "key Q", "key E"),  # fire, and nothing in most games
 )
 FIRING = ("bossfight", "caveflyer", "dodgeball", "fruitbot", "plunder", "starpilot")  # where D shoots or throws
 GYMNASIUM_ACTIONS = {
@@ -40,7 +40,7 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
     is_procgen = family == "procgen" or (family == "envpool" and classes_of(spec) is not None)
     if is_procgen and spec.num_actions == len(PROCGEN_ACTIONS):
         fires = game.lower().startswith(FIRING)
-        return tuple("fire" if name == "D" and fires else name for name in PROCGEN_ACTIONS)
+        return tuple("fire" if name == "key D" and fires else name for name in PROCGEN_ACTIONS)
     known = GYMNASIUM_ACTIONS.get(game.rpartition("/")[2].partition("-v")[0], ())
     if len(known) == spec.num_actions:
         return known

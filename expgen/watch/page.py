@@ -99,6 +99,7 @@ def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
         "setAside": int(reason.is_set_aside),
         "hedged": int(reason.is_hedged),
         "lasts": reason.lasts,
+        "turn": reason.turn,
         "probability": _by_row(recording, reason.probability),
         "explorer": _by_row(recording, reason.explorer),
         "reward": round(step.reward, DIGITS),

@@ -22,6 +22,7 @@ class Cast(NamedTuple):
     leader: int = 0
     quorum: int = 0
     vote: Literal["leader", "majority"] = "leader"  # whose action is voted on
+    explorers: int = 0  # how many take turns without members
 
 
 class Reason(NamedTuple):
@@ -37,13 +38,14 @@ class Reason(NamedTuple):
     probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
     explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
     value: float | None = None  # what a policy that acts alone expects
+    turn: int = 0  # of explorers that take turns without members, the one that acts, from 1 on
 
 
 def cast_of(agent: Agent) -> Cast:
     """Who takes part in an agent's decisions."""
     if isinstance(agent, ConsensusAgent):
         return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum, agent.config.vote)
-    return Cast()
+    return Cast(explorers=len(agent.agents)) if isinstance(agent, TurnsAgent) else Cast()
 
 
 def reason_of(agent: Agent) -> Reason:
@@ -51,7 +53,9 @@ def reason_of(agent: Agent) -> Reason:
     if isinstance(agent, ConsensusAgent):
         return _consensus_reason(agent)
     if (acting := _acting(agent)) and acting.output is not None:
-        return Reason("policy", probability=_policy(acting), value=float(acting.output.value[0, 0]))
+        turn = int(agent.acting[0]) + 1 if isinstance(agent, TurnsAgent) else 0
+        value = float(acting.output.value[0, 0])
+        return Reason("explorer" if turn else "policy", probability=_policy(acting), value=value, turn=turn)
     return Reason("random" if isinstance(agent, UniformAgent) else "rule")
 
 

@@ -19,7 +19,7 @@ def test_in_procgen_s_maze_a_diagonal_counts_as_sideways_and_keys_as_other() -> 
     rows = action_rows(spec("procgen:maze", 15))
     row = {action: rows.rows[at] for action, at in zip(rows.actions, rows.row_of)}
     assert row["left + up"] == row["left"] == row["left + down"] == "left"
-    assert row["up"] == "up" and row["stay"] == row["E"] == "other"
+    assert row["up"] == "up" and row["stay"] == row["key E"] == "other"
     assert rows.rows == ("up", "right", "down", "left", "other")
 
 
@@ -47,4 +47,4 @@ def test_an_environment_s_own_names_come_first() -> None:
 def test_where_a_key_shoots_it_is_called_fire() -> None:
     for name in ("procgen:starpilot", "envpool:StarpilotEasy-v0"):
         assert action_rows(spec(name, 15)).actions[9] == "fire"
-    assert action_rows(spec("procgen:maze", 15)).actions[9] == "D"
+    assert action_rows(spec("procgen:maze", 15)).actions[9] == "key D"

@@ -10,6 +10,7 @@ import pytest
 from expgen.agents.agent import PolicyAgent, UniformAgent
 from expgen.agents.agreement import MINIMAZE, Agreement
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.turns import TurnsAgent
 from expgen.exploration.wall_follower import minimaze_follower
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
@@ -103,6 +104,14 @@ def test_one_policy_gives_its_probabilities_and_value(record: Callable[..., Reco
     for step in steps:
         assert step.reason.who == "policy" and step.reason.value is not None and len(step.reason.probability) == 5
     assert np.mean([step.reason.probability[step.action] for step in steps]) > 0.2  # it does what it finds likely
+
+
+def test_explorers_that_take_turns_are_told_apart(record: Callable[..., Recording]) -> None:
+    agent = TurnsAgent([make_network(index, memory=True) for index in range(3)], turn=4, seed=3)
+    reasons = [step.reason for step in record(agent).steps]
+    assert cast_of(agent) == Cast(explorers=3)
+    assert {why.who for why in reasons} == {"explorer"} and all(sum(why.probability) > 0.99 for why in reasons)
+    assert [why.turn for why in reasons] == [(reasons[0].turn - 1 + t // 4) % 3 + 1 for t in range(len(reasons))]
 
 
 @pytest.mark.parametrize(("agent", "who"), [(UniformAgent(5), "random"), (minimaze_follower(), "rule")])

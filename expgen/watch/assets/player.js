@@ -178,8 +178,9 @@
   class VotePanel {
     constructor(episode, parent) {
       this.episode = episode;
-      const { members, quorum, rows } = episode;
-      this.title = make("h4", "", parent, members ? "The members’ votes" : "The policy’s choice");
+      const { members, quorum, rows, explorers } = episode;
+      const alone = explorers ? "explorer" : "policy";
+      this.title = make("h4", "", parent, members ? "The members’ votes" : `The ${alone}’s choice`);
       parent.classList.toggle("xg-alone", !members);
       if (members) keepHeight(this.title, ["The members’ votes", this.past(episode.steps.length)]);
       this.rows = rows.map((name) => {
@@ -193,7 +194,7 @@
           const line = make("div", "xg-quorum", lane);
           line.style.left = across(Math.min(1, quorum / members));
         }
-        for (const who of members ? ["ensemble", "explorer"] : ["policy"]) {
+        for (const who of members ? ["ensemble", "explorer"] : [alone]) {
           parts.bars[who] = make("div", "xg-bar", lane);
           parts.bars[who].dataset.who = who;
           if (!members) parts.share = make("span", "xg-share", lane);
@@ -208,7 +209,7 @@
         this.key(note, "", "ensemble", "members’ mean probability");
         if (episode.steps.some((step) => step.explorer)) this.key(note, "", "explorer", "explorer’s");
       } else {
-        this.key(note, "", "policy", "probability");
+        this.key(note, "", alone, "probability");
         this.value = make("span", "", note);
       }
     }
@@ -238,7 +239,8 @@
       this.rows.forEach((parts, index) => {
         parts.row.classList.toggle("xg-done", index === done);
         parts.row.dataset.who = step.who;
-        const shares = { ensemble: step.probability, policy: step.probability, explorer: step.explorer };
+        const explorer = episode.members ? step.explorer : step.probability;
+        const shares = { ensemble: step.probability, policy: step.probability, explorer };
         for (const [who, bar] of Object.entries(parts.bars)) {
           const share = shares[who] ? shares[who][index] : 0;
           bar.style.width = across(share);
@@ -377,9 +379,10 @@
       const then = step.lasts ? `${plural(step.lasts, "more step")} of it to come` : "the members vote again at the next step";
       text = `${who}: ${did}. Nobody is asked for a vote`;
       text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
-    } else if (step.who === "policy") {
+    } else if (step.who === "policy" || step.turn) {
       const share = step.probability && step.probability[episode.rowOf[step.action]];
-      text = `One policy decides alone and samples from its probabilities: ${did}${shown(share)}.`;
+      const who = step.turn ? `It is the turn of explorer ${step.turn} of ${episode.explorers}, which` : "One policy decides alone and";
+      text = `${who} samples from its probabilities: ${did}${shown(share)}.`;
     } else if (step.who === "random") text = `All actions are equally likely; chance chose ${did}.`;
     else text = `A fixed rule decides: ${did}.`;
     if (step.hedged) text += " The members object to what the explorer drew first, so it takes this instead.";
