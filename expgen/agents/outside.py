@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
-from expgen.agents.sb3 import Sb3Policy, from_sb3, is_sb3
+from expgen.agents.sb3 import Sb3Policy, Sb3RecurrentAgent, check_fits, from_sb3, is_sb3
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput
@@ -104,7 +104,7 @@ def _member(thing: Any, spec: EnvSpec, what: str) -> Policy:
     if isinstance(thing, nn.Module) and hasattr(thing, "state_size"):
         return thing  # type: ignore[return-value]
     if isinstance(thing, Sb3Policy):
-        thing.check(spec)
+        check_fits(thing, spec)
     if not callable(thing) or isinstance(thing, type):
         raise InputError(f"{what} is {short_repr(thing)}; accepted: a function obs → logits, a policy or a model")
     return OutsidePolicy(thing, spec.num_actions, what)  # type: ignore[return-value]
@@ -115,6 +115,8 @@ def _explorer(thing: Any, spec: EnvSpec) -> Policy | Agent | list[Policy] | None
         return [each if isinstance(each, Policy) else _member(each, spec, "explorer") for each in thing]
     if is_sb3(thing):
         thing = from_sb3(thing)
+    if isinstance(thing, Sb3RecurrentAgent):
+        check_fits(thing, spec)
     if thing is None or isinstance(thing, Policy) or callable(getattr(thing, "act", None)):
         return thing
     return _member(thing, spec, "explorer")

@@ -6,6 +6,7 @@ Nothing of Stable-Baselines3 is imported: its models are told by what they have.
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 from numpy import ndarray
 
 from expgen.agents.predict import Predicts
@@ -29,8 +30,11 @@ def from_sb3(model: Any) -> "Sb3Policy | Sb3RecurrentAgent":
     if not is_sb3(model):
         raise InputError(f"model is {short_repr(model)}; accepted: a model of Stable-Baselines3, as PPO.load makes")
     policy = getattr(model, "policy", model)
-    if not hasattr(policy.action_space, "n") or getattr(policy.action_space, "start", 0) != 0:
-        raise InputError(f"model has actions {policy.action_space}; accepted: Discrete actions that begin with 0")
+    seen, actions = policy.observation_space, policy.action_space
+    if not isinstance(actions, Discrete) or actions.start != 0:
+        raise InputError(f"model has actions {actions}; accepted: Discrete actions that begin with 0")
+    if not isinstance(seen, Box):
+        raise InputError(f"model has observations {short_repr(seen)}; accepted: a Box of pictures or vectors")
     return Sb3RecurrentAgent(policy) if hasattr(policy, "lstm_actor") else Sb3Policy(policy)
 
 
@@ -44,19 +48,14 @@ class Sb3Policy:
         return f"Sb3Policy({type(self.policy).__name__}, {self.policy.action_space.n} actions)"
 
     def __call__(self, obs: ndarray) -> Any:
+        if np.shape(obs)[1:] not in _shapes(self.policy):
+            accepted = f"(N, {', '.join(map(str, _shapes(self.policy)[-1]))})"
+            raise InputError(f"obs has shape {np.shape(obs)}; accepted: {accepted}")
         if not hasattr(self.policy, "get_distribution"):
             return self.policy.predict(obs, deterministic=True)[0]
         self.policy.set_training_mode(False)
         tensor, _ = self.policy.obs_to_tensor(obs)
         return self.policy.get_distribution(tensor).distribution.logits
-
-    def check(self, spec: EnvSpec) -> None:
-        """An InputError where it was made for other observations or actions than those of `spec`."""
-        shape, actions = tuple(self.policy.observation_space.shape), int(self.policy.action_space.n)
-        transposed = (*shape[1:], shape[0]) if len(shape) == 3 else shape
-        if spec.obs_shape not in (shape, transposed) or spec.num_actions != actions:
-            where = f"{spec.name} has observations {spec.obs_shape} and {spec.num_actions} actions"
-            raise InputError(f"{where}; accepted by this model: {transposed} and {actions} actions")
 
 
 class Sb3RecurrentAgent(Predicts):
@@ -71,3 +70,17 @@ class Sb3RecurrentAgent(Predicts):
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         action, self.state = self.policy.predict(obs, self.state, np.asarray(first), deterministic=False)
         return np.asarray(action, dtype=np.int32)
+
+
+def check_fits(player: Sb3Policy | Sb3RecurrentAgent, spec: EnvSpec) -> None:
+    """An InputError where `player` was made for other observations or actions than those of `spec`."""
+    shapes, actions = _shapes(player.policy), int(player.policy.action_space.n)
+    if spec.obs_shape not in shapes or spec.num_actions != actions:
+        where = f"{spec.name} has observations {spec.obs_shape} and {spec.num_actions} actions"
+        raise InputError(f"{where}; accepted by this model: {shapes[-1]} and {actions} actions")
+
+
+def _shapes(policy: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of an observation, as the policy has it and with its channels last."""
+    shape = tuple(policy.observation_space.shape)
+    return shape, (*shape[1:], shape[0]) if len(shape) == 3 else shape

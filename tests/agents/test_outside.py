@@ -171,7 +171,7 @@ def test_predict_of_one_observation_is_one_action() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"deterministic": True}, "deterministic is True; accepted: False, for agents sample their actions"),
+        ({"deterministic": True}, "deterministic is True; accepted: False, for agents sample"),
         (
             {"obs": FRAME.astype(np.float32)},
             r"obs is float32 of shape \(2, 7, 7, 3\); accepted: uint8 of shape \(N, 7",
@@ -187,15 +187,37 @@ def test_predict_of_one_observation_is_one_action() -> None:
         ({"state": 0}, "state is int; accepted: None, or what predict returned"),
         ({"state": np.zeros(4)}, "state is ndarray; accepted: None, or what predict returned"),
         ({"state": {}, "episode_start": None}, "state is dict; accepted: None"),
-        ({"deterministic": 1}, "deterministic is True; accepted: False"),
+        ({"deterministic": 1}, "deterministic is 1; accepted: False"),
         ({"state": "start"}, "state is str; accepted: None, or what predict returned"),
         ({"state": (1, 2), "episode_start": FIRST}, "state is tuple; accepted: None"),
         ({"state": "", "episode_start": FIRST[:1]}, r"episode_start has shape \(1,\); accepted: \(2,\)"),
+        ({"episode_start": [True]}, r"episode_start has shape \(1,\); accepted: \(2,\)"),
+        ({"episode_start": ["yes", "no"]}, r"episode_start is \['yes', 'no'\]; accepted: 2 of True or False"),
+        ({"episode_start": [0.5, 1.0]}, r"episode_start is \[0.5, 1.0\]; accepted: 2 of True or False"),
+        ({"episode_start": [[True], [True, False]]}, "episode_start is .*; accepted: 2 of True or False"),
+        ({"deterministic": FIRST}, r"deterministic is array\(\[.*; accepted: False"),
+        ({"obs": [[1], [1, 2]]}, r"obs is \[\[1\], \[1, 2\]\], no array; accepted: uint8 of shape \(N, 7, 7, 3\)"),
     ],
 )
 def test_wrong_uses_of_predict_are_refused_in_one_line(how: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as refusal:
         PolicyAgent(EXPLORER, 4, spec=SPEC).predict(**{"obs": FRAME, **how})
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("other", [kind for kind in AGENTS if kind != "policy"])
+def test_predict_refuses_the_state_of_another_agent(other: str) -> None:
+    _, state = AGENTS[other]().predict(FRAME)
+    with pytest.raises(InputError, match=r"state is that of .* in 2 environments; accepted: that of PolicyAgent \(mem"):
+        AGENTS["policy"]().predict(FRAME, state)
+    with pytest.raises(InputError, match=r"state is that of .* in 2 environments; accepted: that of .* in 1 environm"):
+        AGENTS[other]().predict(FRAME[:1], state)
+
+
+@pytest.mark.parametrize("obs", [3, None, "pixels", [[1], [1, 2]]])
+def test_predict_of_an_agent_for_any_game_refuses_what_is_no_array(obs: Any) -> None:
+    with pytest.raises(InputError, match=r"obs is .*; accepted: an array \[N, …\]"):
+        UniformAgent(5).predict(obs)
 
 
 def test_reprs_of_agents_are_short() -> None:

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
 sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is missing: pip install 'expgen[sb3]'")
 
@@ -46,26 +47,71 @@ def test_its_evaluation_plays_our_agent() -> None:
     assert 0 < mean <= 10
 
 
+class Game(gymnasium.Env):
+    """Ends at once; `seen` and `actions` are its spaces."""
+
+    def __init__(self, seen: gymnasium.Space, actions: gymnasium.Space) -> None:
+        self.observation_space, self.action_space = seen, actions
+
+
+def trained_on(seen: gymnasium.Space, actions: gymnasium.Space, policy: str = "MlpPolicy") -> Any:
+    return sb3.PPO(policy, Game(seen, actions), device="cpu")
+
+
+VECTOR, FIVE = spaces.Box(0, 1, (3,)), spaces.Discrete(5)
+NO_MODEL = "; accepted: a model of Stable-Baselines3, as PPO.load makes"
+NO_ACTIONS = "; accepted: Discrete actions that begin with 0"
+NO_BOX = "; accepted: a Box of pictures or vectors"
+
+
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda model: from_sb3("ppo.zip"), "model is 'ppo.zip'; accepted: a model of Stable-Baselines3"),
-        (lambda model: from_sb3(MEMBERS_ALL[0]), "model is .*; accepted: a model of Stable-Baselines3"),
-        (lambda model: from_sb3(None), "model is None; accepted: a model of Stable-Baselines3"),
+        (lambda own: from_sb3("ppo.zip"), "model is 'ppo.zip'" + NO_MODEL),
+        (lambda own: from_sb3(None), "model is None" + NO_MODEL),
+        (lambda own: from_sb3(MEMBERS_ALL[0]), "model is .*" + NO_MODEL),
+        (lambda own: from_sb3(sb3.PPO), "model is <class .*PPO'>" + NO_MODEL),
+        (lambda own: from_sb3([own]), "model is .*" + NO_MODEL),
+        (lambda own: from_sb3(own.predict), "model is a method" + NO_MODEL),
+        (lambda own: from_sb3(own.policy.state_dict()), "model is a OrderedDict" + NO_MODEL),
+        (lambda own: from_sb3(own.policy.mlp_extractor), "model is .*" + NO_MODEL),
+        (lambda own: from_sb3(sb3.PPO("MlpPolicy", None, _init_setup_model=False)), "model is .*" + NO_MODEL),
+        (lambda own: from_sb3(trained_on(VECTOR, spaces.Box(-2, 2, (1,)))), r"model has actions Box\(.*" + NO_ACTIONS),
         (
-            lambda model: consensus_agent([model], None, gymnasium.make("CartPole-v1"), fallback="random"),
+            lambda own: from_sb3(trained_on(VECTOR, spaces.MultiDiscrete([2, 3]))),
+            "has actions Multi.*" + NO_ACTIONS,
+        ),
+        (lambda own: from_sb3(trained_on(VECTOR, spaces.MultiBinary(3))), r"has actions MultiBinary\(3\)" + NO_ACTIONS),
+        (
+            lambda own: from_sb3(trained_on(VECTOR, spaces.Discrete(5, start=1))),
+            "has actions Dis.*" + NO_ACTIONS,
+        ),
+        (
+            lambda own: from_sb3(trained_on(spaces.Dict(a=VECTOR), FIVE, "MultiInputPolicy")),
+            r"model has observations Dict\(.*" + NO_BOX,
+        ),
+        (lambda own: from_sb3(trained_on(spaces.Discrete(7), FIVE)), r"has observations Discrete\(7\)" + NO_BOX),
+        (
+            lambda own: consensus_agent([own], None, gymnasium.make("CartPole-v1"), fallback="random"),
             r"CartPole-v1 has observations \(4,\) and 2 actions; accepted by this model: \(7, 7, 3\) and 5",
         ),
+        (
+            lambda own: consensus_agent([own, trained_on(VECTOR, FIVE)], own, SPEC),
+            r"minimaze has observations \(7, 7, 3\) and 5 actions; accepted by this model: \(3,\) and 5 actions",
+        ),
+        (
+            lambda own: consensus_agent([own], trained_on(VECTOR, FIVE), SPEC),
+            r"minimaze has observations \(7, 7, 3\) and 5 actions; accepted by this model: \(3,\) and 5 actions",
+        ),
+        (lambda own: from_sb3(own)(None), r"obs has shape \(\); accepted: \(N, 7, 7, 3\)"),
+        (lambda own: from_sb3(own)(np.zeros((7, 7, 3), np.uint8)), r"obs has shape \(7, 7, 3\); accepted: \(N, 7, 7"),
+        (lambda own: from_sb3(model("DQN"))(np.zeros((2, 9))), r"obs has shape \(2, 9\); accepted: \(N, 7, 7, 3\)"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(use: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as refusal:
         use(model())
-
-
-def test_continuous_actions_are_refused() -> None:
-    with pytest.raises(InputError, match=r"model has actions Box.*; accepted: Discrete actions that begin with 0"):
-        from_sb3(sb3.PPO("MlpPolicy", "Pendulum-v1", device="cpu"))
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
@@ -85,3 +131,5 @@ def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
     assert repr(explorer) == "Sb3RecurrentAgent(RecurrentActorCriticPolicy, 5 actions)"
     with pytest.raises(InputError, match=r"members\[0\] is Sb3RecurrentAgent.*, which remembers; .* without memory"):
         consensus_agent([recurrent], None, SPEC, fallback="random")
+    with pytest.raises(InputError, match=r"CartPole-v1 has observations .*; accepted by this model: \(7, 7, 3\) and 5"):
+        consensus_agent([lambda obs: np.zeros(len(obs), int)], recurrent, gymnasium.make("CartPole-v1"))
