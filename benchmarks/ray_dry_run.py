@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from expgen.cluster.engine import Share, Task
 from expgen.cluster.ray_engine import RayEngine
-from expgen.cluster.task import Share, Task
 from expgen.reproduce.job import Job, JobResult
 from expgen.training.life import Watcher
 

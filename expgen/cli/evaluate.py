@@ -10,7 +10,7 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
 from expgen.cli.flags import Parser, add_engine_flags, folder, pop_engine
 from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
-from expgen.cluster.task import Task
+from expgen.cluster.engine import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
 from expgen.exploration.explore import Exploration

@@ -188,8 +188,7 @@ def add_engine_flags(parser: Parser) -> None:
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":
     """The engine that those flags describe, which are taken out of `arguments`."""
-    from expgen.cluster.engine import make_engine
-    from expgen.cluster.task import Share
+    from expgen.cluster.engine import Share, make_engine
 
     share = Share(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
     return make_engine(arguments.pop("engine"), arguments.pop("address"), share)

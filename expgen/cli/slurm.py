@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from expgen.cli.flags import Parser, whole_number
-from expgen.cluster.slurm import Allocation, batch_script
+from expgen.cluster.slurm import batch_script
 from expgen.errors import InputError, check_range
 
 
@@ -33,8 +33,7 @@ def main(argv: Sequence[str]) -> int:
         raise InputError("COMMAND names --engine or --address; accepted: neither, for the script adds them")
     for name, least in (("nodes", 1), ("gpus", 0), ("cpus", 1), ("hours", 1)):
         check_range(f"--{name}", getattr(arguments, name), least)
-    allocation = Allocation(arguments.nodes, arguments.gpus, arguments.cpus, arguments.hours)
-    print(batch_script(allocation, command), end="")
+    print(batch_script(**vars(arguments), command=command), end="")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from expgen.cli.flags import env_name, parse_options, pop_engine
 from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
-from expgen.cluster.task import Task
+from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import check_range
 from expgen.runs.folder import RunFolder

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterable
 
-from expgen.cluster.task import Task
+from expgen.cluster.engine import Task
 from expgen.errors import FailedStorage, InputError
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of

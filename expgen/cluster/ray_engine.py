@@ -12,10 +12,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
+from expgen.cluster.engine import Ended, Share, Task
 from expgen.cluster.follow import Follower
-from expgen.cluster.task import Ended, Share, Task
 from expgen.errors import InputError
 from expgen.plugins import Named, named, take_over
 from expgen.provenance import version
@@ -27,7 +28,7 @@ POLL_SECONDS = 2.0
 LOSSES = 10  # in a row without a new checkpoint, after which a task is given up
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: a node's address is 127.0.0.1, where alone its ports then listen
 STORE_BYTES = 100_000_000  # of a cluster of our own: next to nothing passes through it
-AHEAD = 2  # tasks handed to Ray for each that can run
+MOST_HANDED = 1000  # tasks that Ray has at a time
 
 
 class LostTooOften(RuntimeError):
@@ -50,45 +51,36 @@ class RayEngine:
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
         """As tasks end, in whatever order."""
         with _connected(self.address) as ray:
-            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-            share = self.share.on(nodes)
-            slots = sum(_slots(node, share) for node in nodes)
-            yield from _Placement(ray, share, AHEAD * max(1, slots), watcher).run(tasks)
+            share = self.share.on([node["Resources"] for node in ray.nodes() if node["Alive"]])
+            yield from _Placement(ray, share, watcher).run(tasks)
 
 
 class _Placement:
     """Hands tasks to Ray as those they wait for end, and again when they are lost."""
 
-    def __init__(self, ray: Any, share: Share, most: int, watcher: Watcher) -> None:
-        self.ray, self.most, self.watcher = ray, most, watcher
-        options = {"num_cpus": share.cpus, "num_gpus": share.gpus, "max_retries": 0}
-        self.remote = ray.remote(**options)(_in_worker)
-        self.share = share
+    def __init__(self, ray: Any, share: Share, watcher: Watcher) -> None:
+        self.ray, self.share, self.watcher = ray, share, watcher
+        self.remote = ray.remote(num_cpus=share.cpus, num_gpus=share.gpus, max_retries=0)(_in_worker)
         self.ready: deque[Task] = deque()
         self.running: dict[Any, Task] = {}
-        self.losses: dict[str, int] = {}
-        self.stored: dict[str, tuple[str, ...]] = {}
+        self.losses: dict[str, list[tuple[str, ...]]] = {}  # by task: its checkpoints at each loss
         self.follower = Follower(watcher)
         self.is_stopping = False
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Ended]:
-        names = {task.name for task in tasks}
-        blockers = {task.name: set(task.after) & names for task in tasks}
-        waiting_for: dict[str, list[Task]] = {}
-        for task in tasks:
-            for name in blockers[task.name]:
-                waiting_for.setdefault(name, []).append(task)
-        self.ready.extend(task for task in tasks if not blockers[task.name])
-        while self.running or (self.ready and not self.is_stopping):
+        by_name = {task.name: task for task in tasks}
+        order = TopologicalSorter({task.name: by_name.keys() & task.after for task in tasks})
+        order.prepare()
+        while order.is_active():
+            self.ready.extend(by_name[name] for name in order.get_ready())
+            if not self.running and (self.is_stopping or not self.ready):
+                return
             for ended in self._turn():
                 yield ended
-                for task in waiting_for.pop(ended.task.name, ()):
-                    blockers[task.name].discard(ended.task.name)
-                    if not blockers[task.name]:
-                        self.ready.append(task)
+                order.done(ended.task.name)
 
     def _turn(self) -> Iterator[Ended]:
-        while self.ready and len(self.running) < self.most and not self.is_stopping:
+        while self.ready and len(self.running) < MOST_HANDED and not self.is_stopping:
             task = self.ready.popleft()
             self.running[self.remote.remote(task.call, self.share, version(), named())] = task
         done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
@@ -123,11 +115,9 @@ class _Placement:
         return Ended(task, answer.value)
 
     def _lost(self, task: Task, why: str) -> Ended | None:
-        stored = self.follower.stored(task)
-        is_stuck = self.stored.get(task.name) == stored
-        self.stored[task.name] = stored
-        self.losses[task.name] = self.losses.get(task.name, 0) + 1 if is_stuck else 1
-        if self.losses[task.name] >= LOSSES:
+        seen = self.losses.setdefault(task.name, [])
+        seen.append(self.follower.stored(task))
+        if len(seen) >= LOSSES and len(set(seen[-LOSSES:])) == 1:
             error = LostTooOften(f"lost {LOSSES} times without a new checkpoint, last by {why}")
             return Ended(task, error=error)
         print(f"expgen: {task.name}: lost ({why}); it continues on another node", file=sys.stderr, flush=True)
@@ -144,11 +134,6 @@ def _in_worker(call: Any, share: Share, driver_version: str, known: Named) -> An
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
     with allotted(share.cores), StopSignals() as signals:
         return Answer(call(Watcher(should_stop=signals.arrived)), signals.arrived())
-
-
-def _slots(node: dict[str, float], share: Share) -> int:
-    asked = {"CPU": share.cpus or 0, "GPU": share.gpus or 0}
-    return int(min((node.get(kind, 0) / amount for kind, amount in asked.items() if amount), default=64))
 
 
 @contextlib.contextmanager

@@ -2,85 +2,28 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from importlib import resources
 
 GRACE_SECONDS = 300  # between SIGTERM and the end of the allocation
 
 
-@dataclass(frozen=True)
-class Allocation:
-    """What to ask Slurm for."""
+def batch_script(nodes: int, gpus: int, cpus: int, hours: int, command: Sequence[str]) -> str:
+    """For `sbatch`: a head and its workers, `command` on the head, and another try where time ran out.
 
-    nodes: int
-    gpus: int
-    cpus: int
-    hours: int
-
-
-def batch_script(allocation: Allocation, command: Sequence[str]) -> str:
-    """For `sbatch`: a head and its workers, the command on the head, and another try where time ran out.
-
-    Slurm's warning goes to the batch shell alone, which passes it to the command: its learners checkpoint, it ends with
-    143, and the batch is queued again. A node that is lost takes its Ray with it and no more.
+    `gpus` and `cpus` are those of each of the `nodes`; `hours` limit the allocation. What the script does is in
+    slurm.sh: its `start` and `words` are set here.
     """
-    gpus = f"#SBATCH --gpus-per-node={allocation.gpus}\n" if allocation.gpus else ""
-    resources = f"--num-cpus={allocation.cpus} --num-gpus={allocation.gpus}"
-    words = shlex.join([*command, "--engine", "ray"])
-    return f"""#!/usr/bin/env bash
-#SBATCH --job-name=expgen
-#SBATCH --nodes={allocation.nodes}
-#SBATCH --ntasks-per-node=1
-#SBATCH --cpus-per-task={allocation.cpus}
-{gpus}#SBATCH --time={allocation.hours}:00:00
-#SBATCH --signal=B:TERM@{GRACE_SECONDS}
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --no-kill
-
-# expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
-set -uo pipefail
-export OMP_NUM_THREADS=1
-export RAY_AUTH_MODE=${{RAY_AUTH_MODE:-token}}  # whoever reaches the ports needs this job's token
-if [ -z "${{RAY_AUTH_TOKEN:-}}${{RAY_AUTH_TOKEN_PATH:-}}" ]; then
-  RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
-  export RAY_AUTH_TOKEN
-fi
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{{print $1}}')
-port=$((20000 + SLURM_JOB_ID % 10000))  # workers use those below
-
-nodes_up() {{
-  ray status --address "$address:$port" 2>/dev/null | grep -c ' node_'
-}}
-await() {{  # so many nodes, or those that come in a few minutes
-  for _ in $(seq 60); do
-    [ "$(nodes_up)" -ge "$1" ] && break
-    sleep 3
-  done
-}}
-
-srun --nodes=1 --ntasks=1 --overlap --nodelist="$head" \\
-  ray start --head --node-ip-address="$address" --port="$port" --include-dashboard=false \\
-  {resources} --block &
-await 1
-if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
-  srun --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) --overlap --exclude="$head" \\
-    ray start --address="$address:$port" {resources} --block &
-  await "$SLURM_JOB_NUM_NODES"
-fi
-echo "$(nodes_up) of $SLURM_JOB_NUM_NODES nodes are up"
-
-expgen {words} --address "$address:$port" &
-command=$!
-trap 'kill -TERM $command' TERM
-wait $command
-status=$?
-while kill -0 $command 2>/dev/null; do  # a signal ends the first wait
-  wait $command
-  status=$?
-done
-if [ $status -eq 143 ]; then
-  scontrol requeue "$SLURM_JOB_ID"
-fi
-exit $status
-"""
+    asked = {
+        "job-name": "expgen",
+        "nodes": nodes,
+        "ntasks-per-node": 1,
+        "cpus-per-task": cpus,
+        "gpus-per-node": gpus or None,
+        "time": f"{hours}:00:00",
+        "signal": f"B:TERM@{GRACE_SECONDS}",
+    }
+    lines = [f"#SBATCH --{name}={value}" for name, value in asked.items() if value is not None]
+    start = f"start=(ray start --num-cpus={cpus} --num-gpus={gpus} --block)"
+    words = f"words=({shlex.join([*command, '--engine', 'ray'])})"
+    body = (resources.files("expgen.cluster") / "slurm.sh").read_text(encoding="utf-8")
+    return "\n".join(["#!/usr/bin/env bash", *lines, body.replace("# start and words", f"{start}\n{words}")])

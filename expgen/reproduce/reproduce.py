@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from expgen.cluster.engine import Engine, LocalEngine
-from expgen.cluster.task import Ended, Task
+from expgen.cluster.engine import Ended, Engine, LocalEngine, Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import FILE as SCORE_ROWS
 from expgen.evaluation.table_file import TableFile

@@ -10,8 +10,7 @@ import pytest
 from expgen import files
 from expgen.cli import evaluate
 from expgen.cli.flags import pop_engine
-from expgen.cluster.engine import LocalEngine
-from expgen.cluster.task import Ended, Task
+from expgen.cluster.engine import Ended, LocalEngine, Task
 from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs import progress
 from expgen.training.life import Watcher

@@ -11,7 +11,7 @@ def test_slurm_script_has_allocation_and_command(command) -> None:
     assert status == 0
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
     assert "#SBATCH --nodes=3" in script and "--num-cpus=32 --num-gpus=4" in script
-    assert "expgen reproduce table-1 --out '/shared/my runs' --engine ray --address" in script
+    assert "words=(reproduce table-1 --out '/shared/my runs' --engine ray)" in script
     assert "--include-dashboard=false" in script
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from expgen.cluster.engine import LocalEngine, make_engine
-from expgen.cluster.task import Share, Task
+from expgen.cluster.engine import LocalEngine, Share, Task, make_engine
 from expgen.errors import InputError
 from expgen.training.life import Watcher
 

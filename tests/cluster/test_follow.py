@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from expgen.cluster.engine import Task
 from expgen.cluster.follow import Follower
-from expgen.cluster.task import Task
 from expgen.runs.folder import RunFolder
 from expgen.training.life import Watcher
 from expgen.training.metrics import MetricsFile

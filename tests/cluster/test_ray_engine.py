@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from expgen.cluster import ray_engine
+from expgen.cluster.engine import Share, Task
 from expgen.cluster.ray_engine import RayEngine
-from expgen.cluster.task import Share, Task
 from expgen.errors import InputError
 from expgen.runs.folder import RunFolder
 from expgen.storage.location import Location, is_url, join

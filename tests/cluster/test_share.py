@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from expgen.cluster.task import Share
+from expgen.cluster.engine import Share
 from expgen.errors import InputError
 
 GPU_NODE, CPU_NODE = {"CPU": 32.0, "GPU": 4.0}, {"CPU": 6.0}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.cluster.task import Ended, Task
+from expgen.cluster.engine import Ended, Task
 from expgen.errors import InputError
 from expgen.training.life import Watcher
 

@@ -4,8 +4,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from expgen.cluster.engine import make_engine
-from expgen.cluster.task import Share
+from expgen.cluster.engine import Share, make_engine
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.runs.stop import StopSignals

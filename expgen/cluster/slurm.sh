@@ -1,0 +1,52 @@
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --no-kill
+
+# Slurm's warning goes to this shell alone, which passes it to the command: its learners checkpoint, it ends with 143,
+# and the batch is queued again. A node that is lost takes its Ray with it and no more.
+# expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
+# start and words
+set -uo pipefail
+export OMP_NUM_THREADS=1
+export RAY_AUTH_MODE=${RAY_AUTH_MODE:-token}  # whoever reaches the ports needs this job's token
+if [ -z "${RAY_AUTH_TOKEN:-}${RAY_AUTH_TOKEN_PATH:-}" ]; then
+  RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+  export RAY_AUTH_TOKEN
+fi
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{print $1}')
+port=$((20000 + SLURM_JOB_ID % 10000))  # workers use those below
+
+nodes_up() {
+  ray status --address "$address:$port" 2>/dev/null | grep -c ' node_'
+}
+await() {  # so many nodes, or those that come in a few minutes
+  for _ in $(seq 60); do
+    [ "$(nodes_up)" -ge "$1" ] && break
+    sleep 3
+  done
+}
+
+srun --nodes=1 --ntasks=1 --overlap --nodelist="$head" \
+  "${start[@]}" --head --node-ip-address="$address" --port="$port" --include-dashboard=false &
+await 1
+if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
+  srun --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) --overlap --exclude="$head" \
+    "${start[@]}" --address="$address:$port" &
+  await "$SLURM_JOB_NUM_NODES"
+fi
+echo "$(nodes_up) of $SLURM_JOB_NUM_NODES nodes are up"
+
+expgen "${words[@]}" --address "$address:$port" &
+command=$!
+trap 'kill -TERM $command' TERM
+wait $command
+status=$?
+while kill -0 $command 2>/dev/null; do  # a signal ends the first wait
+  wait $command
+  status=$?
+done
+if [ $status -eq 143 ]; then
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $status
