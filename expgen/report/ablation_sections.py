@@ -10,7 +10,7 @@ from expgen.report.section import Section
 from expgen.report.tables import Table, TableCell, number_cell
 
 
-def ablation_section(table: ScoreTable) -> Section | None:
+def ablation_section(table: ScoreTable) -> Section:
     """Table 10."""
     variants = {
         "ExpGen": Method("expgen"),
@@ -25,10 +25,10 @@ def ablation_section(table: ScoreTable) -> Section | None:
         for game in table.games([variants["Ensemble + random"]])
         for name, method in variants.items() for split in SPLITS
     ))  # fmt: skip
-    return Section("table-10", NOTE, (result,)) if result.rows else None
+    return Section("table-10", NOTE, [result])
 
 
-def ensemble_size_section(table: ScoreTable) -> Section | None:
+def ensemble_size_section(table: ScoreTable) -> Section:
     """Table 5: the quorum shrinks with the ensemble, in proportion. Parts of ensembles, and the wholes beside them."""
     sized = {m: size for m in table.methods() if (size := m.count("ensemble_size"))}
     sized = {m: s for m, s in sized.items() if m.algorithm == "expgen" and m.has_only("ensemble_size", "min_agree")}
@@ -38,6 +38,8 @@ def ensemble_size_section(table: ScoreTable) -> Section | None:
     for game in table.games(sized):
         cells = table.by_members(Method("expgen"), game, "test")
         cells |= {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
+        if not cells:
+            continue
         paper = numbers.ensemble_sizes() if game == "maze" else {}
         for size in sorted(cells):
             result.add(game, number_cell(size, 0), *beside_paper(cells[size], paper.get(size)))
@@ -45,10 +47,10 @@ def ensemble_size_section(table: ScoreTable) -> Section | None:
         quoted = {float(size): cell.mean for size, cell in paper.items()}
         figure = settings_line(points, quoted, "members of the ensemble", f"test return, {game}")
         figures.append((f"Test return on {game} against ensemble size", figure))
-    return Section("table-5", NOTE, (result,), tuple(figures)) if result.rows else None
+    return Section("table-5", NOTE, [result], figures)
 
 
-def quorum_section(table: ScoreTable) -> Section | None:
+def quorum_section(table: ScoreTable) -> Section:
     """Table 4: which quorum does best, beside the one in the paper."""
     asked = {m: quorum for m in table.methods() if (quorum := m.count("min_agree"))}
     asked = {m: quorum for m, quorum in asked.items() if m.algorithm == "expgen" and m.has_only("min_agree")}
@@ -63,10 +65,10 @@ def quorum_section(table: ScoreTable) -> Section | None:
             mean = TableCell(mean.text, mean.sort, mean.entries, bold=mean.sort == best)
             result.add(game, number_cell(quorum, 0), mean, *rest, "this" if chosen.get(game) == quorum else "")
     note = "Bold is the best on these test levels: choosing by it would be choosing on unseen levels."
-    return Section("table-4", note, (result,)) if result.rows else None
+    return Section("table-4", note, [result])
 
 
-def norm_section(table: ScoreTable, name: str, split: Split) -> Section | None:
+def norm_section(table: ScoreTable, name: str, split: Split) -> Section:
     """Tables 11 and 12."""
     variants = {
         "ExpGen-L0": Method("expgen", (("distance", "l0"),)),
@@ -78,4 +80,4 @@ def norm_section(table: ScoreTable, name: str, split: Split) -> Section | None:
         ((game, label), table.cell(method, game, split), paper.get((label, game, split)))
         for game in table.games([variants["ExpGen-L0"]]) for label, method in variants.items()
     ))  # fmt: skip
-    return Section(name, NOTE, (result,)) if result.rows else None
+    return Section(name, NOTE, [result])

@@ -1,10 +1,11 @@
-"""All games together: Figures 6 and 7, by rliable."""
+"""All games together, by rliable: Figures 6 and 7, and our aggregates beside published ones."""
 
 import numpy as np
 
+from expgen.evaluation.normalize import ConstantSet, normalized
 from expgen.paper import numbers
 from expgen.report.bars import aggregate_metrics, distributions, improvements
-from expgen.report.methods import Method
+from expgen.report.methods import LABELS, Method
 from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section, counted, sentence
@@ -13,22 +14,28 @@ from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
 NOT_COMPARED = ("maxent", "random")  # they are not out for reward
+IN_USE: tuple[ConstantSet, ...] = ("easy", "rliable")
+PUBLISHED_NOTE = (
+    "Unseen levels. `ours`: each method over all of its games; 95 % intervals by rliable's stratified bootstrap over "
+    "runs, where there are two or more. `paper`: from the means of its Table 1, over our games and over all sixteen. "
+    "Below them what others have published since, on all sixteen games (≈: read off a figure); which constants they "
+    "take is not known to us. Rows compare where games and constants are the same. P(X > Y) of Figure 6 does not "
+    "depend on the constants."
+)
 
 
-def _compared(table: ScoreTable) -> tuple[list[Method], list[str]]:
-    plain = [m for m in table.methods() if m.has_only() and m.algorithm not in NOT_COMPARED]
-    return table.comparable(plain)
+def _plain(table: ScoreTable) -> list[Method]:
+    return [method for method in table.methods() if method.has_only() and method.algorithm not in NOT_COMPARED]
 
 
 def distribution_section(table: ScoreTable) -> Section | None:
     """Figure 6."""
-    methods, games = _compared(table)
+    methods, games = table.comparable(_plain(table))
     if len(methods) < 2:
         return None
     scores = table.matrix(methods, games)
     tau = np.linspace(0, 1, 101)
-    by_label = {method.label: scores[method] for method in methods}
-    found = score_distribution(by_label, tau, table.resamples)
+    found = score_distribution({method.label: scores[method] for method in methods}, tau, table.resamples)
     reference = next((m for name in REFERENCE for m in methods if m.algorithm == name), methods[-1])
     improvement = {
         other: probability_of_improvement(scores[reference], scores[other], table.resamples)
@@ -41,21 +48,21 @@ def distribution_section(table: ScoreTable) -> Section | None:
         runs = min(len(scores[reference]), len(scores[other]))
         result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
     note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
-    figures = (
+    figures = [
         ("Score distributions by method", distributions({method: found[method.label] for method in methods}, tau)),
         (f"Probability that {reference.label} scores above another method", improvements(improvement, reference)),
-    )
-    return Section("figure-6", note, (result,), figures)
+    ]
+    return Section("figure-6", note, [result], figures)
 
 
 def aggregate_section(table: ScoreTable) -> Section | None:
     """Figure 7."""
-    methods, games = _compared(table)
+    methods, games = table.comparable(_plain(table))
     if not methods:
         return None
     scores = table.matrix(methods, games)
     found = aggregates({method.label: scores[method] for method in methods}, table.resamples)
-    paper = {method: point for method in methods if (point := _paper_point(table, method, games))}
+    paper = {m: point for m in methods if (point := _paper_point(m.algorithm, games, table.constants))}
     caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
@@ -70,15 +77,16 @@ def aggregate_section(table: ScoreTable) -> Section | None:
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
         " gap are exact, the IQM is that of game means." if paper else ""
     )  # fmt: skip
-    figures = tuple((f"{metric} of normalised scores by method", figure) for metric, figure in drawn.items())
-    return Section("figure-7", note, (result,), figures)
+    figures = [(f"{metric} of normalised scores by method", figure) for metric, figure in drawn.items()]
+    return Section("figure-7", note, [result], figures)
 
 
-def _paper_point(table: ScoreTable, method: Method, games: list[str]) -> dict[str, float]:
+def _paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: ConstantSet) -> dict[str, float]:
+    """Aggregates of the paper's mean test scores on `games`; none where it does not have them all."""
     quoted = numbers.scores("test")
-    if not all((method.algorithm, game) in quoted for game in games):
+    if not all((algorithm, game) in quoted for game in games):
         return {}
-    row = np.array([[table.normalized(quoted[method.algorithm, game].mean, game) for game in games]])
+    row = np.array([[normalized(quoted[algorithm, game].mean, game, constants) for game in games]])
     return {metric: estimate.value for metric, estimate in aggregates({"": row}, 2)[""].items()}
 
 
@@ -90,12 +98,49 @@ def _interval(estimate: Estimate, runs: int) -> TableCell:
 def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
     runs = sorted({len(scores) for scores in table.matrix(methods, games).values()})
     how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else counted(runs[0], "run")
-    left_out = [
-        m.label for m in table.methods() if m.has_only() and m not in methods and m.algorithm not in NOT_COMPARED
-    ]
+    left_out = [method.label for method in _plain(table) if method not in methods]
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {counted(len(games), 'game')} "
         f"({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
         + leaders_note(table.over_leaders(methods, games))
         + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
     )
+
+
+def published_section(table: ScoreTable) -> Section | None:
+    """Ours from two games on, a variant with settings of its own where it has all sixteen; then others' figures."""
+    columns = ("method", "whose", "games", "runs", "constants", *METRICS)
+    result = Table("aggregates", "Median, IQM, mean and optimality gap of normalised scores.", columns)
+    whole, compared = numbers.games(), set()
+    tables = {constants: ScoreTable(table.entries, constants, table.resamples) for constants in IN_USE}
+    for method in table.methods():
+        games = tuple(game for game in whole if table.final(method, game, "test"))
+        if len(games) < 2 or method.algorithm in NOT_COMPARED or not (method.has_only() or games == whole):
+            continue
+        compared.add((method.algorithm, games))
+        for constants, own in tables.items():
+            matrix = own.matrix([method], games)[method]
+            found = aggregates({"": matrix}, table.resamples)[""]
+            counts = (number_cell(len(games), 0), number_cell(len(matrix), 0))
+            cells = (_with_interval(found[metric], len(matrix)) for metric in METRICS)
+            result.add(method.label, "ours", *counts, constants, *cells)
+    if not compared:
+        return None
+    compared |= {(algorithm, whole) for algorithm in numbers.METHODS}
+    for algorithm, games in sorted(compared, key=lambda pair: (len(pair[1]), Method(pair[0]).rank)):
+        for constants in IN_USE if algorithm in numbers.METHODS else ():
+            point = _paper_point(algorithm, games, constants)
+            counts = (number_cell(len(games), 0), number_cell(numbers.RUNS["25m"], 0))
+            cells = (number_cell(point[metric], 3) for metric in METRICS)
+            result.add(LABELS[algorithm], "paper", *counts, constants, *cells)
+    later = numbers.later_aggregates()
+    for method_and_source in dict.fromkeys(name for name, _ in later):
+        quoted = (later.get((method_and_source, metric)) for metric in METRICS)
+        figures = [TableCell(f"{'≈ ' * one.is_about}{one.value:.2f}", one.value) if one else "–" for one in quoted]
+        result.add(*method_and_source, number_cell(len(whole), 0), "–", "not known", *figures)
+    return Section("aggregates", PUBLISHED_NOTE, [result], heading="Aggregates beside published ones")
+
+
+def _with_interval(estimate: Estimate, runs: int) -> TableCell:
+    text = number_cell(estimate.value, 3).text
+    return TableCell(text if runs < 2 else f"{text} ({estimate.low:.3f} to {estimate.high:.3f})", estimate.value)

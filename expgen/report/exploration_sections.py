@@ -31,7 +31,7 @@ def _spread(table: ScoreTable, method: Method, game: str, split: Split, measure:
     return Estimate(mean, mean - std, mean + std)
 
 
-def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict[str, Method]]]) -> Section | None:
+def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict[str, Method]]]) -> Section:
     """Train and test scores and gaps against the number of training levels, a row of panels per measure.
 
     `rows` has for each the axis label, the measure, and the methods by what tells their lines apart.
@@ -59,13 +59,11 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
                         gaps.add(
                             ylabel, game, plain.label, levels, *means, percent_cell(gap.value), percent_cell(paper)
                         )
-    if not panels:
-        return None
-    figures = tuple(
+    figures = [
         (f"{what} on {game}, train and test, against the number of training levels", over_levels(game, what, lines))
         for (what, game), lines in panels.items()
-    )
-    return Section(name, GAP_NOTE, (gaps,), figures)
+    ]
+    return Section(name, GAP_NOTE, [gaps], figures)
 
 
 def _is_variant(method: Method, plain: Method) -> bool:
@@ -78,13 +76,13 @@ def _levels(method: Method) -> float:
     return float(method.setting("levels", PLAIN_LEVELS))
 
 
-def figure_4(table: ScoreTable) -> Section | None:
+def figure_4(table: ScoreTable) -> Section:
     """Explorer with memory and PPO without."""
     rows = [("intrinsic return", INTRINSIC, {"": Method("maxent")}), ("return", RETURN, {"": Method("ppo")})]
     return levels_section(table, "figure-4", rows)
 
 
-def figure_11(table: ScoreTable) -> Section | None:
+def figure_11(table: ScoreTable) -> Section:
     """Both with and without memory; the explorer beside its oracle."""
     explorers = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
     rows = [
@@ -113,7 +111,7 @@ def gap_section(table: ScoreTable) -> Section | None:
     paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
     figures = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
     words = "Bars of generalisation gaps by game"
-    return Section("figure-10", GAP_NOTE, (result,), tuple((words, figure) for figure in figures))
+    return Section("figure-10", GAP_NOTE, [result], [(words, figure) for figure in figures])
 
 
 def neighbor_section(table: ScoreTable) -> Section | None:
@@ -140,7 +138,7 @@ def neighbor_section(table: ScoreTable) -> Section | None:
             )  # fmt: skip
     if len({row[1].text for row in result.rows}) < 2:
         return None
-    return Section("table-7", "The paper's gaps are recomputed from its means. " + GAP_NOTE, (result,))
+    return Section("table-7", "The paper's gaps are recomputed from its means. " + GAP_NOTE, [result])
 
 
 def _with_rank(algorithm: str, rank: int) -> Method:
@@ -148,7 +146,7 @@ def _with_rank(algorithm: str, rank: int) -> Method:
     return Method(algorithm, () if rank == 2 else (("neighbor_rank", str(rank)),))
 
 
-def exploration_table(table: ScoreTable) -> Section | None:
+def exploration_table(table: ScoreTable) -> Section:
     """What every explorer finds, whatever its settings."""
     columns = ("game", "explorer", "split", "intrinsic return", "interval", "oracle's share", "all of it")
     result = Table("exploration", "Intrinsic return, and the share of what an oracle finds.", columns)
@@ -162,4 +160,4 @@ def exploration_table(table: ScoreTable) -> Section | None:
                 value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
                 result.add(game, method.label, split, value, interval_cell(*cells[0].estimate[1:]), *shares)
     note = "Measured on the uncentred view, as the explorer was paid."
-    return Section("exploration", note, (result,), heading="What explorers find") if result.rows else None
+    return Section("exploration", note, [result], heading="What explorers find")

@@ -24,7 +24,7 @@ def finding_section(table: ScoreTable) -> Section | None:
         wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
         who = sentence([f"{label} in {count}" for label, count in wins])
         points = [*_overall(table), f"Best on unseen levels: {who} of {counted(len(ranked), 'game')}."]
-    return Section("finding", "", heading="What was found", points=(*points, *_missing(table, ranked)))
+    return Section("finding", "", heading="What was found", points=[*points, *_missing(table, ranked)])
 
 
 def _ranking(table: ScoreTable, game: str) -> dict[Method, Cell]:

@@ -38,7 +38,7 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
     note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
-    return Section("rows", note, (table,), heading="Where the numbers come from")
+    return Section("rows", note, [table], heading="Where the numbers come from")
 
 
 def provenance_file(scores: Path) -> Path:

@@ -9,6 +9,7 @@ from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
 from expgen.report.section import Section, sentence
+from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
@@ -37,7 +38,7 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
         ((game, Method(m.algorithm).label), cells.get((m, game)), paper.get((m.algorithm, game)))
         for game in games for m in methods
     ))  # fmt: skip
-    return Section(name, NOTE, (_wide(name, games, methods, cells, paper), each))
+    return Section(name, NOTE, [_wide(name, games, methods, cells, paper), each])
 
 
 Cells = dict[tuple[Method, str], Cell]
@@ -98,16 +99,18 @@ def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
     return f" Intervals of {who} are over leaders that share their members and the explorer." if methods else ""
 
 
+def _normalized(table: ScoreTable, method: Method, game: str) -> Estimate | None:
+    """The mean test score, normalised; None where there is none or the game has no constants."""
+    cell = table.cell(method, game, "test") if table.is_normalizable(game) else None
+    return Estimate(*(table.normalized(value, game) for value in cell.estimate)) if cell else None
+
+
 def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section | None:
     """Normalised test scores; the built-in maze where none of the games was played."""
     methods = [Method(algorithm) for algorithm in algorithms]
     played = table.games(methods)
     shown = [game for game in games if game in played] or [game for game in STANDS_FOR if game in played]
-    bars = {
-        game: {m: cell.estimate for m in methods if (cell := table.normalized_cell(m, game)) is not None}
-        for game in shown
-    }
-    bars = {game: group for game, group in bars.items() if group}
+    bars = {game: group for game in shown if (group := {m: e for m in methods if (e := _normalized(table, m, game))})}
     if not bars:
         return None
     quoted = numbers.scores("test")
@@ -121,4 +124,4 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
     note += leaders_note(table.over_leaders(methods, bars))
     words = f"Bars of normalised test scores for {', '.join(bars)}"
-    return Section(name, note, figures=tuple((words, figure) for figure in figures))
+    return Section(name, note, figures=[(words, figure) for figure in figures])

@@ -103,13 +103,6 @@ class ScoreTable:
             return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), tuple(entries))
         return Cell(mean_of_runs([entry.row.mean_return for entry in entries], self.resamples), tuple(entries))
 
-    def normalized_cell(self, method: Method, game: str, split: Split = "test") -> Cell | None:
-        """As `cell`, in normalised score; None where the game has no constants."""
-        cell = self.cell(method, game, split)
-        if cell is None or not self.is_normalizable(game):
-            return None
-        return Cell(Estimate(*(self.normalized(value, game) for value in cell.estimate)), cell.entries)
-
     def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
         """Those of `methods` that several leaders of one population scored on unseen levels, and in which games."""
         among = list(games)

@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.tables import Table
+
+Figures = Sequence[tuple[str, Figure]]  # alternative text and figure
+
+
+class Film(NamedTuple):
+    """An episode or a picture that the page carries within."""
+
+    caption: str
+    kind: str  # as in `video/mp4`
+    source: str  # a data: address; of an inspector's page its HTML
 
 
 @dataclass(frozen=True)
@@ -16,11 +26,16 @@ class Section:
 
     name: str  # of an exhibit, or a word of our own
     note: str
-    tables: tuple[Table, ...] = ()
-    figures: tuple[tuple[str, Figure], ...] = ()  # alternative text and figure; files are called after the section
+    tables: Sequence[Table] = ()
+    figures: Figures = ()  # their files are called after the section
     heading: str = ""  # where the paper has none
-    watch: tuple["Watchable", ...] = ()
-    points: tuple[str, ...] = ()  # a list of sentences
+    watch: Sequence[Film] = ()
+    points: Sequence[str] = ()  # a list of sentences
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to see."""
+        return not (self.figures or self.points or self.watch or any(table.rows for table in self.tables))
 
     @property
     def title(self) -> str:
@@ -32,17 +47,10 @@ class Section:
         """For a table of contents: `Table 1`."""
         return self.title.partition(":")[0]
 
-    def figure_names(self) -> list[str]:
-        """What its figures' files are called, without suffix: NAME, NAME-2, …"""
-        return [self.name if not index else f"{self.name}-{index + 1}" for index in range(len(self.figures))]
-
-
-@dataclass(frozen=True)
-class Watchable:
-    """An episode or a picture that the page carries within: .mp4, .gif, .png, or .html (an inspector)."""
-
-    file: Path
-    caption: str
+    def named_figures(self) -> dict[str, tuple[str, Figure]]:
+        """Its figures by what their files are called, without suffix: NAME, NAME-2, …"""
+        return {f"{self.name}-{number}" if number > 1 else self.name: figure
+                for number, figure in enumerate(self.figures, start=1)}  # fmt: skip
 
 
 def sentence(words: Sequence[str]) -> str:

@@ -6,14 +6,18 @@ from dataclasses import replace
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.ablation_sections import ablation_section, ensemble_size_section, norm_section, quorum_section
-from expgen.report.aggregate_sections import aggregate_section, distribution_section
-from expgen.report.checkpoint_section import checkpoint_section
-from expgen.report.curve_sections import hidden_section, long_section, mixture_section
+from expgen.report.aggregate_sections import aggregate_section, distribution_section, published_section
+from expgen.report.curve_sections import (
+    checkpoint_section,
+    hidden_section,
+    long_section,
+    mixture_section,
+    training_section,
+)
 from expgen.report.curves import Curve
 from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
 from expgen.report.finding import finding_section
-from expgen.report.own_sections import every_setting, glance_section, own_scores_section, training_section
-from expgen.report.published_aggregates import published_section
+from expgen.report.own_sections import every_setting, glance_section, own_scores_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
@@ -59,15 +63,13 @@ def build_sections(
     wanted = set(EXHIBITS if only is None else only)
     in_paper = table if is_asked else table.where(lambda entry: entry.is_of_paper)
     found = {section.name: section for section in others}
-    for name, build in BUILDERS.items():
-        if name in wanted and (section := build(in_paper)) is not None:
-            found[name] = section
+    found |= {name: section for name, build in BUILDERS.items() if name in wanted and (section := build(in_paper))}
     elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not entry.is_of_paper))
     first = (finding_section(table), glance_section(table), elsewhere)
     trained = (checkpoint_section(curves), training_section(table, curves))
     last = (published_section(in_paper), *trained, exploration_table(table), every_setting(table))
     exhibits = [found[name] for name in EXHIBITS if name in found]
-    return list(_said_once(section for section in (*first, *exhibits, *last) if section is not None))
+    return list(_said_once(section for section in (*first, *exhibits, *last) if section and not section.is_empty))
 
 
 def _said_once(sections: Iterable[Section]) -> Iterable[Section]:

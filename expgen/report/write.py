@@ -17,15 +17,16 @@ from expgen.provenance import commit
 from expgen.report.curves import Curve
 from expgen.report.provenance import provenance_section
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, Watchable, counted
+from expgen.report.section import Film, Section, counted
 from expgen.report.sections import build_sections
 from expgen.report.style import figure_files, svg_for_page
 from expgen.report.tables import to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
-FILMS = {".mp4": "video/mp4", ".webm": "video/webm"}
-PICTURES = {".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
-PAGES = (".html",)
+KINDS = {
+    ".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg",
+    ".svg": "image/svg+xml", ".html": "text/html",
+}  # fmt: skip
 
 
 def write_report(
@@ -44,20 +45,21 @@ def write_report(
     """
     sections = build_sections(table, others, only, curves)
     if episodes:
-        films = tuple(Watchable(file, file.stem.replace("-", " ")) for file in episodes)
+        films = [_read_film(file) for file in episodes]
         sections.append(Section("episodes", "As played.", heading="Episodes to watch", watch=films))
     if table.entries:
         sections.append(provenance_section(table.entries))
     files: dict[str, bytes] = {}
     for section in sections:
-        for (_, figure), name in zip(section.figures, section.figure_names(), strict=True):
+        for name, (_, figure) in section.named_figures().items():
             files |= {f"figures/{name}{ending}": content for ending, content in figure_files(figure).items()}
         for part in section.tables:
             alone = render("report/alone.html", title=part.caption, table=part)
             texts = {".md": to_markdown(part), ".tex": to_latex(part), ".csv": to_csv(part), ".html": alone}
             files |= {f"tables/{part.name}{ending}": text.encode() for ending, text in texts.items()}
-    drawings = {Path(name).stem: svg_for_page(files[name]) for name in files if name.endswith(".svg")}
-    files[PAGE] = to_page(title, _summary(table), sections, drawings).encode()
+    drawings = {Path(name).stem: Markup(svg_for_page(files[name])) for name in files if name.endswith(".svg")}
+    page = render("report/page.html", title=title, summary=_summary(table), sections=sections, drawings=drawings)
+    files[PAGE] = page.encode()
     try:
         _write_together(out, files)
     except OSError as error:
@@ -90,33 +92,17 @@ def _summary(table: ScoreTable) -> str:
     )
 
 
-def to_page(title: str, summary: str, sections: Sequence[Section], drawings: Mapping[str, str]) -> str:
-    """The whole document; `drawings` are the SVG elements of the sections' figures, by name."""
-    shown = [
-        {
-            "section": section,
-            "figures": [
-                (words, Markup(drawings[name]))
-                for (words, _), name in zip(section.figures, section.figure_names(), strict=True)
-            ],
-            "films": [_watch(film) for film in section.watch],
-        }
-        for section in sections
-    ]
-    return render("report/page.html", title=title, summary=summary, sections=shown)
-
-
-def _watch(watchable: Watchable) -> dict[str, str]:
-    """What the template needs of a film, a picture or an inspector's page, carried inside this one."""
-    file, kind = watchable.file, watchable.file.suffix.lower()
-    if kind not in (*FILMS, *PICTURES, *PAGES):
-        accepted = ", ".join((*FILMS, *PICTURES, *PAGES))
-        raise InputError(f"--episodes {file} ends in {kind or 'nothing'}; accepted: {accepted}")
+def _read_film(file: Path) -> Film:
+    """A film, a picture or an inspector's page, to carry within the report."""
+    suffix = file.suffix.lower()
+    if suffix not in KINDS:
+        raise InputError(f"--episodes {file} ends in {suffix or 'nothing'}; accepted: {', '.join(KINDS)}")
     try:
         content = file.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
-    if kind in PAGES:
-        return {"kind": "page", "caption": watchable.caption, "source": content.decode("utf-8", errors="replace")}
-    address = f"data:{(FILMS | PICTURES)[kind]};base64,{base64.b64encode(content).decode()}"
-    return {"kind": "film" if kind in FILMS else "picture", "caption": watchable.caption, "source": address}
+    if suffix == ".html":
+        source = content.decode("utf-8", errors="replace")
+    else:
+        source = f"data:{KINDS[suffix]};base64,{base64.b64encode(content).decode()}"
+    return Film(file.stem.replace("-", " "), KINDS[suffix], source)

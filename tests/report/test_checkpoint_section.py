@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from expgen.report.checkpoint_section import checkpoint_section
+from expgen.report.curve_sections import checkpoint_section
 from expgen.report.curves import Curve, read_curves
 
 HEADER = "learner,env_steps,episode_return,train_return,test_return,average_test_return\n"
@@ -46,9 +46,9 @@ def test_splits_and_averaged_weights_have_rows_of_their_own(tmp_path: Path):
 
 
 def test_scores_from_before_the_last_quarter_are_not_of_the_end_of_training(tmp_path: Path):
-    assert checkpoint_section(curves_of(tmp_path, *(f"member0,{step},,,5," for step in (5, 10, 15, 20, 25)))) is None
+    assert checkpoint_section(curves_of(tmp_path, *(f"member0,{step},,,5," for step in (5, 10, 15, 20, 25)))).is_empty
     assert len(texts(curves_of(tmp_path, *(f"member0,{step},,,5," for step in (75, 80, 85, 90, 100))))) == 1
 
 
 def test_without_scored_checkpoints_there_is_no_section():
-    assert checkpoint_section([Curve("ppo", "maze", "member0", np.array([[1.0, 2.0]]))]) is None
+    assert checkpoint_section([Curve("ppo", "maze", "member0", np.array([[1.0, 2.0]]))]).is_empty

@@ -177,7 +177,7 @@ def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
     rows.append(make_row("idaac", game="bigfish", mean=9))
     finding = build_sections(make_table(rows, resamples=50))[0]
     assert finding.title == "What was found"
-    assert finding.points == (
+    assert finding.points == [
         "heist: PPO is best on unseen levels: 3.00 (2.70 to 3.30; 1 run, 25M steps, 1,000 episodes), 1.00 above "
         "ExpGen-PPO: 2.00 (1.70 to 2.30; 1 run, 25M steps, 1,000 episodes). The paper's PPO has 2.4 ± 0.5.",
         "maze: ExpGen-PPO is best on unseen levels: 8.10 (8.00 to 8.19; 3 runs, 275M steps, 3,000 episodes), 3.00 "
@@ -188,7 +188,7 @@ def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
         "Missing: anything to compare with on bigfish (IDAAC).",
         "Missing: 13 of the paper's 16 games.",
         "Missing: the paper's PLR, UCB-DrAC, PPG, LEEP and ExpGen-IDAAC.",
-    )
+    ]
 
 
 def test_the_finding_leads_with_a_variant_only_where_it_is_above_all_by_more_than_the_intervals():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.paper import numbers
-from expgen.report.published_aggregates import published_section
+from expgen.report.aggregate_sections import published_section
 from tests.report.score_rows import make_row, make_table
 
 
