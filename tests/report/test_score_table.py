@@ -147,9 +147,9 @@ def test_normalised_matrix_and_gap():
 
 def test_rliable_s_constants_by_choice():
     rows = [make_row(game="jumper", mean=5.5)]
-    assert make_table(rows).normalized_cell(Method("ppo"), "jumper").estimate.value == pytest.approx(2.5 / 7)
-    other = make_table(rows, constants="rliable")
-    assert other.normalized_cell(Method("ppo"), "jumper").estimate.value == pytest.approx(0.5)
+    for constants, expected in (("easy", 2.5 / 7), ("rliable", 0.5)):
+        table = make_table(rows, constants=constants)
+        assert table.matrix([Method("ppo")], ["jumper"])[Method("ppo")] == pytest.approx(expected)
 
 
 def test_comparisons_take_the_games_that_most_have():
