@@ -8,11 +8,10 @@ from typing import Any, get_args
 
 import torch
 
-from expgen.agents.agent import Agent, PolicyAgent
+from expgen.agents.agent import Agent, PolicyAgent, explorers_agent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.quorum import scaled_quorum
-from expgen.agents.turns import explorers_agent
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice

@@ -4,8 +4,8 @@ Each step, in every environment by itself:
 
 1. The explorer π_H sees the frame, whoever acts, so its memory is h_t. Every member samples a_j ~ π_r^j(·|o_t), unless
    a stretch of exploration lasts: then no vote could change anything and nobody is asked. Nor are members that could
-   no longer change it, where that saves time (agents.poll).
-2. The leader's a_i is in consensus if at least `min_agree` members, itself included, agree with it (agents.agreement).
+   no longer change it, where that saves time (agents.ensemble).
+2. The leader's a_i is in consensus if at least `min_agree` members, itself included, agree with it (agents.vote).
 3. In consensus a_i is carried out. Otherwise n_{π_H} is drawn and the explorer acts exactly n_{π_H} times in a row.
 
 Where the paper leaves a choice or its code differs, we do as the code that made the scores did:
@@ -28,8 +28,9 @@ always plays exactly like `PolicyAgent(explorer, seed)` for an explorer with mem
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -38,28 +39,17 @@ from numpy import ndarray
 from torch import nn
 
 from expgen.agents.acted_frames import ActedFrames
-from expgen.agents.agent import Agent, UniformAgent
-from expgen.agents.agreement import Agreement, classes_of
+from expgen.agents.agent import Agent, UniformAgent, explorers_agent
 from expgen.agents.decision import Actor, Decision, Tally
-from expgen.agents.ensemble import Ensemble
+from expgen.agents.ensemble import Ensemble, Poll
 from expgen.agents.hedge import bad_actions, hedged_action
-from expgen.agents.panel import Panels, WholeEnsemble
-from expgen.agents.poll import Poll
 from expgen.agents.predict import Predicts
 from expgen.agents.quorum import majority
-from expgen.agents.turns import explorers_agent
-from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
+from expgen.agents.vote import Agreement, Panel, Vote, classes_of, everyone
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
-from expgen.random import (
-    MEMBERS,
-    MEMORYLESS,
-    STRETCH,
-    EpisodeClock,
-    stream_seed,
-    uniform_noise,
-)
+from expgen.random import MEMBERS, MEMORYLESS, STRETCH, EpisodeClock, stream_seed, uniform_noise
 from expgen.settings import check_config, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35
@@ -147,8 +137,8 @@ class ConsensusAgent(Predicts):
     """Members, an explorer, and who is to act; `decision` is the last one, `tally` counts them.
 
     `fallback="none"` is the leader alone, with the votes still counted; with the majority's vote it is the leader where
-    there is no consensus. The explorer may be None where it is not asked; several take turns (agents.turns). `panels`
-    says who votes where, if not every member everywhere.
+    there is no consensus. The explorer may be None where it is not asked; several take turns. `panels` names the voters
+    of environments `[n]`, if not every member everywhere.
     """
 
     def __init__(
@@ -158,18 +148,17 @@ class ConsensusAgent(Predicts):
         spec: EnvSpec,
         config: ConsensusConfig,
         seed: int = 0,
-        panels: Panels | None = None,
+        panels: Callable[[ndarray], Panel] | None = None,
     ) -> None:
         check_config(config)
         self.ensemble, self.config, self.seed, self.spec = Ensemble(members), config, seed, spec
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")
         self.quorum = config.quorum(len(members))
-        self.panels = panels or WholeEnsemble(len(members), config.leader, self.quorum)
+        self.panels = panels or partial(everyone, len(members), config.leader, self.quorum)
         classes = classes_of(spec) if config.agreement == "direction" else None
         self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
-        is_majority = config.vote == "majority"
-        self.rule: VoteRule = MajorityVote(self.agreement) if is_majority else LeaderVote(self.agreement)
+        self.rule = Vote(self.agreement, config.vote)
         self.acted_frames = ActedFrames() if config.once else None
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         if config.hedge and not hasattr(self.fallback, "noisy_logits"):

@@ -8,7 +8,7 @@ likeliest one is how much lower its advantage is, in units of τ. With h = `hedg
     B(o)                     the actions to which at least `min_agree` members object
     a_t                      = argmax over a ∉ B(o) of log π_H(a | o, h_t) + g_a
 
-[a] are the actions that count as a (agents.agreement) and g is the Gumbel noise that the explorer's own action comes
+[a] are the actions that count as a (agents.vote) and g is the Gumbel noise that the explorer's own action comes
 from: that action stays where it is not in B(o), and else the explorer samples again from what is left. Where nothing is
 left that the explorer may do, its action is taken all the same.
 
@@ -19,8 +19,7 @@ in the same order on every frame (`algorithms.daac.AdvantageHead`), so it cannot
 import numpy as np
 from numpy import ndarray
 
-from expgen.agents.agreement import Agreement
-from expgen.agents.panel import Panel
+from expgen.agents.vote import Agreement, Panel
 
 
 def bad_actions(logits: ndarray, panel: Panel, agreement: Agreement, hedge: float) -> ndarray:

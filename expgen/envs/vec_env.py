@@ -54,7 +54,7 @@ class EnvSpec:
     obs_shape: tuple[int, ...]
     obs_dtype: str  # "uint8" or "float32"
     num_actions: int
-    action_classes: Mapping[str, Sequence[int]] | None = None  # actions of one effect, by name: agents.agreement
+    action_classes: Mapping[str, Sequence[int]] | None = None  # actions of one effect, by name: agents.vote
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "EnvSpec":

@@ -1,9 +1,9 @@
 """Choosing the quorum and α without a test level: training levels as played by the members that never saw them.
 
 A population trained with `--member-levels bootstrap` leaves each training level to about 37 % of its members unseen.
-Those vote on it (agents.panel), so that their agreement is what it would be on a new level. Where the explorer they
-fall back on has left out levels too (one trained apart may have), only these are played; where it has trained
-on every level, what it has learnt of them is in these scores.
+Those vote on it (agents.out_of_bag), so that their agreement is what it would be on a new level. Where the explorer
+they fall back on has left out levels too (one trained apart may have), only these are played; where it has trained on
+every level, what it has learnt of them is in these scores.
 """
 
 import csv
@@ -17,7 +17,7 @@ from expgen.agents.build import load_policies, players_of
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.agents.description import AgentDescription
-from expgen.agents.panel import OutOfBag, panel_levels
+from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Evaluation, OnEpisode, check_played, result_of

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from expgen.agents.agreement import ActionClasses, classes_of
+from expgen.agents.vote import ActionClasses, classes_of
 from expgen.envs.minimaze import ACTIONS as MINIMAZE_ACTIONS
 from expgen.envs.vec_env import EnvSpec
 

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
+from expgen.agents.agent import Agent, PolicyAgent, TurnsAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
-from expgen.agents.turns import TurnsAgent
 
 Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
 """`leader`: it acts without a consensus (`fallback="none"`); `rule`: an agent that does not learn."""

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from expgen.agents.agreement import DIRECTIONS, GRID, MINIMAZE, ActionClasses, Agreement, classes_of
+from expgen.agents.vote import DIRECTIONS, GRID, MINIMAZE, ActionClasses, Agreement, classes_of
 from expgen.envs.minimaze import ACTIONS
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError

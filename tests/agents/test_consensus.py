@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from expgen.agents.agent import Agent, PolicyAgent, UniformAgent
-from expgen.agents.agreement import classes_of
 from expgen.agents.consensus import STRETCH_TABLE, ConsensusAgent, ConsensusConfig, stretch_length
 from expgen.agents.decision import Actor, Decision
+from expgen.agents.vote import classes_of
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from expgen.agents.agent import PolicyAgent
-from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Actor
 from expgen.agents.hedge import bad_actions, hedged_action
-from expgen.agents.panel import Panel, WholeEnsemble
+from expgen.agents.vote import Agreement, Panel, classes_of
+from expgen.agents.vote import everyone as everyone_votes
 from expgen.algorithms.daac import AdvantageHead
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
@@ -33,7 +33,7 @@ def log(*probability: float) -> list[float]:
 
 
 def everyone(members: int, quorum: int) -> Panel:
-    return WholeEnsemble(members, 0, quorum)(np.arange(1))
+    return everyone_votes(members, 0, quorum, np.arange(1))
 
 
 def test_members_object_to_actions_far_less_likely_than_their_likeliest_by_hand():

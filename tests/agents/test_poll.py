@@ -8,12 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.agents.agreement import Agreement, classes_of
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
-from expgen.agents.ensemble import Ensemble
-from expgen.agents.panel import Panel, Panels, WholeEnsemble
-from expgen.agents.poll import Poll
-from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
+from expgen.agents.ensemble import Ensemble, Poll
+from expgen.agents.vote import Agreement, Panel, Vote, classes_of, everyone
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.fast_networks import for_play
@@ -90,7 +87,7 @@ def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list
     """As few votes as will do, and all."""
     played = []
     for is_complete in (False, True):
-        own: Panels | None = panels() if panels else None
+        own = panels() if panels else None
         agent = ConsensusAgent(tables(), explorer(), SPEC, config, 4, own)
         agent.poll.ensemble = agent.ensemble = Ensemble(agent.ensemble.members, "loop")
         agent.poll.is_complete = is_complete
@@ -143,7 +140,7 @@ UP, LEFT, STAY = 3, 1, 0  # of minimaze
     ],
 )
 def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
-    check_asked(LeaderVote(Agreement(5, classes_of(SPEC))), actions, quorum, asked)
+    check_asked(Vote(Agreement(5, classes_of(SPEC)), "leader"), actions, quorum, asked)
 
 
 @pytest.mark.parametrize(
@@ -162,15 +159,15 @@ def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int,
     ],
 )
 def test_a_majority_is_asked_for_until_nothing_can_overtake_it(actions: Sequence[int], quorum: int, asked: int) -> None:
-    check_asked(MajorityVote(Agreement(5, classes_of(SPEC))), actions, quorum, asked)
+    check_asked(Vote(Agreement(5, classes_of(SPEC)), "majority"), actions, quorum, asked)
 
 
-def check_asked(rule: VoteRule, actions: Sequence[int], quorum: int, asked: int) -> None:
+def check_asked(rule: Vote, actions: Sequence[int], quorum: int, asked: int) -> None:
     """Members that are sure of one action each, led by the first: of `actions` the first `asked` are asked for."""
     members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
     poll = Poll(Ensemble(members, "loop"), rule, list(range(10)), 5)
     obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
-    votes = poll(obs, number, number, WholeEnsemble(10, 0, quorum)(number))
+    votes = poll(obs, number, number, everyone(10, 0, quorum, number))
     wanted = np.where(np.arange(10) < asked, actions, -1)
     assert votes.T.tolist() == [wanted.tolist()] * 2
     assert np.array_equal(np.isnan(poll.logits), np.broadcast_to(votes[..., None] < 0, poll.logits.shape))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.agents.agent import PolicyAgent
-from expgen.agents.turns import TurnsAgent, explorers_agent
+from expgen.agents.agent import PolicyAgent, TurnsAgent, explorers_agent
 from expgen.random import WITH_MEMORY
 from tests.agents.test_consensus import EXPLORER, SPEC, sure_of
 

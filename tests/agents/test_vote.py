@@ -1,19 +1,18 @@
 """Whose action is voted on: votes worked by hand, and slow counting of every vote as oracle."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
-from expgen.agents.agreement import DIRECTIONS, GRID, ActionClasses, Agreement
-from expgen.agents.panel import Panel, WholeEnsemble
-from expgen.agents.vote import LeaderVote, MajorityVote, VoteRule
+from expgen.agents.vote import DIRECTIONS, GRID, ActionClasses, Agreement, Panel, Vote, everyone
 
 UP, RIGHT, RIGHT_UP, DOWN, LEFT, LEFT_UP, STAY, NOBODY = 5, 7, 8, 3, 1, 2, 4, -1  # of ProcGen
 
 
 def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1) -> Panel:
-    return WholeEnsemble(num_members, leader, quorum)(np.arange(num_envs))
+    return everyone(num_members, leader, quorum, np.arange(num_envs))
 
 
 @pytest.mark.parametrize(
@@ -34,13 +33,13 @@ def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1)
 )
 def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
     panel = whole(len(votes), leader)._replace(sits=np.array(votes)[:, None] >= 0)
-    found = MajorityVote(Agreement(15, classes)).candidate(np.array(votes)[:, None], panel)
+    found = Vote(Agreement(15, classes), "majority").candidate(np.array(votes)[:, None], panel)
     assert (found.member.item(), found.agree.item()) == expected
 
 
 def test_the_leaders_vote_is_about_the_leader_however_few_agree():
     votes = np.array([[UP], [RIGHT], [RIGHT]])
-    found = LeaderVote(Agreement(15, GRID)).candidate(votes, whole(3))
+    found = Vote(Agreement(15, GRID), "leader").candidate(votes, whole(3))
     assert (found.member.item(), found.agree.item()) == (0, 1)
 
 
@@ -63,7 +62,7 @@ def test_majority_is_that_of_slow_counting(classes: ActionClasses | None, no_op_
     leader = random.integers(6, size=1000)
     sits[leader, np.arange(1000)] = True
     votes = np.where(sits, votes, NOBODY)
-    found = MajorityVote(agreement).candidate(votes, Panel(sits, leader, np.full(1000, 3)))
+    found = Vote(agreement, "majority").candidate(votes, Panel(sits, leader, np.full(1000, 3)))
     slow = [slow_majority(column, own, agreement) for column, own in zip(votes.T.tolist(), leader.tolist())]
     assert list(zip(found.member.tolist(), found.agree.tolist())) == slow
 
@@ -71,8 +70,8 @@ def test_majority_is_that_of_slow_counting(classes: ActionClasses | None, no_op_
 def test_unanimous_votes_are_the_leaders():
     votes = np.broadcast_to(np.arange(15), (4, 15))
     panel = whole(4, leader=2, num_envs=15)
-    rules: list[VoteRule] = [LeaderVote(Agreement(15, GRID)), MajorityVote(Agreement(15, GRID))]
-    leaders, majority = (rule.candidate(votes, panel) for rule in rules)
+    agreement = Agreement(15, GRID)
+    leaders, majority = (Vote(agreement, kind).candidate(votes, panel) for kind in ("leader", "majority"))
     assert np.array_equal(leaders.member, majority.member) and np.array_equal(leaders.agree, majority.agree)
 
 
@@ -81,7 +80,7 @@ APART: ActionClasses = {"up": (0, 1), "left": (2,)}
 OVERLAPPING: ActionClasses = {"up": (0, 1), "left": (1, 2)}
 
 
-def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[int, int] | None]:
+def outcomes(rule: Vote, votes: tuple[int, ...], panel: Panel) -> set[tuple[int, int] | None]:
     """What each way of casting the votes still to come would lead to: the member and its action, or nothing."""
     open_seats = [member for member, vote in enumerate(votes) if vote < 0]
     ends = list(itertools.product(range(FEW), repeat=len(open_seats)))
@@ -93,12 +92,12 @@ def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[
     return {(m, int(cast[m, end])) if n >= quorum else None for end, (m, n) in enumerate(zip(member, agree))}
 
 
-@pytest.mark.parametrize("kind", [LeaderVote, MajorityVote])
+@pytest.mark.parametrize("kind", ["leader", "majority"])
 @pytest.mark.parametrize(("classes", "is_exact"), [(APART, True), (None, True), (OVERLAPPING, False)])
 @pytest.mark.parametrize("leader", [0, 2])
-def test_decided_is_what_no_vote_to_come_can_change(kind: type, classes: ActionClasses, is_exact: bool, leader: int):
+def test_decided_is_what_no_vote_to_come_can_change(kind: Any, classes: ActionClasses, is_exact: bool, leader: int):
     """All votes of four members, however many are asked; and where classes do not overlap nobody is asked in vain."""
-    rule: VoteRule = kind(Agreement(FEW, classes))
+    rule = Vote(Agreement(FEW, classes), kind)
     order = [leader, *(member for member in range(FEW) if member != leader)]
     seen = set()
     for quorum, asked in itertools.product(range(1, FEW + 2), range(1, FEW)):

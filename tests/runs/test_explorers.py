@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import expgen
+from expgen.agents.agent import TurnsAgent
 from expgen.agents.build import build_agent
 from expgen.agents.consensus import ConsensusConfig
-from expgen.agents.turns import TurnsAgent
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.agent_files import read_agent

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from expgen.agents.agent import PolicyAgent, UniformAgent
-from expgen.agents.agreement import MINIMAZE, Agreement
+from expgen.agents.agent import PolicyAgent, TurnsAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
-from expgen.agents.turns import TurnsAgent
+from expgen.agents.vote import MINIMAZE, Agreement
 from expgen.exploration.wall_follower import minimaze_follower
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy

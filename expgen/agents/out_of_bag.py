@@ -1,40 +1,14 @@
-"""Who votes: the whole ensemble, or out of bag, on each level only the members that did not train on it."""
+"""Out of bag: on each level only the members that did not train on it vote."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy import ndarray
 
 from expgen.agents.quorum import panel_quorum
+from expgen.agents.vote import Panel
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import Observation
-
-
-class Panel(NamedTuple):
-    """The voters of n environments."""
-
-    sits: ndarray  # [M, n] bool, who is asked
-    leader: ndarray  # [n] whose action is voted on; with the majority's vote it comes first among equals
-    quorum: ndarray  # [n] how many must agree, the member whose action it is included
-
-
-class Panels(Protocol):
-    """Names the voters of the environments asked about."""
-
-    def __call__(self, env: ndarray) -> Panel:
-        """`env` `[n]` indices of environments."""
-
-
-class WholeEnsemble:
-    """Every member votes everywhere, under one leader."""
-
-    def __init__(self, num_members: int, leader: int, quorum: int) -> None:
-        self.num_members, self.leader, self.quorum = num_members, leader, quorum
-
-    def __call__(self, env: ndarray) -> Panel:
-        sits = np.ones((self.num_members, len(env)), dtype=bool)
-        return Panel(sits, np.full(len(env), self.leader), np.full(len(env), self.quorum))
 
 
 class OutOfBag:

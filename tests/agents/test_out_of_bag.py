@@ -1,13 +1,15 @@
 """Who votes where: out-of-bag panels by hand, and as the consensus agent asks them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
-from expgen.agents.agreement import Agreement
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
-from expgen.agents.panel import OutOfBag, WholeEnsemble, panel_levels
+from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.agents.quorum import panel_quorum
+from expgen.agents.vote import Agreement, everyone
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, Observation
@@ -126,6 +128,6 @@ def test_out_of_bags_that_hold_everyone_play_like_the_whole_ensemble():
     one = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, panels)
     rotating = result_of(play_episodes(one, make_env("minimaze", levels, 5, **MAZES), 12, 0, panels))
     for leader in range(4):  # episode e is led by member e mod 4
-        other = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, WholeEnsemble(4, leader, 3))
+        other = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, partial(everyone, 4, leader, 3))
         fixed = evaluate(other, make_env("minimaze", levels, 5, **MAZES), 12).episodes
         assert fixed[leader::4] == rotating[leader::4]
