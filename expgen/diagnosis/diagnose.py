@@ -1,19 +1,26 @@
 """diagnose: what a run's members, votes and explorer are worth on unseen levels, in words and as a figure."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from expgen.agents.consensus import ConsensusAgent
 from expgen.diagnosis.advice import Finding, findings
 from expgen.diagnosis.figure import draw
-from expgen.diagnosis.measure import Measurements, measure
+from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, players_of
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import OnEpisode
+from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, play_levels, result_of
+from expgen.evaluation.scores import SPLITS
+from expgen.exploration.explore import ExplorationWatcher
+from expgen.exploration.oracle import make_oracle
 from expgen.files import write_whole
 from expgen.report.style import figure_files
+from expgen.runs.shipped import find_agent
 from expgen.storage.location import Location
+from expgen.training.resources import plan_resources
 
 PICTURES = (".png", ".svg")
 
@@ -58,7 +65,27 @@ def diagnose(
     envs: games side by side. device: auto, cpu, cuda or cuda:N.
     on_start, on_episode: told how many episodes there are in all, and each as it ends.
     """
-    measured = measure(run, episodes, seed, envs, device, on_start, on_episode)
+    check_played(episodes, envs, seed)
+    agent = find_agent(run).agent
+    if not agent.trained():
+        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
+    splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
+    arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
+    players = players_of(agent, seed, device)
+    on_start(len(players) * len(splits) * episodes)
+    plays, votes = [], None
+    for split, (player, make) in itertools.product(splits, players.items()):
+        reward = explorer_reward(agent) if player in ("explorer", "random") else None
+        watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if reward else None
+        who = make()
+        recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) else None
+        levels = agent.levels if split == "train" else agent.test_set
+        evaluation = result_of(play_levels(recorder or who, arena, levels, watcher, watcher is not None, on_episode))
+        oracle = make_oracle(agent.env, **agent.options) if watcher else None
+        explored = watcher.exploration(evaluation.episodes, oracle) if watcher else None
+        plays.append(Play(player, split, evaluation, explored))
+        votes = recorder.votes(evaluation.episodes) if recorder else votes
+    measured = Measurements(str(run), agent.env, episodes, tuple(plays), votes)
     return Diagnosis(measured, findings(measured))
 
 

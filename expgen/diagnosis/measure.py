@@ -1,4 +1,4 @@
-"""diagnose: play a run's policies side by side and measure what ExpGen lives on.
+"""What diagnose measures: a run's policies side by side, and what ExpGen lives on.
 
 A member alone, the whole agent, the explorer and random actions play the same levels, trained on and unseen. Three
 things must hold for ExpGen to help: members do worse on unseen levels, they agree where they are right rather than
@@ -17,16 +17,10 @@ from expgen.agents.build import build_agent, load_policies
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Counts
 from expgen.agents.description import EXPLORER, AgentDescription
-from expgen.errors import InputError
-from expgen.evaluation.evaluate import Episode, Evaluation, OnEpisode, check_played, result_of
-from expgen.evaluation.score import Arena, play_levels
-from expgen.evaluation.scores import SPLITS, Split
-from expgen.exploration.explore import Exploration, ExplorationWatcher
-from expgen.exploration.oracle import make_oracle
+from expgen.evaluation.evaluate import Episode, Evaluation
+from expgen.evaluation.scores import Split
+from expgen.exploration.explore import Exploration
 from expgen.reward.knn import KnnConfig
-from expgen.runs.shipped import find_agent
-from expgen.storage.location import Location
-from expgen.training.resources import plan_resources
 
 Player = Literal["member", "agent", "explorer", "random"]
 NEAR = 10  # steps before success that count as near it
@@ -73,48 +67,9 @@ class Measurements:
         return "test" if any(play.split == "test" for play in self.plays) else "train"
 
 
-def measure(
-    run: Location,
-    episodes: int = 100,
-    seed: int = 0,
-    envs: int = 64,
-    device: str = "cpu",
-    on_start: Callable[[int], None] = lambda episodes: None,
-    on_episode: OnEpisode = lambda episode: None,
-) -> Measurements:
-    """Play everyone of the run or agent `run` on both splits, `episodes` each.
-
-    seed: of the levels drawn and the actions sampled. envs: games side by side.
-    on_start: told how many episodes there are in all; on_episode: told each as it ends.
-    """
-    check_played(episodes, envs, seed)
-    agent = find_agent(run).agent
+def players_of(agent: AgentDescription, seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
+    """How to make each player of a run or agent afresh."""
     trained = agent.trained()
-    if not trained:
-        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
-    splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
-    arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
-    players = _players(agent, trained, seed, device)
-    on_start(len(players) * len(splits) * episodes)
-    plays, votes = [], None
-    for split in splits:
-        for player, make in players.items():
-            reward = _explorer_reward(agent) if player in ("explorer", "random") else None
-            watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if reward else None
-            who = make()
-            recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) and who.ensemble.members else None
-            levels = agent.levels if split == "train" else agent.test_set
-            work = play_levels(recorder or who, arena, levels, watcher, watcher is not None, on_episode)
-            evaluation = result_of(work)
-            oracle = make_oracle(agent.env, **dict(agent.options)) if watcher else None
-            explored = watcher.exploration(evaluation.episodes, oracle) if watcher else None
-            plays.append(Play(player, split, evaluation, explored))
-            votes = recorder.votes(evaluation.episodes) if recorder else votes
-    return Measurements(str(run), agent.env, episodes, tuple(plays), votes)
-
-
-def _players(agent: AgentDescription, trained: list[str], seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
-    """How to make each player afresh."""
     learns_reward = bool(agent.members) and not isinstance(agent.members[0].reward, KnnConfig)
     leader = f"member{agent.consensus.leader if agent.consensus else 0}"
     players: dict[Player, Callable[[], Agent]] = {}
@@ -138,7 +93,7 @@ def _counting_votes(agent: AgentDescription, members: list[str], seed: int, devi
     return ConsensusAgent(policies, None, agent.spec, ConsensusConfig(fallback="none"), seed)
 
 
-def _explorer_reward(agent: AgentDescription) -> KnnConfig:
+def explorer_reward(agent: AgentDescription) -> KnnConfig:
     """The intrinsic reward that the explorer learns from, or would."""
     policies = (policy.reward for policy in agent.policies.values())
     return next((reward for reward in policies if isinstance(reward, KnnConfig)), KnnConfig())

@@ -1,10 +1,12 @@
 """Playing a fixed list of episodes, each to its end: short episodes are not over-counted.
 
 The levels are drawn from the environment's level set before anything is played, each as often as any other; a free
-environment takes the next on the list. Environments without level control play a fixed quota each instead.
+environment takes the next on the list. Environments without level control play a fixed quota each instead. Training,
+`expgen evaluate`, `tune`, bundles and reproductions all come through here.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -13,16 +15,16 @@ from numpy import ndarray
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import MOST_ENVS, make_env
+from expgen.envs.make import MOST_ENVS, build_env, make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
 from expgen.errors import InputError, check_range
-from expgen.evaluation.statistics import mean_interval
 from expgen.settings import LAST_SEED, check_whole
 
 T = TypeVar("T")
 LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
 MOST_TOGETHER = 64  # games, where the caller has not made them
 MOST_EPISODES = 10_000_000  # more would be a list that no memory holds
+RESAMPLES = 2000  # of the bootstrap
 
 
 class Episode(NamedTuple):
@@ -86,16 +88,16 @@ def evaluate(
     on_episode: hears of each episode as it ends.
     """
     episodes, seed = check_whole("episodes", episodes, 1, MOST_EPISODES), check_whole("seed", seed, 0, LAST_SEED)
-    if callable(getattr(env, "observe", None)) and not isinstance(env, type):
-        if options or not (isinstance(levels, str) and levels == "all"):
-            what = next(iter(options), "levels")
-            raise InputError(f"{what} is given with an environment that is made; accepted: what make_env takes")
-        return summarize(result_of(play_episodes(agent, env, episodes, seed, None, on_episode)))
-    made = make_env(env, levels, min(MOST_TOGETHER, episodes), seed, **options)
+    is_made = callable(getattr(env, "observe", None)) and not isinstance(env, type)
+    if is_made and (options or not (isinstance(levels, str) and levels == "all")):
+        what = next(iter(options), "levels")
+        raise InputError(f"{what} is given with an environment that is made; accepted: what make_env takes")
+    games = env if is_made else make_env(env, levels, min(MOST_TOGETHER, episodes), seed, **options)
     try:
-        return summarize(result_of(play_episodes(agent, made, episodes, seed, None, on_episode)))
+        return summarize(result_of(play_episodes(agent, games, episodes, seed, None, on_episode)))
     finally:
-        made.close()
+        if not is_made:
+            games.close()
 
 
 def result_of(work: Generator[None, None, T]) -> T:
@@ -105,6 +107,43 @@ def result_of(work: Generator[None, None, T]) -> T:
             next(work)
         except StopIteration as finished:
             return finished.value
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Where agents are scored, and for how long."""
+
+    env: str  # as build_env takes it
+    options: Mapping[str, Any]
+    episodes: int
+    seed: int = 0  # of the levels drawn
+    most_envs: int = 64  # games side by side
+    threads: int = 1  # that step them
+
+    @property
+    def num_envs(self) -> int:
+        """Games side by side; no more than there are episodes."""
+        return min(self.most_envs, self.episodes)
+
+
+def play_levels(
+    agent: Agent,
+    arena: Arena,
+    levels: LevelSet,
+    watcher: FrameWatcher | None = None,
+    full_view: bool = False,
+    on_episode: OnEpisode = lambda episode: None,
+) -> Generator[None, None, Evaluation]:
+    """What `agent` does on `levels`, in games of its own; gives way once a step.
+
+    `watcher` sees every frame, with `full_view` as r_I is measured on; `on_episode` hears of each episode as it ends.
+    """
+    env = build_env(arena.env, levels, arena.num_envs, arena.seed, arena.threads, full_view, **arena.options)
+    try:
+        episodes = yield from play_episodes(agent, env, arena.episodes, arena.seed, watcher, on_episode)
+    finally:
+        env.close()
+    return summarize(episodes)
 
 
 def play_episodes(
@@ -202,3 +241,19 @@ def summarize(episodes: list[Episode]) -> Evaluation:
     std = float(returns.std(ddof=1)) if len(returns) > 1 else 0.0
     solved = float(np.mean([episode.solved for episode in episodes]))
     return Evaluation(float(returns.mean()), std, solved, low, high, episodes)
+
+
+def mean_interval(value: ndarray, level: ndarray, confidence: float = 0.95) -> tuple[float, float]:
+    """Percentile bootstrap of the mean of `value` `[E]`, resampling levels with all their episodes.
+
+    A level below 0 has no name: each such episode is taken to be on a level of its own.
+    """
+    level = np.where(level < 0, -1 - np.arange(len(level)), level)
+    _, cluster = np.unique(level, return_inverse=True)
+    size = np.bincount(cluster)  # episodes of each level
+    total = np.bincount(cluster, weights=value)
+    rng = np.random.default_rng(0)
+    weight = rng.multinomial(len(size), np.full(len(size), 1 / len(size)), size=RESAMPLES)  # [R, levels]
+    mean = weight @ total / (weight @ size)
+    low, high = np.quantile(mean, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)

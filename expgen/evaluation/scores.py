@@ -1,14 +1,17 @@
 """scores.csv: one row per agent, split and evaluation. Reports read these rows and those of exploration.csv alone."""
 
-import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from expgen.errors import InputError
+from expgen.agents.build import LoadedAgent
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError, check_choice
+from expgen.evaluation.evaluate import Arena, Evaluation
 from expgen.evaluation.table_file import TableFile
+from expgen.provenance import commit
 
 Split = Literal["train", "test"]
 SPLITS: tuple[Split, Split] = ("train", "test")
@@ -35,6 +38,33 @@ class Score:
     commit: str
     settings: str = ""  # in which the agent differs from what its name means: `min_agree=6 members=10`
 
+    def __post_init__(self) -> None:
+        check_choice("split", self.split, SPLITS)
+        if not math.isfinite(self.mean_return):  # other columns may be without a value
+            raise InputError(f"the mean return of {self.agent} is {self.mean_return}; accepted: finite rewards")
+
+
+def score_row(loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet, evaluation: Evaluation) -> Score:
+    """The row of scores.csv that says what `loaded` did on `levels`."""
+    return Score(
+        algorithm=loaded.algo,
+        game=arena.env.partition(":")[2] or arena.env,
+        env=arena.env,
+        seed=loaded.seed,
+        split=split,
+        levels=str(levels),
+        env_steps=loaded.env_steps,
+        episodes=len(evaluation.episodes),
+        mean_return=evaluation.mean_return,
+        std_return=evaluation.std_return,
+        solved_rate=evaluation.solved_rate,
+        ci_low=evaluation.ci_low,
+        ci_high=evaluation.ci_high,
+        agent=loaded.name,
+        commit=commit(),
+        settings=settings_text(loaded.settings),
+    )
+
 
 ASIDES = ("members", "tuned")  # settings that say more of an agent and make no variant of it
 
@@ -54,53 +84,14 @@ def agent_name(score: Score, with_asides: bool = True) -> str:
     return f"{score.agent} {score.settings if with_asides else without_asides(score.settings)}".strip()
 
 
-def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    """`row`, or a ValueError; of a file from before `settings`, whose agent says them in words."""
-    if row["split"] not in SPLITS or not math.isfinite(row["mean_return"]):  # other columns may be without a value
-        raise ValueError
-    if row.get("settings") is None:
-        words = row["agent"].split()
-        if any("=" in word for word in words):
-            row["agent"] = " ".join(word for word in words if "=" not in word)
-        row["settings"] = " ".join(word for word in words if "=" in word)
-    return row
-
-
-FILE = TableFile(Score, "score", ("settings",), _checked)
+FILE = TableFile(Score, "score")
 COLUMNS = FILE.columns
-
-
-def append_scores(path: Path, scores: Iterable[Score]) -> None:
-    """Add rows to `path`; all or none of them, and nothing to any other file. Who appends at the same time waits."""
-    FILE.append(path, list(map(_finite, scores)))
-
-
-def check_can_append(path: Path) -> None:
-    """An InputError where rows could not be added to `path`: to say so before they are made."""
-    FILE.check_can_append(path)
-
-
-def write_rows(file: io.TextIOBase, scores: Iterable[Score]) -> None:
-    """A whole score file: the header and `scores`."""
-    file.write(FILE.text(list(map(_finite, scores))))
-
-
-def rows_so_far(path: Path) -> Sequence[Score]:
-    """The rows of a file that may not be there yet, or be empty."""
-    return FILE.rows_so_far(path)
+append_scores = FILE.append
+check_can_append = FILE.check_can_append
+rows_so_far = FILE.rows_so_far
+numbered_scores = FILE.numbered
 
 
 def read_scores(path: Path) -> Sequence[Score]:
     """The rows of a score file; an InputError names the line that is none."""
     return [row for _, row in FILE.numbered(path)]
-
-
-def numbered_scores(path: Path) -> Sequence[tuple[int, Score]]:
-    """As `read_scores`, each row with the line that it ends on."""
-    return FILE.numbered(path)
-
-
-def _finite(score: Score) -> Score:
-    if not math.isfinite(score.mean_return):  # what reads it would refuse the whole file
-        raise InputError(f"the mean return of {score.agent} is {score.mean_return}; accepted: finite rewards")
-    return score

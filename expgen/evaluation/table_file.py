@@ -7,9 +7,9 @@ import errno
 import fcntl
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Generic, TypeVar, get_type_hints
 
 from expgen.errors import InputError, check_writable, unwritable
 from expgen.files import join_inside, read_bytes, write_whole
@@ -20,21 +20,15 @@ Row = TypeVar("Row")
 class TableFile(Generic[Row]):
     """How rows of one dataclass are kept: a column for each field, numbers with six digits."""
 
-    def __init__(
-        self,
-        kind: type[Row],
-        name: str,
-        optional: Sequence[str] = (),
-        check: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
-    ) -> None:
-        """`kind` is the dataclass, `name` what errors call a row and its file.
+    def __init__(self, kind: type[Row], name: str) -> None:
+        """`kind` is the dataclass, which checks its own values; `name` is what errors call a row and its file.
 
-        Files of earlier versions may lack the last columns, those named `optional`. `check` takes the cells of a row
-        as they were read and returns the fields, or raises ValueError.
+        Files of earlier versions may lack the last columns, those with a default.
         """
-        self.kind, self.name, self.optional, self.check = kind, name, optional, check
-        self.columns = tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
-        self.old_columns = tuple(column for column in self.columns if column not in optional)
+        self.kind, self.name = kind, name
+        fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+        self.columns = tuple(field.name for field in fields)
+        self.old_columns = tuple(field.name for field in fields if field.default is dataclasses.MISSING)
         self.header = ",".join(self.columns)
         types = get_type_hints(kind)
         self.casts = {column: types[column] if types[column] in (int, float) else str for column in self.columns}
@@ -91,9 +85,8 @@ class TableFile(Generic[Row]):
                 try:
                     if None in cells or None in cells.values():
                         raise ValueError
-                    row: dict[str, Any] = dict.fromkeys(self.optional)
-                    row |= {column: self.casts[column](cells[column]) for column in columns}
-                    rows.append((reader.line_num, self.kind(**self.check(row))))
+                    row = {column: self.casts[column](cells[column]) for column in columns}
+                    rows.append((reader.line_num, self.kind(**row)))
                 except (TypeError, ValueError, KeyError):
                     raise InputError(f"{path} line {reader.line_num} is not a {self.name} row: {cells}") from None
             return rows

@@ -17,8 +17,15 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import Observation, VecEnv
-from expgen.evaluation.evaluate import Episode, Evaluation, OnEpisode, play_episodes, result_of, summarize
-from expgen.evaluation.statistics import mean_interval
+from expgen.evaluation.evaluate import (
+    Episode,
+    Evaluation,
+    OnEpisode,
+    mean_interval,
+    play_episodes,
+    result_of,
+    summarize,
+)
 from expgen.exploration.oracle import Oracle
 from expgen.reward.knn import KnnConfig, KnnReward
 

@@ -1,11 +1,10 @@
 """exploration.csv: what explorers are measured by, one row per explorer, split and evaluation."""
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
+from expgen.errors import check_choice
 from expgen.evaluation.scores import SPLITS, Score, Split
 from expgen.evaluation.table_file import TableFile
 from expgen.exploration.explore import Exploration, Mean
@@ -42,6 +41,9 @@ class ExplorationRow:
     commit: str
     settings: str = ""
 
+    def __post_init__(self) -> None:
+        check_choice("split", self.split, SPLITS)
+
 
 def exploration_row(score: Score, exploration: Exploration) -> ExplorationRow:
     """What was explored in the episodes behind `score`."""
@@ -59,20 +61,6 @@ def mean_of(row: ExplorationRow, measure: str) -> Mean | None:
     return None if math.isnan(mean.value) else mean
 
 
-def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    if row["split"] not in SPLITS:
-        raise ValueError
-    return row
-
-
-FILE = TableFile(ExplorationRow, "exploration", check=_checked)
-
-
-def append_exploration(path: Path, rows: Iterable[ExplorationRow]) -> None:
-    """Add rows to `path`, all or none of them."""
-    FILE.append(path, list(rows))
-
-
-def read_exploration(path: Path) -> Sequence[tuple[int, ExplorationRow]]:
-    """The rows of a file, each with the line that it ends on; an InputError names the line that is none."""
-    return FILE.numbered(path)
+FILE = TableFile(ExplorationRow, "exploration")
+append_exploration = FILE.append
+read_exploration = FILE.numbered

@@ -1,7 +1,6 @@
 """run_job: train a job's run or compose its agent, score it, write its rows. What is done is not done again."""
 
 import contextlib
-import io
 import json
 import shutil
 import time
@@ -11,7 +10,8 @@ from pathlib import Path
 
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError, TakenOver
-from expgen.evaluation.scores import SPLITS, Score, Split, write_rows
+from expgen.evaluation.scores import FILE as SCORES
+from expgen.evaluation.scores import SPLITS, Score, Split
 from expgen.exploration.rows import EXPLORATION_FILE, exploration_row
 from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.files import sweep_parts, write_whole
@@ -190,9 +190,7 @@ def _keep(file: Path, job: Job, scored: list[ScoredAgent]) -> None:
 
 
 def _keep_rows(file: Path, rows: Iterable[Score]) -> None:
-    text = io.StringIO()
-    write_rows(text, rows)
-    write_whole(file, text.getvalue().encode())
+    write_whole(file, SCORES.text(list(rows)).encode())
 
 
 def _labelled(row: Score, job: Job) -> Score:

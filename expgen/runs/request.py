@@ -8,8 +8,7 @@ from expgen.agents.build import OWN_AGENTS, build_agent, check_weights
 from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import OnEpisode, check_played, result_of
-from expgen.evaluation.score import Arena
+from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, result_of
 from expgen.evaluation.scores import Split
 from expgen.plugins import find
 from expgen.runs.scoring import ScoredAgent, score_agent

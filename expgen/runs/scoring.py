@@ -9,9 +9,8 @@ from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, players_of, policies_from
 from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
-from expgen.evaluation.evaluate import OnEpisode, result_of
-from expgen.evaluation.score import Arena, play_levels, score_row
-from expgen.evaluation.scores import SPLITS, Score, Split, append_scores, rows_so_far
+from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
+from expgen.evaluation.scores import SPLITS, Score, Split, append_scores, rows_so_far, score_row
 from expgen.exploration.explore import Exploration, ExplorationWatcher
 from expgen.exploration.oracle import Oracle, make_oracle
 from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row

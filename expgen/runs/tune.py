@@ -20,8 +20,7 @@ from expgen.agents.description import AgentDescription
 from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Evaluation, OnEpisode, check_played, result_of
-from expgen.evaluation.score import Arena, play_levels
+from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_played, play_levels, result_of
 from expgen.files import write_whole
 from expgen.provenance import commit
 from expgen.training.average import Weights

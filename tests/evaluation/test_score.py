@@ -8,9 +8,9 @@ from expgen.agents.agent import UniformAgent
 from expgen.agents.build import LoadedAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.evaluation import score
-from expgen.evaluation.evaluate import Episode, evaluate, result_of
-from expgen.evaluation.score import Arena, play_levels, score_row
+from expgen.evaluation import evaluate as evaluation_module
+from expgen.evaluation.evaluate import Arena, Episode, evaluate, play_levels, result_of
+from expgen.evaluation.scores import score_row
 from expgen.provenance import commit
 
 LEVELS = LevelSet(range(5, 9))
@@ -37,7 +37,7 @@ def test_games_are_closed_when_who_plays_is_stopped(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(env, "close", lambda: closed.append(True))
         return env
 
-    monkeypatch.setattr(score, "build_env", watched)
+    monkeypatch.setattr(evaluation_module, "build_env", watched)
     work = play_levels(UniformAgent(5), ARENA, LEVELS)
     next(work)
     work.close()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.evaluation.statistics import mean_interval
+from expgen.evaluation.evaluate import mean_interval
 
 
 def test_two_levels_are_two_observations_however_often_they_are_played():
