@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from expgen.cli.flags import Parser, env_name
-from expgen.envs.trust import check_trusted
+from expgen.envs.make import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError
 from expgen.files import JSON_BYTES, read_bytes

@@ -196,7 +196,7 @@ def pop_engine(arguments: dict[str, Any]) -> "Engine":
 
 def env_name(game: str | None, env: str | None) -> str | None:
     """`maze` → `procgen:maze`; with a family in --env GAME is a game of it; neither → None, which means the default."""
-    from expgen.envs.names import full_name
+    from expgen.envs.make import full_name
     from expgen.envs.procgen import GAMES
 
     family, _, inside = (env or "").partition(":")

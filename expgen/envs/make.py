@@ -1,23 +1,29 @@
 """make_env: an environment from its name, or from what makes it.
 
-What a file names is made by build_env, which imports no module for it.
+`gymnasium:MODULE:ID` and the wrapper `MODULE:CLASS` import MODULE, and importing runs its code. A stranger's run folder
+or agent.json may hold such names, so what a file names is made by build_env: of these modules it imports only what the
+user has named too (`plugins`).
 """
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_type_hints
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.names import full_name
 from expgen.envs.own_env import OWN_ENVS, build_own, env_as_name
-from expgen.envs.trust import check_trusted, trust_env
+from expgen.envs.procgen import GAMES
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS, load_wrappers, parse_wrappers, wrappers_text
-from expgen.errors import InputError
+from expgen.errors import InputError, check_choice
+from expgen.plugins import is_trusted, load_entry_points, trust
 from expgen.settings import LAST_SEED, check_type, check_whole, is_of_type, plain_number
 from expgen.text import short_repr
 
 MOST_ENVS = 2**16  # games side by side, and threads that step them
+FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
+_FAMILY_NAMES = tuple(family.partition(":")[0] for family in FAMILIES)
+_GYMNASIUM_ID = re.compile(r"[^\s,]+-v\d+")
 
 
 def make_env(
@@ -47,8 +53,31 @@ def named_env(env: Any, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     name = full_name(env_as_name(env))
     if WRAPPERS in options:
         options = {**options, WRAPPERS: wrappers_text(options[WRAPPERS])}
-    trust_env(name, options)
+    for module in _modules(name, options):
+        trust(module)
     return name, options
+
+
+def full_name(name: str, field: str = "--env") -> str:
+    """The name that files keep: `maze` → `procgen:maze`, `CartPole-v1` → `gymnasium:CartPole-v1`, others as they are.
+
+    An InputError names `field` where it means nothing.
+    """
+    family, colon, inside = name.partition(":")
+    if name not in (*_FAMILY_NAMES, *GAMES, *OWN_ENVS) and family not in _FAMILY_NAMES:
+        load_entry_points()
+    if name in OWN_ENVS or name == "minimaze":
+        return name
+    if name in GAMES:
+        return f"procgen:{name}"
+    if family == "procgen" and colon:
+        return f"procgen:{check_choice('GAME', inside, GAMES)}"
+    if family in ("gymnasium", "envpool") and inside:
+        return name
+    if family not in _FAMILY_NAMES and _GYMNASIUM_ID.fullmatch(name):
+        return f"gymnasium:{name}"
+    known = ", ".join((*(GAMES if field == "GAME" else ()), *FAMILIES, *OWN_ENVS))
+    raise InputError(f"{field} is {name!r}; accepted: {known}, or what --import MODULE registers")
 
 
 def build_env(
@@ -113,3 +142,22 @@ def _config(kind: type, options: dict[str, Any]) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{option} is {value}; accepted: a finite number")
     return kind(**options)
+
+
+def check_trusted(name: str, options: Mapping[str, Any]) -> None:
+    """InputError if the environment `name` or its `options` would import a module that the user has not named."""
+    for module in _modules(name, options):
+        if not is_trusted(module):
+            what = f"the environment {name!r} would import the module {module!r}, which only a file names"
+            raise InputError(f"{what}; accepted: --import {module}, if you trust it")
+
+
+def _modules(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    family, _, rest = name.partition(":")
+    for option, value in options.items():
+        if option == WRAPPERS:
+            yield from (wrapper.module for wrapper in parse_wrappers(value))
+        elif family == "gymnasium" and isinstance(value, str) and ":" in value:
+            yield value.partition(":")[0]
+    if family == "gymnasium" and ":" in rest:
+        yield rest.partition(":")[0]

@@ -6,7 +6,7 @@ from typing import Literal
 from expgen.envs.levels import LevelSet
 from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.views import ControlledTwin, HiddenMaze, UncentredTwin
+from expgen.envs.views import HiddenMaze, UncentredTwin
 from expgen.errors import InputError, check_choice, check_range
 from expgen.settings import LAST_SEED
 
@@ -98,12 +98,10 @@ def make_procgen(
     options = config.options() | {"render_human": human_view}
     is_controlled = not options["use_generated_assets"]
     if full_view and config.center_agent and config.game in CENTRED:
-        half = (threads + 1) // 2
-        uncentred = replace(config, center_agent=False).options()
-        rest = (levels, num_envs, seed, half)
-        if is_controlled:
-            return ControlledTwin(ControlledProcgenEnv(options, *rest), ControlledProcgenEnv(uncentred, *rest))
-        return UncentredTwin(ProcgenEnv(options, *rest), ProcgenEnv(uncentred, *rest))
+        if not is_controlled:
+            raise InputError(f"use_generated_assets is True; accepted where r_I is measured on {config.game}: False")
+        uncentred, rest = replace(config, center_agent=False).options(), (levels, num_envs, seed, (threads + 1) // 2)
+        return UncentredTwin(ControlledProcgenEnv(options, *rest), ControlledProcgenEnv(uncentred, *rest))
     env = (ControlledProcgenEnv if is_controlled else ProcgenEnv)(options, levels, num_envs, seed, threads)
     return HiddenMaze(env) if config.hidden else env
 

@@ -147,9 +147,7 @@ class ControlledProcgenEnv(ProcgenEnv):
         for env, game in enumerate(np.split(games, np.cumsum(length)[:-1])):
             self._games.set_state(env, game.tobytes())
         np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
-        nothing = np.zeros(self.num_envs, np.int64)  # states saved before time-outs were told have neither
-        self._elapsed[:] = state.get("elapsed", nothing)
-        self._seen.timed_out[:] = state.get("timed_out", nothing)
+        self._elapsed[:], self._seen.timed_out[:] = state["elapsed"], state["timed_out"]
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
 
 

@@ -7,7 +7,6 @@ frame of an episode, so there is no `terminal_observation`, and a time-out is an
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box
 from numpy import ndarray
 
 from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
@@ -20,20 +19,11 @@ except ImportError:
 
 
 class Sb3VecEnv(VecEnv):
-    """`num_envs` games of `env`, made as GymnasiumVectorEnv makes them with the arguments `how` (levels, seed, …).
+    """`num_envs` games of `env`, made as GymnasiumVectorEnv makes them with the arguments `how` (levels, seed, …)."""
 
-    `channels_first` hands pictures over as Stable-Baselines3's networks want them, which spares it a copy.
-    """
-
-    def __init__(self, env: Any, num_envs: int = 64, channels_first: bool = False, **how: Any) -> None:
+    def __init__(self, env: Any, num_envs: int = 64, **how: Any) -> None:
         self.env = GymnasiumVectorEnv(env, num_envs, **how)
-        self.channels_first, shape = channels_first, self.env.games.spec.obs_shape
-        if channels_first and len(shape) != 3:
-            raise InputError(f"channels_first is True for observations {shape}; accepted: False")
-        space: Any = self.env.single_observation_space
-        if channels_first:
-            space = Box(0, 255, (shape[2], *shape[:2]), np.uint8)
-        super().__init__(num_envs, space, self.env.single_action_space)
+        super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def __repr__(self) -> str:
         return repr(self.env).replace("GymnasiumVectorEnv", "Sb3VecEnv")
@@ -42,7 +32,7 @@ class Sb3VecEnv(VecEnv):
         """Every game at the start of an episode; after `seed`, with levels in the order of that seed."""
         obs, _ = self.env.reset(seed=self._seeds[0])
         self._reset_seeds()
-        return self._ordered(obs)
+        return obs
 
     def step_async(self, actions: ndarray) -> None:
         self.env.step_async(actions)
@@ -52,11 +42,7 @@ class Sb3VecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for env in np.flatnonzero(seen.first).tolist():
             infos[env] = {"is_success": bool(seen.solved[env])}
-        return self._ordered(seen.obs), seen.reward.copy(), seen.first.copy(), infos
-
-    def _ordered(self, obs: ndarray) -> ndarray:
-        """A copy of `obs`, its channels where they are wanted."""
-        return np.array(obs.transpose(0, 3, 1, 2) if self.channels_first else obs, order="C")
+        return seen.obs.copy(), seen.reward.copy(), seen.first.copy(), infos
 
     def close(self) -> None:
         self.env.close()

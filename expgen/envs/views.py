@@ -1,19 +1,15 @@
 """What a ProcGen environment shows, changed: the uncentred twin for r_I, and the Hidden Maze mask (Appendix A)."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.vec_env import LevelControl, Observation, PicturedEnv, Snapshots, VecEnv
+from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
+from expgen.envs.vec_env import Observation
 
 WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
 AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
-
-
-class _ControlledEnv(VecEnv, LevelControl, Snapshots, Protocol):
-    """An environment whose games can be saved and sent to a chosen level."""
 
 
 class UncentredTwin:
@@ -24,51 +20,35 @@ class UncentredTwin:
     rewards and ends are those of the main environment; the twin's are equal.
     """
 
-    def __init__(self, main: VecEnv, twin: VecEnv) -> None:
+    def __init__(self, main: ControlledProcgenEnv, twin: ControlledProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
-        self._main, self._twin = main, twin
+        self._both = {"main": main, "twin": twin}
         self._seen = main.observe()._replace(full=twin.observe().obs)
 
     def act(self, action: ndarray) -> None:
-        """Start the same step in both."""
-        self._main.act(action)
-        self._twin.act(action)
+        for env in self._both.values():
+            env.act(action)
 
     def observe(self) -> Observation:
-        """Wait for both."""
-        self._main.observe()
-        self._twin.observe()
+        for env in self._both.values():
+            env.observe()
         return self._seen
 
-    def close(self) -> None:
-        """Close both."""
-        self._main.close()
-        self._twin.close()
-
-
-class ControlledTwin(UncentredTwin):
-    """The twin of a game that can be saved and sent to a chosen level."""
-
-    _main: _ControlledEnv
-    _twin: _ControlledEnv
-
-    def __init__(self, main: _ControlledEnv, twin: _ControlledEnv) -> None:
-        super().__init__(main, twin)
-
     def play(self, env: int, level: int) -> None:
-        """Send both to the level."""
-        self._main.play(env, level)
-        self._twin.play(env, level)
+        for each in self._both.values():
+            each.play(env, level)
 
     def save(self) -> dict[str, ndarray]:
-        """Both states, under prefixed names."""
-        parts = {"main": self._main.save(), "twin": self._twin.save()}
-        return {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
+        return {f"{part}.{name}": array for part, env in self._both.items() for name, array in env.save().items()}
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
-        """Restore both."""
-        for part, env in (("main.", self._main), ("twin.", self._twin)):
-            env.restore({name.removeprefix(part): array for name, array in state.items() if name.startswith(part)})
+        for part, env in self._both.items():
+            start = f"{part}."
+            env.restore({name.removeprefix(start): array for name, array in state.items() if name.startswith(start)})
+
+    def close(self) -> None:
+        for env in self._both.values():
+            env.close()
 
 
 class HiddenMaze:
@@ -78,7 +58,7 @@ class HiddenMaze:
     its games can neither be saved nor sent to a level: this is a VecEnv and no more.
     """
 
-    def __init__(self, env: PicturedEnv) -> None:
+    def __init__(self, env: ProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env = env
         bare = env.observe()
@@ -90,12 +70,10 @@ class HiddenMaze:
         self._is_stale = True
 
     def act(self, action: ndarray) -> None:
-        """Start the step."""
         self._env.act(action)
         self._is_stale = True
 
     def observe(self) -> Observation:
-        """Wait for the step, then mask what it shows."""
         self._env.observe()
         if self._is_stale:
             self._masked[self._shown] = WALL  # few pixels change: cheaper than painting all of them again
@@ -109,5 +87,4 @@ class HiddenMaze:
         return self._env.picture(env)
 
     def close(self) -> None:
-        """Close the maze."""
         self._env.close()

@@ -29,7 +29,7 @@ from expgen.envs.minimaze import MinimazeConfig
 from expgen.envs.procgen import ProcgenConfig
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.views import ControlledTwin
+from expgen.envs.views import UncentredTwin
 from expgen.errors import InputError
 from expgen.exploration.coverage import background_cells, dirt_cells, reachable_cells, tour_frames
 from expgen.exploration.wall_follower import (
@@ -116,7 +116,7 @@ def make_wall_follower(
             ControlledProcgenEnv(config.options(), LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2)
             for config in (read, shown)
         ]
-        return procgen_maze_follower(), ControlledTwin(*both)
+        return procgen_maze_follower(), UncentredTwin(*both)
     raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from expgen.envs.make import named_env
-from expgen.envs.trust import check_trusted
+from expgen.envs.make import check_trusted, named_env
 from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import check_range, line_of
 from expgen.evaluation.evaluate import result_of

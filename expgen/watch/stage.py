@@ -10,7 +10,7 @@ from expgen.envs.own_env import OWN_ENVS
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.views import ControlledTwin
+from expgen.envs.views import UncentredTwin
 from expgen.errors import InputError
 from expgen.exploration.oracle import FLAT, make_wall_follower
 from expgen.exploration.wall_follower import WallFollower, procgen_maze_follower
@@ -52,7 +52,7 @@ def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: A
     large = watched_procgen(shown, levels, seed)
     if not (isinstance(seen, ControlledProcgenEnv) and isinstance(large, ControlledProcgenEnv)):
         raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
-    return procgen_maze_follower(), Stage(ControlledTwin(seen, large), ProcgenCamera(large, shown))
+    return procgen_maze_follower(), Stage(UncentredTwin(seen, large), ProcgenCamera(large, shown))
 
 
 def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:

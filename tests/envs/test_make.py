@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import make_env
-from expgen.envs.names import FAMILIES
+from expgen.envs.make import FAMILIES, make_env
 from expgen.errors import InputError
 
 

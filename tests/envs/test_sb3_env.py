@@ -30,11 +30,10 @@ def test_its_ppo_learns_small_mazes() -> None:
     assert after > before + 0.3 and len(model.ep_success_buffer) > 50
 
 
-@pytest.mark.parametrize("channels_first", [False, pytest.param(True)])
 @needs_procgen[0]
 @needs_procgen[1]
-def test_its_ppo_trains_on_procgen(channels_first: bool) -> None:
-    env = Sb3VecEnv("procgen:maze", 2, levels=3, channels_first=channels_first)
+def test_its_ppo_trains_on_procgen() -> None:
+    env = Sb3VecEnv("procgen:maze", 2, levels=3)
     model = sb3.PPO("CnnPolicy", env, n_steps=8, batch_size=16, n_epochs=1, device="cpu").learn(16)
     assert model.observation_space.shape == (3, 64, 64) and model.num_timesteps == 16
 
@@ -85,7 +84,6 @@ def test_seeds_choose_the_order_of_levels() -> None:
         (lambda env: env.step(np.array([0.0, 1.0])), r"actions have shape \(2,\), type float64"),
         (lambda env: env.step(np.array([-1, 0])), "actions are -1 to 0; accepted: 0 to 4"),
         (lambda env: (env.seed(-3), env.reset()), "seed is -3; accepted: 0 to"),
-        (lambda env: Sb3VecEnv("gymnasium:CartPole-v1", 1, channels_first=True), r"for observations \(4,\); .*: False"),
     ],
 )
 def test_wrong_uses_are_refused_in_one_line(use: Any, message: str) -> None:
