@@ -11,7 +11,7 @@ from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_agent
 from expgen.text import printable
 from expgen.watch.play import RANDOM, WALL_FOLLOWER, PlayRequest, play_agent
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording
 from expgen.watch.write import check_out, write_recording
 
 

@@ -1,7 +1,7 @@
 """Cameras: where the large picture, the agent's place and the map of a level come from, environment by environment."""
 
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -14,41 +14,55 @@ from expgen.envs.vec_env import Pictured, PicturedEnv, VecEnv
 from expgen.exploration.coverage import reachable_cells
 from expgen.exploration.oracle import FLAT, first_frames
 from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, read_procgen_maze
-from expgen.watch.recording import LevelMap
 from expgen.watch.tiles import draw_bars, draw_tiles, enlarged
 
 
-class Camera(Protocol):
-    """Looks at the only game of an environment, between `observe` and `act`."""
+class LevelMap(NamedTuple):
+    """The level as it was at the start, seen whole."""
+
+    picture: ndarray  # [H, W, 3] uint8, cut to the world
+    rows: int
+    columns: int
+    reachable: int | None  # cells that an agent could visit without ending the episode, its first included
+
+
+class Camera:
+    """Looks at the only game of any environment, between `observe` and `act`.
+
+    It shows the game's own rendering, else the observation, enlarged or as bars.
+    """
+
+    def __init__(self, env: VecEnv, is_rendered: bool = False) -> None:
+        self.env = env
+        self.source = env if is_rendered and isinstance(env, Pictured) else None
 
     def picture(self) -> ndarray:
         """The game as a person would want to see it, `[H, W, 3]` uint8."""
+        return self.source.picture(0) if self.source else enlarged(as_picture(self.env.observe().obs[0]))
 
     def place(self) -> tuple[int, int] | None:
         """Row and column of the cell the agent is in; None where nobody can tell."""
+        return None
 
     def level_map(self) -> LevelMap | None:
-        """The level seen whole; asked for at the start of an episode."""
+        """The level seen whole, on which places can be marked; asked for at the start of an episode."""
+        return None
 
 
-class MinimazeCamera:
-    """Draws crisp tiles from what the maze says of itself."""
+class MinimazeCamera(Camera):
+    """Draws tiles from what the maze says of itself; a cell is a pixel of the observation."""
 
-    def __init__(self, env: Minimaze) -> None:
-        self.env = env
+    env: Minimaze
 
     def picture(self) -> ndarray:
-        """Walls with a bevel, a disc for the agent, a diamond for the goal."""
         env = self.env
         return draw_tiles(env.observe().obs[0], env.walls[0], env.agent[0], env.goal[0])
 
     def place(self) -> tuple[int, int] | None:
-        """Always known."""
         row, column = self.env.agent[0].tolist()
         return row, column
 
     def level_map(self) -> LevelMap | None:
-        """The same picture; a cell is a pixel of the observation."""
         is_free = ~self.env.walls
         is_free[0, *self.env.goal[0]] = False
         rows, columns = is_free.shape[1:]
@@ -56,18 +70,17 @@ class MinimazeCamera:
         return LevelMap(self.picture(), rows, columns, int(reachable_cells(Layout(is_free, np.array([agent])))[0]))
 
 
-class ProcgenCamera:
-    """The library's own large picture; the agent's place from the saved game."""
+class ProcgenCamera(Camera):
+    """The library's own large picture, 512 pixels a side; the agent's place from the saved game.
 
-    def __init__(self, env: Pictured, config: ProcgenConfig) -> None:
-        self.env, self.config = env, config
+    The place is unknown with generated assets, whose games cannot be saved.
+    """
 
-    def picture(self) -> ndarray:
-        """512 pixels a side, following the agent where the game does."""
-        return self.env.picture(0)
+    def __init__(self, env: VecEnv, config: ProcgenConfig) -> None:
+        super().__init__(env, is_rendered=True)
+        self.config = config
 
     def place(self) -> tuple[int, int] | None:
-        """Unknown with generated assets, whose games cannot be saved."""
         if not isinstance(self.env, ControlledProcgenEnv):
             return None
         x, y, width, height = self.env.whereabouts(0)
@@ -95,26 +108,6 @@ def watched_procgen(config: ProcgenConfig, levels: LevelSet, seed: int = 0) -> P
     env = make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True)
     assert isinstance(env, Pictured)
     return env
-
-
-class PlainCamera:
-    """Any environment: its own rendering where there is one, else the observation, enlarged or as bars."""
-
-    def __init__(self, env: VecEnv, is_rendered: bool) -> None:
-        self.env = env
-        self.source = env if is_rendered and isinstance(env, Pictured) else None
-
-    def picture(self) -> ndarray:
-        """What there is to see."""
-        return self.source.picture(0) if self.source else enlarged(as_picture(self.env.observe().obs[0]))
-
-    def place(self) -> tuple[int, int] | None:
-        """Unknown."""
-        return None
-
-    def level_map(self) -> LevelMap | None:
-        """None: there is no place to mark on it."""
-        return None
 
 
 def as_picture(obs: ndarray) -> ndarray:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from expgen.html import render
 from expgen.watch.film import encode_film, encode_picture
-from expgen.watch.recording import Recording, Step
+from expgen.watch.record import Recording, Step
 
 FILM_BYTES, SEEN_BYTES = 4_000_000, 1_500_000  # of text, for the large pictures and for what the agent sees
 MAP_SIDE = 256  # pixels

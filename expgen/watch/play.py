@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from expgen.plugins import find
 from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
 from expgen.training.resources import resolve_device
-from expgen.watch.record import record_episode
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import Stage, open_follower_stage, open_stage
 
 RANDOM, WALL_FOLLOWER = "random", "wall-follower"  # players that no run needs to train
@@ -40,42 +39,35 @@ class PlayRequest:
         check_range("--seed", self.seed, 0, LAST_SEED)
 
 
-class _Choice(NamedTuple):
-    """The levels an episode may be played on, and what they are to the agent."""
-
-    levels: LevelSet
-    split: Split
-
-
 def play_agent(agent: AgentDescription, request: PlayRequest) -> Recording:
     """Play and record."""
     resolve_device(request.device)  # also where nobody computes on it
-    choice = _choose(agent, request)
-    player, name, stage = _enter(agent, request, choice.levels)
+    split, levels = _choose(agent, request)
+    player, name, stage = _enter(agent, request, levels)
     try:
-        return record_episode(player, stage, name, request.seed, choice.split)
+        return record_episode(player, stage, name, request.seed, split)
     finally:
         stage.env.close()
 
 
-def _choose(agent: AgentDescription, request: PlayRequest) -> _Choice:
+def _choose(agent: AgentDescription, request: PlayRequest) -> tuple[Split, LevelSet]:
+    """What the levels are to the agent, and those that the episode may be played on."""
     level, split = request.level, request.split
     if not agent.has_unseen_levels:
         if level is not None or split == "test":
             what = "--split is test" if level is None else f"--level is {level}"
             raise InputError(f"{what} but {agent.env} has no levels to choose from; accepted: neither flag")
-        return _Choice(agent.levels, "train")
+        return "train", agent.levels
     if level is None:
         split = split or "test"
         of_split = agent.levels if split == "train" else agent.test_set
         drawn = of_split.draw(1, np.random.default_rng(request.seed))
-        return _Choice(LevelSet(tuple(drawn.tolist())), split)
-    levels = LevelSet.parse((level,), "--level")
+        return split, LevelSet(tuple(drawn.tolist()))
     belongs: Split = "train" if level in agent.levels else "test"
     if split not in (None, belongs):
         kind = {"train": "a training level", "test": "an unseen level"}[belongs]
         raise InputError(f"--split is {split} but --level {level} is {kind}; accepted: --split {belongs}, or none")
-    return _Choice(levels, belongs)
+    return belongs, LevelSet.parse((level,), "--level")
 
 
 def _enter(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tuple[Agent, str, Stage]:

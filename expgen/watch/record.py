@@ -1,16 +1,48 @@
-"""Playing one episode in front of a camera."""
+"""One episode as plain data, played in front of a camera. All that shows an episode is made of a Recording alone."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.vec_env import LevelControl, NamesActions
-from expgen.watch.actions import action_rows
-from expgen.watch.cameras import as_picture
+from expgen.watch.actions import ActionRows, action_rows
+from expgen.watch.cameras import LevelMap, as_picture
 from expgen.watch.film import Film
-from expgen.watch.reasons import cast_of, reason_of
-from expgen.watch.recording import Recording, Step
+from expgen.watch.reasons import Cast, Reason, cast_of, reason_of
 from expgen.watch.stage import Stage
+
+
+class Step(NamedTuple):
+    """One step: what was done, why, and what came of it."""
+
+    action: int
+    reason: Reason
+    reward: float
+    place: tuple[int, int] | None  # row and column of the cell it was taken from; None where nobody can tell
+
+
+class Recording(NamedTuple):
+    """One episode. Frame t is what was seen when step t was decided; what a last step leads to is never seen."""
+
+    env: str
+    level: int | None  # None where the environment has no levels to name
+    split: str  # "train", "test", or "" where nobody said
+    agent: str
+    seed: int
+    solved: bool
+    actions: ActionRows
+    cast: Cast
+    steps: tuple[Step, ...]
+    film: Film  # [T] the level, large
+    seen: Film  # [T] what the agent sees
+    level_map: LevelMap | None
+
+    @property
+    def episode_return(self) -> float:
+        """What the game paid."""
+        return sum(step.reward for step in self.steps)
 
 
 def record_episode(

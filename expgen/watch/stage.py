@@ -14,7 +14,7 @@ from expgen.envs.views import UncentredTwin
 from expgen.errors import InputError
 from expgen.exploration.oracle import FLAT, make_wall_follower
 from expgen.exploration.wall_follower import WallFollower, procgen_maze_follower
-from expgen.watch.cameras import Camera, MinimazeCamera, PlainCamera, ProcgenCamera, watched_procgen
+from expgen.watch.cameras import Camera, MinimazeCamera, ProcgenCamera, watched_procgen
 
 ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
 
@@ -38,7 +38,7 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
     env = build_env(name, levels, 1, seed, **options)
     if isinstance(env, Minimaze):
         return Stage(env, MinimazeCamera(env))
-    return Stage(env, PlainCamera(env, is_rendered=name in OWN_ENVS and not isinstance(env, GymnasiumEnv)))
+    return Stage(env, Camera(env, is_rendered=name in OWN_ENVS and not isinstance(env, GymnasiumEnv)))
 
 
 def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
@@ -62,7 +62,7 @@ def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -
     env = None
     try:
         env = build_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
-        camera = PlainCamera(env, is_rendered=True)
+        camera = Camera(env, is_rendered=True)
         if camera.picture().ndim == 3:
             return Stage(env, camera)
     except (InputError, Error, ImportError):

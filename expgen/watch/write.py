@@ -14,7 +14,7 @@ from expgen.colors import ROLES
 from expgen.errors import InputError
 from expgen.files import write_whole
 from expgen.watch.page import inspector_page
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording
 
 COLORS = {who: ImageColor.getrgb(color) for who, color in ROLES.items()}
 GROUND, INK = (20, 23, 27), (235, 238, 242)

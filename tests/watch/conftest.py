@@ -10,8 +10,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
-from expgen.watch.record import record_episode
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import open_stage
 
 SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)

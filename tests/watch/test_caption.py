@@ -1,6 +1,6 @@
 """Frames of a video: the line below the picture, and the timeline."""
 
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording
 from expgen.watch.write import COLORS, caption, captioned_frames
 
 

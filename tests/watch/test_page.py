@@ -11,8 +11,7 @@ from expgen.agents.agent import UniformAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
 from expgen.watch.page import inspector_page, player, player_assets, player_data, player_group, players_in
-from expgen.watch.record import record_episode
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import open_stage
 
 EVIL = '</script><script>alert("&\u2028")</script>'

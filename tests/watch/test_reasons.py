@@ -14,7 +14,7 @@ from expgen.exploration.wall_follower import minimaze_follower
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
 from expgen.watch.reasons import Cast, cast_of, reason_of
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording
 from tests.watch.conftest import SPEC, make_network
 
 

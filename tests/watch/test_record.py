@@ -13,8 +13,7 @@ from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
 from expgen.evaluation.evaluate import evaluate
 from expgen.networks.actor_critic import Policy
-from expgen.watch.record import record_episode
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import open_follower_stage, open_stage
 
 needs_procgen = pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")

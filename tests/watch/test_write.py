@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from expgen.errors import InputError
-from expgen.watch.recording import Recording
+from expgen.watch.record import Recording
 from expgen.watch.write import captioned_frames, write_recording
 
 
