@@ -64,39 +64,30 @@ def build_agent(
         flag = flag_of(next(iter(changes)))
         raise InputError(f"{flag} is a setting of ensembles; accepted for one policy: none of them")
     if learner in OWN_AGENTS and learner not in description.policies:
-        own, env_steps = _own_agent(description, learner, seed, device, weights)
+        trained = description.trained()
+        policies, env_steps = load_policies(description, trained, device, weights)
+        own: Any = OWN_AGENTS[learner](dict(zip(trained, policies, strict=True)), description.spec, seed)
+        if not callable(getattr(own, "act", None)):
+            raise InputError(f"agent {learner!r} is {short_repr(own)}; accepted: what has act(obs, first, episode)")
         return LoadedAgent(own, learner, description.seed, learner, marks, env_steps, None)
     if is_alone:
         name = learner or "member0"
-        ((policy, env_steps),) = load_policies(description, [name], device, weights)
+        (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
         return LoadedAgent(agent, described.algo, described.seed, name, marks, env_steps, described)
     asked = dict(changes or {})
     settings = consensus_of(description, asked)
-    players = players_of(description, settings)
-    loaded = load_policies(description, players, device, weights)
-    policies, num_members = [policy for policy, _ in loaded], voters_of(description, settings)
+    policies, env_steps = load_policies(description, players_of(description, settings), device, weights)
+    num_members = voters_of(description, settings)
     members, explorers = policies[:num_members], policies[num_members:]
     player: Agent = (
         ConsensusAgent(members, explorers, description.spec, settings, seed)
         if members
         else explorers_agent(explorers, settings.turn, seed, description.spec)
     )
-    env_steps = sum(steps for _, steps in loaded)
-    told = {**marks, **_told(description, asked, settings, len(members))}
+    told = {**marks, **_told(description, asked, settings, num_members)}
     return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
-
-
-def _own_agent(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> tuple[Agent, int]:
-    """What the user registered as `name`, over every policy that has trained, and the steps of them all."""
-    trained = description.trained()
-    loaded = load_policies(description, trained, device, weights)
-    policies = dict(zip(trained, (policy for policy, _ in loaded), strict=True))
-    agent: Any = OWN_AGENTS[name](policies, description.spec, seed)
-    if not callable(getattr(agent, "act", None)):
-        raise InputError(f"agent {name!r} is {short_repr(agent)}; accepted: what has act(obs, first, episode)")
-    return agent, sum(steps for _, steps in loaded)
 
 
 def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> ConsensusConfig:
@@ -141,16 +132,16 @@ def _told(
 
 def load_policies(
     description: AgentDescription, names: Sequence[str], device: str, weights: Weights
-) -> list[tuple[Policy, int]]:
-    """Frozen policies and the steps that each was trained for; averaged `weights` only where it has an average."""
+) -> tuple[list[Policy], int]:
+    """Frozen policies and the steps that all of them were trained for; averaged `weights` where there is an average."""
     check_weights(description, names, weights)
-    loaded = []
+    policies, env_steps = [], 0
     for name in names:
         checkpoint = checkpoint_of(description, name)
         what = f"{description.folder} {name}"
-        policy = policy_from(checkpoint, description.policies[name], description.spec, device, what, weights)
-        loaded.append((policy, int(checkpoint.facts["env_steps"])))
-    return loaded
+        policies.append(policy_from(checkpoint, description.policies[name], description.spec, device, what, weights))
+        env_steps += int(checkpoint.facts["env_steps"])
+    return policies, env_steps
 
 
 def check_weights(description: AgentDescription, names: Sequence[str], weights: Weights | None) -> None:

@@ -89,7 +89,7 @@ def players_of(agent: AgentDescription, seed: int, device: str) -> dict[Player, 
 
 def _counting_votes(agent: AgentDescription, members: list[str], seed: int, device: str) -> ConsensusAgent:
     """The first of members that do not vote, with the others' votes counted."""
-    policies = [policy for policy, _ in load_policies(agent, members, device, agent.weights)]
+    policies, _ = load_policies(agent, members, device, agent.weights)
     return ConsensusAgent(policies, None, agent.spec, ConsensusConfig(fallback="none"), seed)
 
 

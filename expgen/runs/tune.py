@@ -71,7 +71,7 @@ def tune(
             raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
     assert agent.consensus is not None
     names = players_of(agent, replace(agent.consensus, ensemble_size=0))
-    policies = [policy for policy, _ in load_policies(agent, names, request.device, request.weights or agent.weights)]
+    policies, _ = load_policies(agent, names, request.device, request.weights or agent.weights)
     members, explorers = policies[: len(seen)], policies[len(seen) :]
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
