@@ -1,8 +1,13 @@
-"""ProcGen's C library, called directly (its interface is libenv, version 1).
+"""ProcGen's C library called directly: N games, and their states as bytes.
 
-Nothing of ProcGen's Python package is imported (that would pull in gym): we only need the compiled library and its
-pictures. The C threads write every tensor straight into numpy arrays that we own. The library aborts the process
-when it is handed an option, an index or a saved game it does not like, so all three are checked here first.
+The C threads write every tensor straight into numpy arrays that we own. The library aborts the process when it is
+handed an option, an index or a saved game it does not like, so all three are checked here first.
+
+We know just enough of a saved game to start a chosen level in a running environment. Little-endian, as ProcGen 0.10.7
+writes it: format version; name; 12 options; grid step; first level and end of the level range; game type; game number;
+level generator; game generator; reward; done; level complete; action; time limit; level; nine numbers; and then the
+level's contents: number of cells; number of entities; the entities; 19 numbers; a generator; width and height in cells;
+and more. Strings and generators carry their length in front.
 """
 
 import ctypes
@@ -10,14 +15,13 @@ import os
 import struct
 import weakref
 from collections.abc import Mapping
-from ctypes import POINTER, Structure, c_char, c_char_p, c_float, c_int, c_uint8, c_void_p
-from functools import cache
-from pathlib import Path
+from ctypes import POINTER, c_float, c_uint8, c_void_p
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.library import check_known, find_library, load_error
+from expgen.envs.library import Buffers, Option, Options, TensorType, find_library, load
 from expgen.errors import InputError, check_choice
 
 OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one type it may have
@@ -30,54 +34,12 @@ OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one typ
 STATE_BYTES = 2**20  # room for a saved game; they take 21 to 38 kB
 STATE_END = struct.pack("<I", 0xCAFECAFE)  # closes every saved game
 DTYPES = {1: np.uint8, 2: np.int32, 3: np.float32}
+INT = struct.Struct("<i")
+POINT = struct.Struct("<ff")  # x to the right, y upwards
+SIZE = struct.Struct("<ii")
+ENTITY_BYTES = 4 * 31  # position first; the player is the first entity of every game
+STEP = struct.Struct("<fii")  # reward, done, level complete
 OBSERVATION, ACTION, INFO = 1, 2, 3  # the spaces a tensor can belong to
-
-
-class _Option(Structure):
-    _fields_ = [("name", c_char * 128), ("dtype", c_int), ("count", c_int), ("data", c_void_p)]
-
-
-class _Options(Structure):
-    _fields_ = [("items", POINTER(_Option)), ("count", c_int)]
-
-
-class _TensorType(Structure):
-    _fields_ = [
-        *(("name", c_char * 128), ("scalar_type", c_int), ("dtype", c_int), ("shape", c_int * 16), ("ndim", c_int)),
-        *(("low", c_int), ("high", c_int)),
-    ]
-
-
-class _Buffers(Structure):
-    _fields_ = [
-        *(("obs", POINTER(c_void_p)), ("reward", POINTER(c_float)), ("first", POINTER(c_uint8))),
-        *(("info", POINTER(c_void_p)), ("action", POINTER(c_void_p))),
-    ]
-
-
-@cache
-def load(code: Path) -> ctypes.CDLL:
-    """The library, with its signatures declared; checked and loaded once per process."""
-    check_known(code)
-    try:
-        library = ctypes.CDLL(str(code.resolve()))
-    except OSError as error:
-        raise load_error(code, str(error)) from None
-    if library.libenv_version() != 1:
-        raise InputError(f"{code} speaks libenv version {library.libenv_version()}; accepted: 1 (ProcGen 0.10.7)")
-    for name, result, arguments in (
-        ("libenv_make", c_void_p, [c_int, _Options]),
-        ("libenv_get_tensortypes", c_int, [c_void_p, c_int, POINTER(_TensorType)]),
-        ("libenv_set_buffers", None, [c_void_p, POINTER(_Buffers)]),
-        ("libenv_observe", None, [c_void_p]),
-        ("libenv_act", None, [c_void_p]),
-        ("libenv_close", None, [c_void_p]),
-        ("get_state", c_int, [c_void_p, c_int, c_void_p, c_int]),
-        ("set_state", None, [c_void_p, c_int, c_char_p, c_int]),
-    ):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
 
 
 class LibEnv:
@@ -100,7 +62,7 @@ class LibEnv:
         self.obs, self.action, self.info = (self._tensors(space) for space in (OBSERVATION, ACTION, INFO))
         self.reward = np.zeros(num_envs, np.float32)  # [N]
         self.first = np.zeros(num_envs, np.uint8)  # [N]
-        buffers = _Buffers(
+        buffers = Buffers(
             *(_pointers(self.obs), self.reward.ctypes.data_as(POINTER(c_float))),
             *(self.first.ctypes.data_as(POINTER(c_uint8)), _pointers(self.info), _pointers(self.action)),
         )
@@ -110,7 +72,7 @@ class LibEnv:
 
     def _tensors(self, space: int) -> dict[str, ndarray]:
         count = self.library.libenv_get_tensortypes(self._handle, space, None)
-        types = (_TensorType * count)()
+        types = (TensorType * count)()
         self.library.libenv_get_tensortypes(self._handle, space, types)
         return {t.name.decode(): np.zeros((self.num_envs, *t.shape[: t.ndim]), DTYPES[t.dtype]) for t in types}
 
@@ -154,9 +116,9 @@ class LibEnv:
         self._finalizer()
 
 
-def _pack_options(options: Mapping[str, str | int | bool]) -> tuple[_Options, list[ndarray]]:
+def _pack_options(options: Mapping[str, str | int | bool]) -> tuple[Options, list[ndarray]]:
     data: list[ndarray] = []
-    items = (_Option * len(options))()
+    items = (Option * len(options))()
     for item, (name, value) in zip(items, options.items()):
         if type(value) is not OPTIONS[check_choice("option", name, OPTIONS)]:
             raise InputError(f"option {name} is {value!r}; accepted: a value of type {OPTIONS[name].__name__}")
@@ -166,7 +128,7 @@ def _pack_options(options: Mapping[str, str | int | bool]) -> tuple[_Options, li
             data.append(np.array([value], np.uint8 if isinstance(value, bool) else np.int32))
         item.name, item.count, item.data = name.encode(), data[-1].size, data[-1].ctypes.data
         item.dtype = 1 if data[-1].dtype == np.uint8 else 2
-    return _Options(items, len(items)), data
+    return Options(items, len(items)), data
 
 
 def _pointers(tensors: Mapping[str, ndarray]) -> "ctypes._Pointer[c_void_p]":
@@ -178,3 +140,61 @@ def _pointers(tensors: Mapping[str, ndarray]) -> "ctypes._Pointer[c_void_p]":
 def _close(library: ctypes.CDLL, handle: int, owner: int, arrays: object) -> None:
     if os.getpid() == owner:  # a forked child has no such threads to join
         library.libenv_close(handle)
+
+
+class SavedLayout(NamedTuple):
+    """Byte offsets in one saved game."""
+
+    game: int  # the game generator: everything before it belongs to the environment rather than to the level
+    step: int  # reward, done and level complete of the last step
+    level: int  # seed of the level being played
+
+
+class Whereabouts(NamedTuple):
+    """Where the player is in its world, in cells; the centre of the lower left one is at 0.5, 0.5."""
+
+    x: float
+    y: float
+    width: int
+    height: int
+
+
+def layout(state: bytes) -> SavedLayout:
+    """Where things are in `state`."""
+    level_generator = 8 + _int(state, 4) + 4 * (12 + 1 + 2 + 2)
+    game = _after_generator(state, level_generator)
+    step = _after_generator(state, game)
+    return SavedLayout(game, step, step + STEP.size + 8)
+
+
+def _int(state: bytes, offset: int) -> int:
+    return int(INT.unpack_from(state, offset)[0])
+
+
+def _after_generator(state: bytes, offset: int) -> int:
+    return offset + 8 + _int(state, offset + 4)  # whether it is seeded, the length of its text, the text
+
+
+def level_of(state: bytes) -> int:
+    """Seed of the level a saved game is in."""
+    return _int(state, layout(state).level)
+
+
+def whereabouts_of(state: bytes) -> Whereabouts:
+    """Where the player of a saved game is."""
+    num_entities = layout(state).level + 4 * 11
+    player = num_entities + 4
+    after_entities = player + ENTITY_BYTES * _int(state, num_entities)
+    size = _after_generator(state, after_entities + 4 * 19)
+    return Whereabouts(*POINT.unpack_from(state, player), *SIZE.unpack_from(state, size))
+
+
+def enter(own: bytes, start: bytes, reward: float, solved: bool) -> bytes:
+    """The environment saved as `own`, moved to the beginning of the level saved as `start`.
+
+    It keeps its level range and its level generator, so the next levels it draws are those it would have drawn; the
+    step that brought it here paid `reward` and ended an episode that was `solved` or not.
+    """
+    mine, theirs = layout(own), layout(start)
+    step = STEP.pack(reward, 1, solved)
+    return own[: mine.game] + start[theirs.game : theirs.step] + step + start[theirs.step + STEP.size :]

@@ -1,10 +1,16 @@
-"""Where ProcGen's compiled library lies, and what to say when it is not there or does not load."""
+"""ProcGen's compiled library (its interface is libenv, version 1): where it lies, whether we know it, and loaded.
 
+Nothing of ProcGen's Python package is imported (that would pull in gym): we only need the library and its pictures.
+"""
+
+import ctypes
 import hashlib
 import importlib.util
 import os
 import re
 import sys
+from ctypes import POINTER, Structure, c_char, c_char_p, c_float, c_int, c_uint8, c_void_p
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,3 +85,50 @@ def load_error(code: Path, error: str) -> InputError:
         cure = f"install the Debian package {package}" if package else f"install what brings {soname}"
         return InputError(f"ProcGen's library needs {soname}, which this system lacks: {cure}")
     return InputError(f"ProcGen's library {code} does not load: {error}")
+
+
+class Option(Structure):
+    _fields_ = [("name", c_char * 128), ("dtype", c_int), ("count", c_int), ("data", c_void_p)]
+
+
+class Options(Structure):
+    _fields_ = [("items", POINTER(Option)), ("count", c_int)]
+
+
+class TensorType(Structure):
+    _fields_ = [
+        *(("name", c_char * 128), ("scalar_type", c_int), ("dtype", c_int), ("shape", c_int * 16), ("ndim", c_int)),
+        *(("low", c_int), ("high", c_int)),
+    ]
+
+
+class Buffers(Structure):
+    _fields_ = [
+        *(("obs", POINTER(c_void_p)), ("reward", POINTER(c_float)), ("first", POINTER(c_uint8))),
+        *(("info", POINTER(c_void_p)), ("action", POINTER(c_void_p))),
+    ]
+
+
+@cache
+def load(code: Path) -> ctypes.CDLL:
+    """The library, with its signatures declared; checked and loaded once per process."""
+    check_known(code)
+    try:
+        library = ctypes.CDLL(str(code.resolve()))
+    except OSError as error:
+        raise load_error(code, str(error)) from None
+    if library.libenv_version() != 1:
+        raise InputError(f"{code} speaks libenv version {library.libenv_version()}; accepted: 1 (ProcGen 0.10.7)")
+    for name, result, arguments in (
+        ("libenv_make", c_void_p, [c_int, Options]),
+        ("libenv_get_tensortypes", c_int, [c_void_p, c_int, POINTER(TensorType)]),
+        ("libenv_set_buffers", None, [c_void_p, POINTER(Buffers)]),
+        ("libenv_observe", None, [c_void_p]),
+        ("libenv_act", None, [c_void_p]),
+        ("libenv_close", None, [c_void_p]),
+        ("get_state", c_int, [c_void_p, c_int, c_void_p, c_int]),
+        ("set_state", None, [c_void_p, c_int, c_char_p, c_int]),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -8,8 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
-from expgen.envs.libenv import LibEnv
-from expgen.envs.saved_game import Whereabouts, enter, level_of, whereabouts_of
+from expgen.envs.libenv import LibEnv, Whereabouts, enter, level_of, whereabouts_of
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr
 from expgen.errors import InputError
 

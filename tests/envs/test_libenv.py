@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import expgen
-from expgen.envs.libenv import LibEnv, load
-from expgen.envs.library import is_installed
+from expgen.envs.libenv import LibEnv
+from expgen.envs.library import is_installed, load
 from expgen.envs.procgen import ProcgenConfig
 from expgen.errors import InputError
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from expgen.envs.saved_game import Whereabouts, enter, layout, level_of, whereabouts_of
+from expgen.envs.libenv import Whereabouts, enter, layout, level_of, whereabouts_of
 
 
 def ints(*numbers: int) -> bytes:
