@@ -1,4 +1,4 @@
-"""Mazes from level seeds, a whole batch at once.
+"""Mazes from level seeds, a whole batch at once, and kept ready by level, since alone a level costs far more.
 
 A level is a perfect maze of c x c cells, c uniform on min_cells..max_cells, carved by Kruskal's algorithm: walls
 between cells fall in random order, each only if it parts two regions. Cells and the corridors between them are one
@@ -8,6 +8,7 @@ of ours: a theme colours walls as well as floor, where ProcGen varies the floor 
 every level.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -111,3 +112,37 @@ def _pick_free(walls: ndarray, start: ndarray, word: ndarray) -> ndarray:
     count = np.cumsum(free, axis=1, dtype=np.int32)  # [L, pixels]
     chosen = draw_below(word, count[:, -1])
     return (count <= chosen[:, None]).sum(axis=1)
+
+
+class MazeCache:
+    """At most `capacity` mazes; when there is no room left it starts anew. What it holds never changes a result."""
+
+    def __init__(self, generator: MazeGenerator, capacity: int):
+        self._generator = generator
+        self._capacity = capacity
+        self._level = np.empty(0, dtype=np.int64)  # [K] sorted
+        self._slot = np.empty(0, dtype=np.int64)  # [K] where each level lies in `mazes`
+        self.mazes = Mazes(*(np.empty((capacity, *part.shape[1:]), part.dtype) for part in generator(self._level)))
+
+    def slot(self, level: ndarray, upcoming: Callable[[], ndarray]) -> ndarray:
+        """Where each level lies in `mazes`, `[len(level)]`, valid until the next call.
+
+        If one has to be generated, the `upcoming` ones are generated with it: alone, a level costs far more.
+        """
+        if not self._level.size or (self._level.take(self._find(level), mode="clip") != level).any():
+            self._add(np.unique(np.concatenate([level, upcoming()])))
+        return self._slot[self._find(level)]
+
+    def _find(self, level: ndarray) -> ndarray:
+        return np.searchsorted(self._level, level)
+
+    def _add(self, level: ndarray) -> None:
+        fresh = level[~np.isin(level, self._level)]
+        if len(self._level) + len(fresh) > self._capacity:
+            fresh, self._level, self._slot = level, self._level[:0], self._slot[:0]
+        slot = np.arange(len(self._level), len(self._level) + len(fresh))
+        for part, new in zip(self.mazes, self._generator(fresh), strict=True):
+            part[slot] = new
+        joined = np.concatenate([self._level, fresh])
+        order = np.argsort(joined, kind="stable")
+        self._level, self._slot = joined[order], np.concatenate([self._slot, slot])[order]

@@ -22,7 +22,7 @@ class UncentredTwin:
 
     def __init__(self, main: ControlledProcgenEnv, twin: ControlledProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
-        self._both = {"main": main, "twin": twin}
+        self.twin, self._both = twin, {"main": main, "twin": twin}
         self._seen = main.observe()._replace(full=twin.observe().obs)
 
     def act(self, action: ndarray) -> None:

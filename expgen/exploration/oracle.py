@@ -20,30 +20,47 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.envs.maze_generator import MazeGenerator
-from expgen.envs.minimaze import MinimazeConfig
-from expgen.envs.procgen import ProcgenConfig
+from expgen.envs.minimaze import Minimaze, MinimazeConfig
+from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
-from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import UncentredTwin
 from expgen.errors import InputError
-from expgen.exploration.coverage import background_cells, dirt_cells, reachable_cells, tour_frames
 from expgen.exploration.wall_follower import (
     Layout,
     WallFollower,
     minimaze_follower,
     procgen_maze_follower,
+    reachable_cells,
     read_procgen_maze,
+    tour_frames,
 )
+from expgen.reward.pooling import pooled
 
 FLAT = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
 MAZE_LIMIT = 500  # steps of an episode of Maze; the last one's frame is never seen
 MAZE_ALIKE = ((6, 8), (6, 12))  # where its sprite looks the same both ways, in a layout; found by playing 0.10.7
 _TOGETHER = 256  # levels looked at in one go
+POOL = 3  # pixels per side of Jumper's cells, its agent's size
+DIRT = (191, 63, 191)  # in Miner's flat colours
+MINER_SIDE = 10  # cells per side, easy mode
+
+
+def background_cells(frame: ndarray) -> ndarray:
+    """Cells without any red, pooled 3 × 3, of frames on black `[N, 64, 64, 3]`: `[N]`."""
+    cell = pooled(torch.from_numpy(frame).unsqueeze(0), POOL).cell[0]  # [N, cells, C]
+    return (cell[..., 0] == 0).sum(1).numpy()
+
+
+def dirt_cells(frame: ndarray) -> ndarray:
+    """Cells of Miner's grid that hold dirt, of frames in flat colours `[N, 64, 64, 3]`: `[N]`."""
+    middle = ((np.arange(MINER_SIDE) + 0.5) * frame.shape[1] / MINER_SIDE).astype(np.int64)  # [10]
+    return (frame[:, middle][:, :, middle] == DIRT).all(-1).sum((1, 2))
 
 
 class _Count(NamedTuple):
@@ -104,20 +121,27 @@ def make_oracle(env: str, **options: Any) -> Oracle | None:
 
 
 def make_wall_follower(
-    env: str, levels: Any, num_envs: int, seed: int = 0, threads: int = 1, **options: Any
-) -> tuple[WallFollower, VecEnv]:
-    """The wall follower and an environment it can read: `full` is the ordinary view, and what r_I measures."""
+    env: str, levels: Any, num_envs: int, seed: int = 0, threads: int = 1, human_view: bool = False, **options: Any
+) -> tuple[WallFollower, Minimaze | UncentredTwin]:
+    """The wall follower and an environment it can read: `full` is the ordinary view, and what r_I measures.
+
+    With `human_view` ProcGen also draws that view large, for `picture`.
+    """
     if env == "minimaze":
-        return minimaze_follower(), build_env(env, levels, num_envs, seed, threads, **options)
-    if env == "procgen:maze":
-        shown = ProcgenConfig("maze", **options)
-        read = ProcgenConfig("maze", **{**options, **FLAT})
-        both = [
-            ControlledProcgenEnv(config.options(), LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2)
-            for config in (read, shown)
-        ]
-        return procgen_maze_follower(), UncentredTwin(*both)
-    raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
+        game = build_env(env, levels, num_envs, seed, threads, **options)
+        assert isinstance(game, Minimaze)
+        return minimaze_follower(), game
+    if env != "procgen:maze":
+        raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
+    read, shown = (
+        make_procgen(
+            ProcgenConfig("maze", **view), LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2, False, large
+        )
+        for view, large in (({**options, **FLAT}, False), (options, human_view))
+    )
+    if not (isinstance(read, ControlledProcgenEnv) and isinstance(shown, ControlledProcgenEnv)):
+        raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
+    return procgen_maze_follower(), UncentredTwin(read, shown)
 
 
 def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:

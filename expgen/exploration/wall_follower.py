@@ -1,4 +1,4 @@
-"""The wall follower (Appendix B.2), and mazes as grids of cells read from pictures, which it and the oracles go by.
+"""The wall follower (Appendix B.2), mazes as grids of cells read from pictures, and what there is to cover in them.
 
 The right-hand rule, with the goal for a wall, visits all of a maze without loops: at each step the right of the heading
 is tried, then ahead, then left, then back; it starts out heading right. Where the goal leaves it nowhere to go it stays
@@ -6,7 +6,7 @@ is tried, then ahead, then left, then back; it starts out heading right. Where t
 not, and the goal is not, since reaching it ends the episode.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,3 +89,41 @@ def steps(layout: Layout) -> ndarray:
     """What each heading adds to a position, `[5]`."""
     width = layout.is_free.shape[2]
     return np.array([1, width, -1, -width, 0])
+
+
+def reachable_cells(layout: Layout) -> ndarray:
+    """Free cells connected to the agent's, its own included, `[N]`."""
+    is_free, agent = layout
+    reached = np.zeros_like(is_free)
+    reached.reshape(len(agent), -1)[np.arange(len(agent)), agent] = True
+    count = np.zeros(len(agent), dtype=np.int64)
+    while (grown := reached.sum((1, 2))).sum() > count.sum():
+        count = grown
+        spread = reached.copy()
+        for axis in (1, 2):
+            for shift in (-1, 1):  # what is rolled over the border meets a wall there
+                spread |= np.roll(reached, shift, axis)
+        reached = spread & is_free
+    return count
+
+
+def tour_frames(layout: Layout, num_steps: int, alike: Sequence[tuple[int, int]] = ()) -> ndarray:
+    """Distinct frames a wall follower shows in so many steps, the first included, `[N]`.
+
+    A frame is a cell and the side the agent looks to: that of its last move to the right or left, left at first. In
+    the cells `alike`, rows and columns, both sides are drawn the same.
+    """
+    N, height, width = layout.is_free.shape
+    here, agent = np.arange(N), layout.agent.copy()
+    heading, side = np.zeros(N, dtype=np.int64), np.ones(N, dtype=np.int64)
+    shown = np.zeros((N, 2, height * width), dtype=bool)
+    shown[here, side, agent] = True
+    for _ in range(num_steps):
+        heading = next_heading(layout._replace(agent=agent), heading)
+        agent = agent + steps(layout)[heading]
+        side = np.where(heading == 0, 0, np.where(heading == 2, 1, side))
+        shown[here, side, agent] = True
+    for row, column in alike:
+        shown[:, 0, row * width + column] |= shown[:, 1, row * width + column]
+        shown[:, 1, row * width + column] = False
+    return shown.sum((1, 2))

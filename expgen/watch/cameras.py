@@ -11,9 +11,8 @@ from expgen.envs.minimaze import Minimaze
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import Pictured, PicturedEnv, VecEnv
-from expgen.exploration.coverage import reachable_cells
 from expgen.exploration.oracle import FLAT, first_frames
-from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, read_procgen_maze
+from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, reachable_cells, read_procgen_maze
 from expgen.watch.tiles import draw_bars, draw_tiles, enlarged
 
 

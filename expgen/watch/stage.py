@@ -7,13 +7,11 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.envs.minimaze import Minimaze
 from expgen.envs.own_env import OWN_ENVS
-from expgen.envs.procgen import ProcgenConfig, make_procgen
-from expgen.envs.procgen_env import ControlledProcgenEnv
+from expgen.envs.procgen import ProcgenConfig
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.views import UncentredTwin
 from expgen.errors import InputError
-from expgen.exploration.oracle import FLAT, make_wall_follower
-from expgen.exploration.wall_follower import WallFollower, procgen_maze_follower
+from expgen.exploration.oracle import make_wall_follower
+from expgen.exploration.wall_follower import WallFollower
 from expgen.watch.cameras import Camera, MinimazeCamera, ProcgenCamera, watched_procgen
 
 ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
@@ -43,16 +41,10 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
 
 def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
     """The wall follower and a stage that it can read; ProcGen's Maze is shown as it is, and read in flat colours."""
-    if name != "procgen:maze":
-        follower, env = make_wall_follower(name, levels, 1, seed, **options)
-        assert isinstance(env, Minimaze)
+    follower, env = make_wall_follower(name, levels, 1, seed, human_view=True, **options)
+    if isinstance(env, Minimaze):
         return follower, Stage(env, MinimazeCamera(env))
-    shown, read = ProcgenConfig("maze", **options), ProcgenConfig("maze", **{**options, **FLAT})
-    seen = make_procgen(read, levels, 1, seed, threads=0, full_view=False)
-    large = watched_procgen(shown, levels, seed)
-    if not (isinstance(seen, ControlledProcgenEnv) and isinstance(large, ControlledProcgenEnv)):
-        raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
-    return procgen_maze_follower(), Stage(UncentredTwin(seen, large), ProcgenCamera(large, shown))
+    return follower, Stage(env, ProcgenCamera(env.twin, ProcgenConfig("maze", **options)))
 
 
 def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:

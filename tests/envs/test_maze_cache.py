@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy import ndarray
 
-from expgen.envs.maze_cache import MazeCache
-from expgen.envs.maze_generator import MazeGenerator, Mazes
+from expgen.envs.maze_generator import MazeCache, MazeGenerator, Mazes
 
 
 class Counting(MazeGenerator):

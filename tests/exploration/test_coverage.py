@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from expgen.exploration.coverage import DIRT, background_cells, dirt_cells, reachable_cells, tour_frames
-from expgen.exploration.wall_follower import Layout
+from expgen.exploration.oracle import DIRT, background_cells, dirt_cells
+from expgen.exploration.wall_follower import Layout, reachable_cells, tour_frames
 
 
 def maze(*rows: str) -> Layout:

@@ -7,9 +7,8 @@ from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
 from expgen.envs.minimaze import Minimaze
 from expgen.errors import InputError
-from expgen.exploration.coverage import background_cells
 from expgen.exploration.explore import explore
-from expgen.exploration.oracle import LevelCounts, first_frames, make_oracle, make_wall_follower
+from expgen.exploration.oracle import LevelCounts, background_cells, first_frames, make_oracle, make_wall_follower
 from expgen.reward.knn import KnnConfig
 
 procgen = pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
