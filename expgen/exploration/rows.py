@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from expgen.errors import check_choice
-from expgen.evaluation.scores import SPLITS, Score, Split
-from expgen.evaluation.table_file import TableFile
+from expgen.evaluation.scores import SPLITS, Score, Split, TableFile
 from expgen.exploration.explore import Exploration, Mean
 
 EXPLORATION_FILE = "exploration.csv"

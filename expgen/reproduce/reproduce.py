@@ -11,7 +11,7 @@ from pathlib import Path
 from expgen.cluster.engine import Ended, Engine, LocalEngine, Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import FILE as SCORE_ROWS
-from expgen.evaluation.table_file import TableFile
+from expgen.evaluation.scores import TableFile
 from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.exploration.rows import FILE as EXPLORATION_ROWS
 from expgen.files import read_json, write_whole
