@@ -154,7 +154,7 @@ class Minimaze:
         self._start(np.arange(self.num_envs), state["level"].astype(np.int64))
         self._flat_pixels[self._agent] = self._ground
         for name, array in self._state().items():
-            array[:] = state[name]
+            array[:] = state.get(name, False) if name == "timed_out" else state[name]  # older states lack it
         self._ground[:] = self._flat_pixels[self._agent]
         self._flat_pixels[self._agent] = AGENT_COLOR
 

@@ -146,7 +146,8 @@ class ControlledProcgenEnv(ProcgenEnv):
         for env, game in enumerate(np.split(games, np.cumsum(length)[:-1])):
             self._games.set_state(env, game.tobytes())
         np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
-        self._elapsed[:], self._seen.timed_out[:] = state["elapsed"], state["timed_out"]
+        self._elapsed[:] = state.get("elapsed", 0)  # states saved before time-outs were told have neither
+        self._seen.timed_out[:] = state.get("timed_out", False)
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
 
 

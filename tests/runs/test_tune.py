@@ -10,7 +10,7 @@ import pytest
 import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
-from expgen.evaluation import score
+from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
@@ -41,8 +41,10 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
     seen, levels = left_out(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
     made: list[Any] = []
-    original = score.build_env
-    monkeypatch.setattr(score, "build_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1])
+    original = evaluation.build_env
+    monkeypatch.setattr(
+        evaluation, "build_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1]
+    )
     trials = list(tune(agent, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
     assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
     for one, env in zip(trials, made, strict=True):
