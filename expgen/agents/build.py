@@ -1,6 +1,6 @@
 """From an agent's description to something that plays: policies' weights, read from their checkpoints."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ import torch
 from expgen.agents.agent import Agent, PolicyAgent, explorers_agent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
+from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.envs.vec_env import EnvSpec
@@ -20,12 +21,10 @@ from expgen.files import read_json
 from expgen.networks.actor_critic import Policy
 from expgen.networks.state import check_fits, load_module
 from expgen.settings import flag_of
-from expgen.text import short_repr
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
 from expgen.training.resources import use_device
 
-OWN_AGENTS: dict[str, Callable[[dict[str, Policy], EnvSpec, int], Any]] = {}  # that the user registers
 BEYOND = {"vote": "leader", "once": False}  # settings beyond Algorithm 1, and what it does
 CARD = "card.json"  # beside an agent that ships: what it is, and checksums of its weights
 
@@ -66,9 +65,7 @@ def build_agent(
     if learner in OWN_AGENTS and learner not in description.policies:
         trained = description.trained()
         policies, env_steps = load_policies(description, trained, device, weights)
-        own: Any = OWN_AGENTS[learner](dict(zip(trained, policies, strict=True)), description.spec, seed)
-        if not callable(getattr(own, "act", None)):
-            raise InputError(f"agent {learner!r} is {short_repr(own)}; accepted: what has act(obs, first, episode)")
+        own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
         return LoadedAgent(own, learner, description.seed, learner, marks, env_steps, None)
     if is_alone:
         name = learner or "member0"

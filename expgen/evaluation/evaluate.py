@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
+from expgen.envs.gymnasium_vector import checked_actions
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, build_env, make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
@@ -170,7 +171,7 @@ def play_episodes(
     while len(finished) < episodes:
         if watcher is not None:
             watcher.watch(observation, playing)
-        env.act(agent.act(observation.obs, observation.first, playing))
+        env.act(checked_actions(agent.act(observation.obs, observation.first, playing), N, env.spec.num_actions))
         yield
         observation = env.observe()
         total += observation.reward

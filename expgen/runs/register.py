@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
-from expgen.agents.build import OWN_AGENTS
+from expgen.agents.own_agent import OWN_AGENTS, check_own_agent
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.recipes import RECIPES, REWARDS, Recipe
 from expgen.envs.own_env import register_env_from
@@ -62,6 +62,8 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
         elif kind == "encoder" and name in ENCODERS:
             raise InputError(f"name of the encoder is {name!r}, which is taken; accepted: another name")
         else:
+            if kind == "agent":
+                check_own_agent(name, thing)
             table: dict[str, Any] = OWN_ENCODERS if kind == "encoder" else OWN_AGENTS
             add(table, kind, name, thing, origin)
         return thing

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from expgen.agents.build import OWN_AGENTS, build_agent, check_weights
+from expgen.agents.build import build_agent, check_weights
 from expgen.agents.description import AgentDescription, PolicyDescription
+from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, result_of

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from expgen.agents.agent import Agent, UniformAgent
-from expgen.agents.build import OWN_AGENTS, build_agent
+from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
+from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text, without_asides

@@ -6,6 +6,7 @@ import numpy as np
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
+from expgen.envs.gymnasium_vector import checked_actions
 from expgen.envs.vec_env import LevelControl, NamesActions
 from expgen.watch.actions import ActionRows, action_rows
 from expgen.watch.cameras import LevelMap, as_picture
@@ -68,7 +69,8 @@ def record_episode(
         film.append(camera.picture())
         seen.append(as_picture(observation.obs[0]))
         place = camera.place()
-        action = agent.act(observation.obs, observation.first, np.array([episode]))
+        chosen = agent.act(observation.obs, observation.first, np.array([episode]))
+        action = checked_actions(chosen, 1, env.spec.num_actions)
         reason = reason_of(agent)
         env.act(action)
         observation = env.observe()

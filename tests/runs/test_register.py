@@ -1,6 +1,7 @@
 """expgen.register: a user's file is trained, resumed, scored, reported and played; wrong uses are refused."""
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from torch import nn
 
 import expgen
 from expgen import plugins
-from expgen.agents.build import OWN_AGENTS
+from expgen.agents.own_agent import OWN_AGENTS
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.recipes import RECIPES, REWARDS, recipe_of
 from expgen.envs.own_env import OWN_ENVS
@@ -371,6 +372,12 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("made already", call("agent", "mine", Still({}, MAZE, 0)), "agent 'mine' is .*Still.*; accepted: a class or "),
         ("with settings", call("agent", "mine", Still, Settings()), "config is given for 'mine'; accepted: for algori"),
         ("with details", call("agent", "mine", Still, alpha=0.5), "alpha is given for 'mine'; accepted: for algorithm"),
+        ("learner's name", call("agent", "member0", Still), "name of the agent is 'member0', which means learners"),
+        ("explorer's name", call("agent", "explorer", Still), "name of the agent is 'explorer', which means learners"),
+        ("name of all learners", call("agent", "each", Still), "name of the agent is 'each', which means learners of"),
+        ("takes nothing", call("agent", "mine", lambda: None), r"agent 'mine' takes \(\); accepted: \(policies, s"),
+        ("takes two", call("agent", "mine", lambda p, s: None), r"agent 'mine' takes \(p, s\); accepted: \(poli"),
+        ("takes four", call("agent", "mine", lambda p, s, n, x: None), "agent 'mine' takes .*; accepted: .policies"),
         ("env with settings", call("env", "mine", Still, Settings()), "config is given for 'mine'; accepted: for algo"),
         ("env that is reserved", call("env", "maze", Still), "name of the environment is 'maze', which means another"),
         ("env that is no factory", call("env", "mine", 3), "env 'mine' is 3; accepted: a class or function"),
@@ -388,19 +395,70 @@ def test_a_wrong_registration_is_refused_in_one_line(make: Callable[[], Any], me
     assert "\n" not in str(error.value)
 
 
+def acting(act: Callable[..., Any]) -> Any:
+    """Agents whose `act` is `act(self, obs, first, episode)`."""
+    return type("Mine", (Still,), {"act": act})
+
+
+def answering(answer: Callable[[np.ndarray], Any]) -> Any:
+    """Agents that answer `answer(first)`."""
+    return acting(lambda self, obs, first, episode: answer(first))
+
+
 @pytest.mark.parametrize(
-    ("make", "learner", "message"),
+    ("make", "message"),
     [
-        (Still, "stil", "--learner is 'stil'; accepted: each, member0, still, or what --import MODULE registers"),
-        (lambda policies, spec, seed: 3, "still", "agent 'still' is 3; accepted: what has act"),
-        (lambda policies, spec, seed: None, "still", "agent 'still' is None; accepted: what has act"),
+        (lambda policies, spec, seed: 3, "agent 'still' is 3; accepted: what has act"),
+        (lambda policies, spec, seed: None, "agent 'still' is None; accepted: what has act"),
+        (lambda policies, spec, seed: Still, "agent 'still' is <class .*; accepted: what has act"),
+        (lambda policies, spec, seed: policies["explorer"], "agent 'still' fails over member0: KeyError: 'explorer'"),
+        (acting(lambda self: 0), r"act of agent 'still' takes \(\); accepted: \(obs, first, episode\)"),
+        (
+            acting(lambda self, obs, first: first),
+            r"act of agent 'still' takes \(obs, first\); accepted: \(obs, f",
+        ),
+        (answering(lambda first: None), r"actions have shape \(\), type object; accepted: \d whole n"),
+        (
+            answering(lambda first: 2),
+            r"actions have shape \(\), type int64; accepted: \d whole numbers",
+        ),
+        (
+            answering(lambda first: first * 0.5),
+            "actions have .*type float64; accepted: . whole numbers",
+        ),
+        (
+            answering(lambda first: first),
+            "actions have shape .*, type bool; accepted: . whole numbers",
+        ),
+        (
+            answering(lambda first: [[0]] * len(first)),
+            r"actions have shape \(\d, 1\).*; accepted: \d wh",
+        ),
+        (answering(lambda first: ["left"] * len(first)), "actions have .*type <U4; accepted: . whole"),
+        (answering(lambda first: [99] * len(first)), "actions are 99 to 99; accepted: 0 to 4"),
+        (answering(lambda first: [-1] * len(first)), "actions are -1 to -1; accepted: 0 to 4"),
     ],
 )
-def test_a_wrong_agent_is_refused_by_evaluate(
-    make: Any, learner: str, message: str, small: Any, tmp_path: Path, refused: Callable[..., str]
+def test_an_agent_that_answers_wrongly_is_refused_by_evaluate_and_play(
+    make: Any, message: str, agent_run: Path, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     register("agent", "still", make)
-    small.train(tmp_path / "run", 1)
-    assert message in refused("evaluate", tmp_path / "run", "--episodes", 1, "--learner", learner)
-    line = refused("evaluate", tmp_path / "run", "--episodes", 1, "--learner", "still", "--min-agree", 2)
+    for words in (("evaluate", agent_run, "--episodes", 1), ("play", agent_run, "--out", tmp_path / "film.html")):
+        assert re.search(message, refused(*words, "--learner", "still"))
+
+
+@pytest.fixture(scope="module")
+def agent_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one update."""
+    folder = tmp_path_factory.mktemp("agent") / "run"
+    settings = {"steps": 32, "envs": 2, "rollout_steps": 16, "minibatches": 2, "features": 16, "eval_every": 2048}
+    expgen.train("minimaze", run=folder, preset="smoke", device="cpu", quiet=True, levels=5, **settings)
+    return folder
+
+
+def test_a_wrong_learner_is_refused_by_evaluate(agent_run: Path, refused: Callable[..., str]) -> None:
+    register("agent", "still", Still)
+    line = refused("evaluate", agent_run, "--episodes", 1, "--learner", "stil")
+    assert "--learner is 'stil'; accepted: each, member0, still, or what --import MODULE registers" in line
+    line = refused("evaluate", agent_run, "--episodes", 1, "--learner", "still", "--min-agree", 2)
     assert "--min-agree is a setting of ensembles" in line
