@@ -22,15 +22,13 @@ BESIDE_PPO = {
     "leep": 22_811 / 41_039,
     "ppg": 18_839 / 49_525,  # over 31 rollouts and the auxiliary phase after them
 }
+SECONDS = 1.0  # of work behind each rate that is measured
 LIKE = {"daac": "idaac"}  # not measured, and nearly the same work
 
 
 def rate_beside_ppo(algo: str) -> float:
     """Steps of `algo` for every step of PPO; 1 for what is PPO with another reward or another network."""
     return BESIDE_PPO.get(LIKE.get(algo, algo), 1.0)
-
-
-SECONDS = 1.0  # of work behind each rate
 
 
 class Effort(NamedTuple):
@@ -76,25 +74,21 @@ class Estimator:
 
     def rate(self, env: str, algo: str, has_memory: bool) -> float | None:
         """Steps a second of `algo`; None where the environment cannot be had."""
-        measured = self.measured(env, has_memory)
+        key = env.partition(":")[0], has_memory
+        if key not in self.rates:
+            self.rates[key] = self._measure(*key)
+        measured = self.rates[key]
         return None if measured is None else measured * rate_beside_ppo(algo)
 
-    def measured(self, env: str, has_memory: bool) -> float | None:
+    def _measure(self, family: str, has_memory: bool) -> float | None:
         """Steps a second of the explorer, or of PPO where there is no memory."""
-        family = env.partition(":")[0]
-        if (family, has_memory) not in self.rates:
-            try:
-                self.rates[family, has_memory] = self._measure(family, "maxent" if has_memory else "ppo")
-            except InputError:
-                self.rates[family, has_memory] = None
-        return self.rates[family, has_memory]
-
-    def _measure(self, family: str, algo: str) -> float:
         resources = plan_resources(self.device, 1)
-        on_gpu = resources.device.type == "cuda"
-        env = "procgen:maze" if family == "procgen" else family
-        if family == "minimaze" or on_gpu:
-            config = make_config(env, algo, "laptop" if family == "minimaze" else "paper")
-        else:  # large networks on a CPU: a small rollout tells as much
-            config = make_config(env, algo, "smoke", rollout_steps=16)
-        return training_rate(config, 1, resources, SECONDS)
+        env, algo = "procgen:maze" if family == "procgen" else family, "maxent" if has_memory else "ppo"
+        try:
+            if family == "minimaze" or resources.device.type == "cuda":
+                config = make_config(env, algo, "laptop" if family == "minimaze" else "paper")
+            else:  # large networks on a CPU: a small rollout tells as much
+                config = make_config(env, algo, "smoke", rollout_steps=16)
+            return training_rate(config, 1, resources, SECONDS)
+        except InputError:
+            return None

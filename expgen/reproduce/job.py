@@ -1,12 +1,16 @@
 """Job: one run to train, or agent to compose, and how to score it. Plain data: any machine can be handed one."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from expgen.errors import InputError
-from expgen.files import write_whole
+from expgen.files import read_json, write_whole
+
+JOB_LIST = "jobs.json"
+Status = Literal["done", "skipped", "refused", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class JobResult:
     """What became of a job."""
 
     job: Job
-    status: Literal["done", "skipped", "refused", "failed", "stopped"]
+    status: Status
     message: str = ""
     seconds: float = 0.0
 
@@ -66,26 +70,24 @@ def merged(jobs: Iterable[Job]) -> list[Job]:
     return list(known.values())
 
 
-HEADER = "job"
+def write_job_list(out: Path, jobs: Iterable[Job], scale: str) -> None:
+    """Write the names of `jobs` to the folder `out` of a reproduction, which holds runs of one `scale`.
 
-
-def write_job_list(out: Path, jobs: Iterable[Job]) -> None:
-    """Write the names of `jobs` to the folder `out` of a reproduction."""
-    write_whole(_file(out), "".join(f"{name}\n" for name in (HEADER, *(job.name for job in jobs))).encode())
+    InputError if it holds those of another, for they bear the same names.
+    """
+    file, held = out / JOB_LIST, _read(out).get("scale", scale)
+    if held != scale:
+        raise InputError(f"--out {out} holds runs of --scale {held}; accepted: {held}, or another folder")
+    write_whole(file, json.dumps({"scale": scale, "jobs": [job.name for job in jobs]}, indent=1).encode())
 
 
 def read_job_list(out: Path) -> list[str]:
     """The names of the jobs in the folder `out`; none if it is not a reproduction's."""
-    if not _file(out).exists():
-        return []
-    try:
-        header, *lines = _file(out).read_text().splitlines()
-        if header.partition(",")[0] != HEADER:
-            raise ValueError(header)
-    except (OSError, ValueError):
-        raise InputError(f"{_file(out)} is not a list of jobs that expgen reproduce wrote") from None
-    return list(dict.fromkeys(line.partition(",")[0] for line in lines))  # earlier versions wrote more columns
+    return list(map(str, _read(out).get("jobs", ())))
 
 
-def _file(out: Path) -> Path:
-    return out / "jobs.csv"
+def _read(out: Path) -> dict[str, Any]:
+    found = read_json(out / JOB_LIST) if (out / JOB_LIST).exists() else {}
+    if found and (not isinstance(found, dict) or not isinstance(found.get("jobs"), list)):
+        raise InputError(f"{out / JOB_LIST} is not a list of jobs that expgen reproduce wrote")
+    return found

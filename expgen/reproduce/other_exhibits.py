@@ -1,6 +1,7 @@
 """Exhibits without scores: how games look, an explorer's way, the Hidden Maze (Figures 1, 3, 8); Tables 3 and 6."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,13 @@ def games_section() -> Section:
     shown["hidden maze"] = first_frame("procgen:maze", hidden=True)
     shown["minimaze"] = first_frame("minimaze")
     words = f"First frames of {', '.join(shown)}"
-    return Section("figure-1", f"Level {LEVEL}, as an agent sees it.", figures=((words, film_strip(shown)),))
+    return Section("figure-1", f"Level {LEVEL}, as an agent sees it.", figures=[(words, film_strip(shown))])
 
 
 def first_frame(env_name: str, **options: Any) -> ndarray:
     """`[H, W, 3]` uint8."""
-    env = build_env(env_name, str(LEVEL) + ":1", 1, **options)
-    try:
+    with closing(build_env(env_name, f"{LEVEL}:1", 1, **options)) as env:
         return env.observe().obs[0].copy()
-    finally:
-        env.close()
 
 
 def explorer_section(run: Location | None) -> Section:
@@ -81,22 +79,19 @@ def explorer_section(run: Location | None) -> Section:
             axes.set_axis_off()
     words = f"An explorer's way through level {LEVEL} of {agent.game}, coloured by time"
     note = f"Level {LEVEL} of {agent.game}, unseen in training; one episode of {len(frames)} frames."
-    return Section("figure-3", note, figures=((words, figure),))
+    return Section("figure-3", note, figures=[(words, figure)])
 
 
 def play_frames(agent: Agent, env_name: str, most: int = 500) -> ndarray:
     """The frames of one episode, `[steps, H, W, 3]`."""
-    env = build_env(env_name, f"{LEVEL}:1", 1, full_view=True)
     frames: list[ndarray] = []
-    try:
+    with closing(build_env(env_name, f"{LEVEL}:1", 1, full_view=True)) as env:
         for _ in range(most):
             seen = env.observe()
             if seen.first[0] and frames:
                 break
             frames.append(seen.full[0].copy())
             env.act(agent.act(seen.obs, seen.first))
-    finally:
-        env.close()
     return np.stack(frames)
 
 
@@ -110,26 +105,20 @@ def first_change(frames: ndarray) -> ndarray:
 
 def hidden_section() -> Section:
     """Figure 8: the same random walk seen and unseen."""
-    hidden, bare = (
-        build_env("procgen:maze", f"{LEVEL}:1", 1, **options) for options in ({"hidden": True}, dict(HIDDEN_OPTIONS))
-    )
-    rng = np.random.default_rng(0)
-    rows: list[dict[str, ndarray]] = [{}, {}]
-    try:
-        for step in range(60):
-            for row, env in zip(rows, (hidden, bare)):
-                if step % (60 // SHOWN) == 0:
-                    row[f"t = {step}"] = env.observe().obs[0].copy()
-            action = rng.integers(15, size=1).astype(np.int32)
-            for env in (hidden, bare):
-                env.act(action)
-                env.observe()
-    finally:
-        hidden.close()
-        bare.close()
     note = "First what the agent sees of a Hidden Maze on a random walk, then what is there."
-    words = ("Frames of a Hidden Maze", "The maze behind them")
-    return Section("figure-8", note, figures=tuple((word, film_strip(row)) for word, row in zip(words, rows)))
+    figures = []
+    for words, options in (("Frames of a Hidden Maze", {"hidden": True}), ("The maze behind them", HIDDEN_OPTIONS)):
+        shown: dict[str, ndarray] = {}
+        actions = np.random.default_rng(0).integers(15, size=(60, 1), dtype=np.int32)
+        with closing(build_env("procgen:maze", f"{LEVEL}:1", 1, **options)) as env:
+            for step, action in enumerate(actions):
+                frame = env.observe().obs[0]
+                if step % (len(actions) // SHOWN) == 0:
+                    shown[f"t = {step}"] = frame.copy()
+                env.act(action)
+            env.observe()  # waits for the last step
+        figures.append((words, film_strip(shown)))
+    return Section("figure-8", note, figures=figures)
 
 
 def film_strip(pictures: dict[str, ndarray], columns: int = 3) -> Figure:
@@ -152,7 +141,7 @@ def constants_section() -> Section:
     for game in numbers.games():
         bounds = (*CONSTANTS["easy"][game], *CONSTANTS["hard"][game])
         table.add(game, *(number_cell(value, 1) for value in bounds))
-    return Section("table-3", "`--constants rliable` takes the hard minima for Jumper and Leaper.", (table,))
+    return Section("table-3", "`--constants rliable` takes the hard minima for Jumper and Leaper.", [table])
 
 
 def ppo_section() -> Section:
@@ -179,4 +168,4 @@ def ppo_section() -> Section:
     for row in numbers.rows("ppo_hyperparameters"):
         if row["parameter"] in ours:
             table.add(row["parameter"].replace("_", " "), str(ours[row["parameter"]]), row["paper_value"])
-    return Section("table-6", "Where paper and original code differ: docs/how-expgen-works.md.", (table,))
+    return Section("table-6", "Where paper and original code differ: docs/how-expgen-works.md.", [table])

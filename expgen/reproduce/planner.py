@@ -1,6 +1,6 @@
 """Planner: the runs that exhibits are made of, at one scale."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,8 @@ class Planner:
 
     def train(self, game: str, algo: str, runs: int = 10, budget: str = "25M", label: str = "", **settings: Any) -> Job:
         """`runs` learners of `algo` side by side; `label` says what `settings` make of it."""
-        words = f"budget={budget}" if budget != "25M" else label
-        steps = self.scale.steps * BUDGETS[budget]
-        asked = {"members": min(runs, self.scale.runs), "steps": steps, **settings}
-        return self._job(self.scale.env(game), algo, words, asked)
+        asked = {"members": min(runs, self.scale.runs), "steps": self.scale.steps * BUDGETS[budget], **settings}
+        return self._job(game, algo, f"budget={budget}" if budget != "25M" else label, asked)
 
     def ppo(self, game: str, budget: str = "25M") -> Job:
         """The ensemble's members, which are also PPO's runs."""
@@ -35,21 +33,19 @@ class Planner:
 
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
         """The explorer that an ensemble takes in: seed 0."""
-        asked = {"steps": self.scale.explorer_steps, "members": 1, **settings}
-        return self._job(self.scale.env(game), "maxent", label, asked)
+        return self._job(game, "maxent", label, {"steps": self.scale.explorer_steps, "members": 1, **settings})
 
     def explorers(self, game: str, runs: int, label: str = "", **settings: Any) -> list[Job]:
         """As many seeds of it as are asked for; the first apart, for ensembles take in whole runs."""
-        first = self.explorer(game, label, **settings)
-        more = min(runs, self.scale.runs) - 1
+        first, more = self.explorer(game, label, **settings), min(runs, self.scale.runs) - 1
         asked = {"steps": self.scale.explorer_steps, "seed": 1, "members": more, **settings}
-        others = self._job(self.scale.env(game), "maxent", label, asked, name_end="-more")
+        others = replace(self._job(game, "maxent", label, asked), name=f"{first.name}-more")
         return [first, others] if more else [first]
 
     def expgen(
         self,
         game: str,
-        scorings: tuple[Scoring, ...] | None = None,
+        scorings: Sequence[Scoring] = (),
         budget: str = "25M",
         label: str = "",
         **explorer: Any,
@@ -57,23 +53,19 @@ class Planner:
         """Members, explorer and the agent of both; `explorer` are settings that the explorer differs in."""
         members = self.longer(game, "ppo", budget) if budget != "25M" else [self.ppo(game)]
         explore = self.explorer(game, label, **explorer)
-        words = f"budget={budget}" if budget != "25M" else label
-        asked = {
-            "members": self.scale.members,
-            "steps": self.scale.steps * BUDGETS[budget],
-            "explorer_steps": self.scale.explorer_steps,
-            **{f"explorer_{name}": value for name, value in explorer.items()},
-        }
-        agent = self._job(self.scale.env(game), "expgen", words, asked, scorings or self.leaders())
-        return [*members, explore, replace(agent, made_of=(members[-1].name, explore.name))]
+        asked = self._population(budget) | {f"explorer_{name}": value for name, value in explorer.items()}
+        agent = self._job(game, "expgen", f"budget={budget}" if budget != "25M" else label, asked)
+        made_of = (members[-1].name, explore.name)
+        return [*members, explore, replace(agent, made_of=made_of, scorings=tuple(scorings) or self.leaders())]
 
     def expgen_idaac(self, game: str) -> Job:
         """IDAAC members and an explorer as one population: these members are nobody else's."""
-        asked = {
-            "members": self.scale.members, "steps": self.scale.steps, "explorer_steps": self.scale.explorer_steps,
-        }  # fmt: skip
         alone = tuple(Scoring(f"member{index}") for index in range(min(self.scale.runs, self.scale.members)))
-        return self._job(self.scale.env(game), "expgen-idaac", "", asked, self.leaders() + alone)
+        return replace(self._job(game, "expgen-idaac", "", self._population()), scorings=self.leaders() + alone)
+
+    def _population(self, budget: str = "25M") -> dict[str, Any]:
+        steps = self.scale.steps * BUDGETS[budget]
+        return {"members": self.scale.members, "steps": steps, "explorer_steps": self.scale.explorer_steps}
 
     def leaders(self, runs: int = 10, **consensus: Any) -> tuple[Scoring, ...]:
         """Run r of an ensemble is led by member r."""
@@ -83,19 +75,11 @@ class Planner:
     def hidden_maze(self, runs: int = 10) -> Job:
         """Appendix A; ProcGen at every scale, for minimaze cannot hide."""
         asked = {"members": min(runs, self.scale.runs), "levels": "128", "options": {"hidden": True}}
-        asked["steps"] = self.scale.steps
-        return self._job("procgen:maze", "ppo-gru", "hidden=true", asked)
+        return self._job("procgen:maze", "ppo-gru", "hidden=true", {**asked, "steps": self.scale.steps})
 
-    def _job(
-        self,
-        env: str,
-        algo: str,
-        label: str,
-        settings: Mapping[str, Any],
-        scorings: tuple[Scoring, ...] = (Scoring(),),
-        name_end: str = "",
-    ) -> Job:
-        game = env.partition(":")[2] or env
-        name = "-".join((game, algo, *label.replace("=", "-").split())) + name_end
-        asked, episodes = {**self.scale.settings, **settings}, self.scale.episodes
-        return Job(name, env, algo, self.scale.name, asked, label, scorings=scorings, episodes=episodes)
+    def _job(self, game: str, algo: str, label: str, settings: dict[str, Any]) -> Job:
+        """`game` is played by what stands in for it at this scale, unless it names an environment."""
+        env = game if ":" in game else self.scale.env(game)
+        name = "-".join((env.partition(":")[2] or env, algo, *label.replace("=", "-").split()))
+        asked = {**self.scale.settings, **settings}
+        return Job(name, env, algo, self.scale.name, asked, label, episodes=self.scale.episodes)

@@ -1,15 +1,15 @@
 """From names of exhibits to a report: run what is missing, gather the scores, write the page."""
 
+import contextlib
 import csv
 import io
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from expgen.cluster.engine import Ended, Engine, LocalEngine, Task
-from expgen.errors import InputError
+from expgen.cluster.engine import Engine, LocalEngine, Task
+from expgen.errors import line_of
 from expgen.evaluation.scores import FILE as SCORE_ROWS
 from expgen.evaluation.scores import TableFile
 from expgen.exploration.rows import EXPLORATION_FILE
@@ -25,14 +25,12 @@ from expgen.reproduce.job import Job, JobResult, write_job_list
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.other_exhibits import other_sections
 from expgen.reproduce.scale import Scale
-from expgen.reproduce.work import explored_file, made_file, run_job, score_files
+from expgen.reproduce.work import RUNS, SCORES, explored_file, made_file, run_job, score_files
 from expgen.storage.location import Location, absolute, is_url, join
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
 from expgen.training.life import Watcher
-
-RUNS, SCORES = "runs", "scores"
 
 
 def reproduce(
@@ -45,80 +43,56 @@ def reproduce(
     watcher: Watcher | None = None,
     on_result: Callable[[JobResult], None] = lambda result: None,
 ) -> tuple[Path | None, list[str]]:
-    """The page, and a line for everything that could not be had; no page where nothing could, or after a stop."""
-    watcher = watcher or Watcher()
+    """The page, and a line for everything that could not be had; no page where nothing could, or after a stop.
+
+    `names` are exhibits; `out` is the folder or URL of runs, scores and report; `engine` is where jobs run (default:
+    here); `games` keeps to some of those that the exhibits ask for; `on_result` hears what became of each job.
+    """
     jobs = jobs_of(names, scale, games)
+    with _local_folder(out, watcher or Watcher()) as (here, watcher):
+        write_job_list(here, jobs, scale.name)
+        asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
+        command = f"expgen reproduce {asked} --scale {scale.name}"
+        complaints, ended_well = [], 0
+        for result in _run(jobs, absolute(out), command, engine or LocalEngine(), device, watcher):
+            on_result(result)
+            ended_well += result.status != "stopped"
+            if result.status in ("refused", "failed"):
+                complaints.append(f"{result.job.name}: {result.status}: {result.message}")
+        if ended_well < len(jobs):
+            return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command continues them"]
+        explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
+        others, more = other_sections(names, explorer)
+        for job in jobs if is_url(out) else ():
+            fetch(str(join(out, SCORES, job.name)), here / SCORES / job.name)
+        is_empty = not gather(jobs, here) and not others
+        return None if is_empty else _report(names, scale, here, others), complaints + more
+
+
+@contextlib.contextmanager
+def _local_folder(out: Location, watcher: Watcher) -> Iterator[tuple[Path, Watcher]]:
+    """Where what concerns all jobs is kept; at a URL it is uploaded, each job's own by who runs it."""
     if not is_url(out):
-        return _reproduce(names, jobs, scale, Path(out), out, engine, device, watcher, on_result)
+        yield Path(out), watcher
+        return
     with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
-        watcher = replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         try:
-            return _reproduce(names, jobs, scale, space.folder, out, engine, device, watcher, on_result)
+            yield space.folder, replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         except StorageOutage as outage:  # the next command writes again what the URL lacks of this folder
             raise StorageOutage(f"{outage}; the same command continues") from None
 
 
-def _reproduce(
-    names: Sequence[str],
-    jobs: Sequence[Job],
-    scale: Scale,
-    here: Path,
-    out: Location,
-    engine: Engine | None,
-    device: str,
-    watcher: Watcher,
-    on_result: Callable[[JobResult], None],
-) -> tuple[Path | None, list[str]]:
-    """What concerns all jobs is kept in the folder `here`, each job's own at `out`."""
-    claim_folder(here, scale)
-    asked = "all" if set(names) == set(EXHIBITS) else " ".join(names)
-    command = f"expgen reproduce {asked} --scale {scale.name}"
-    place = absolute(out)
-    by_name = {job.name: job for job in jobs}
-    tasks = [
-        Task(
-            job.name,
-            partial(run_job, job, place, command, device),
-            job.after,
-            join(place, RUNS, job.name),
-        )
+def _run(
+    jobs: Sequence[Job], out: Location, command: str, engine: Engine, device: str, watcher: Watcher
+) -> Iterator[JobResult]:
+    """What became of each job, as they end."""
+    tasks = {
+        Task(job.name, partial(run_job, job, out, command, device), job.after, join(out, RUNS, job.name)): job
         for job in jobs
-    ]
-    write_job_list(here, jobs)
-    complaints, ended_well = [], 0
-    for ended in (engine or LocalEngine()).run(tasks, watcher):
-        result = _result_of(ended, by_name)
-        on_result(result)
-        ended_well += result.status != "stopped"
-        if result.status in ("refused", "failed"):
-            complaints.append(f"{result.job.name}: {result.status}: {result.message}")
-    if ended_well < len(jobs):
-        return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command continues them"]
-    explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
-    others, more = other_sections(names, explorer)
-    complaints += more
-    for job in jobs if is_url(out) else ():
-        fetch(str(join(out, SCORES, job.name)), here / SCORES / job.name)
-    if not gather(jobs, here) and not others:
-        return None, complaints
-    return _report(names, scale, here, others), complaints
-
-
-def _result_of(ended: Ended, jobs: Mapping[str, Job]) -> JobResult:
-    if ended.error is None:
-        return ended.answer
-    line = " ".join(f"{type(ended.error).__name__}: {ended.error}".split())
-    return JobResult(jobs[ended.task.name], "failed", line)
-
-
-def claim_folder(out: Path, scale: Scale) -> None:
-    """A folder holds runs of one scale, for runs of another bear the same names."""
-    file = out / "scale.json"
-    if file.exists():
-        held = read_json(file).get("scale")
-        if held != scale.name:
-            raise InputError(f"--out {out} holds runs of --scale {held}; accepted: {held}, or another folder")
-    write_whole(file, json.dumps({"scale": scale.name}).encode())
+    }
+    for ended in engine.run(list(tasks), watcher):
+        error = ended.error
+        yield ended.answer if error is None else JobResult(tasks[ended.task], "failed", line_of(error))
 
 
 def gather(jobs: Sequence[Job], out: Path) -> int:

@@ -58,7 +58,7 @@ def test_status_lists_the_jobs_of_a_reproduction(halfway: Path, command, small) 
     for name in ("whole", "scored"):
         small.train(out / "runs" / name, 1)
     change(out / "runs" / "scored", state="running", work="score")
-    write_job_list(out, [Job(name, "minimaze", "ppo", "smoke", {}) for name in names])
+    write_job_list(out, [Job(name, "minimaze", "ppo", "smoke", {}) for name in names], "smoke")
     change(halfway, state="running")
     with pytest.raises(ValueError), own_run(RunFolder(out / "runs" / "bad")):
         raise ValueError("--levels is 0,\naccepted: more")
@@ -69,14 +69,6 @@ def test_status_lists_the_jobs_of_a_reproduction(halfway: Path, command, small) 
     assert status == 1 and "1 failed" in text and "ValueError: --levels is 0, accepted: more" in text
     status, text, _ = command("status", out / "runs" / "whole", halfway)
     assert status == 0 and "1 done" in text and "1 running" in text
-
-
-def test_list_of_jobs_of_an_earlier_version_is_read(command, tmp_path: Path) -> None:
-    lines = ["job,status,seconds,message", "a,waiting,0.0,", "b,waiting,0.0,", "a,stopped,1.0,goes on"]
-    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
-    status, text, _ = command("status", tmp_path)
-    assert status == 0 and [line.split() for line in text.splitlines()[1:3]] == [["a", "waiting", "-", "-"],
-        ["b", "waiting", "-", "-"]]  # fmt: skip
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"train": {"algo": "chess"}, "spec": {}}', "[" * 99_999, "\x00"])
@@ -99,8 +91,9 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
 def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
     assert "holds no run" in refused("status", tmp_path)
-    (tmp_path / "jobs.csv").write_text("notes\n")
-    assert "is not a list of jobs" in refused("status", tmp_path)
+    for content, told in (("notes", "is not JSON"), ("[1]", "is not a list of jobs"), ('{"jobs": 3}', "is not a list")):
+        (tmp_path / "jobs.json").write_text(content)
+        assert told in refused("status", tmp_path)
 
 
 def test_terminal_escapes_in_names_are_shown_as_text(halfway: Path, command) -> None:
