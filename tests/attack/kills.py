@@ -102,11 +102,13 @@ def kill_while_writing(killed: KilledRun, rng: random.Random) -> str:
 
 def kill_while_starting(killed: KilledRun, rng: random.Random) -> str:
     """A signal to the real command within its first seconds."""
-    flags = [word for name, value in SETTINGS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    words = [sys.executable, "-m", "expgen", "train", "--resume", "--take-over", "--run", str(killed.run), *flags]
+    command = [sys.executable, "-m", "expgen", "train", "--algo", "ppo", "--resume", "--take-over"]
+    settings = {"run": killed.run, **SETTINGS}
+    flags = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     number, seconds = rng.choice([signal.SIGKILL, signal.SIGINT, *SIGNALS]), rng.uniform(0, 3)
     variables = {**os.environ, "PYTHONFAULTHANDLER": "1"}
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=variables) as child:
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, *flags], env=variables, **streams) as child:
         time.sleep(seconds)
         child.send_signal(number)
         try:
