@@ -56,20 +56,20 @@ def import_module(name: str, flag: str = "--import") -> None:
         raise InputError(f"{flag} is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
 
 
-class Named(NamedTuple):
-    """What the user has named, for another process to know it too."""
+class Plugins(NamedTuple):
+    """Modules of the user's own that this process knows, for another process to know them too."""
 
     modules: dict[str, bool]  # and whether they were imported
     folders: list[str]  # in which they may be found
 
 
-def named() -> Named:
-    """What this process knows."""
-    return Named({module: module in sys.modules for module in _NAMED}, list(_FOLDERS))
+def known_plugins() -> Plugins:
+    """Those of this process."""
+    return Plugins({module: module in sys.modules for module in _NAMED}, list(_FOLDERS))
 
 
-def take_over(known: Named) -> None:
-    """Know what the process that started this one knows."""
+def load_plugins(known: Plugins) -> None:
+    """Make those of the process that started this one known here."""
     for folder in known.folders:
         _find_in(Path(folder))
     for module, is_imported in known.modules.items():

@@ -39,7 +39,6 @@ class UcbBandit:
         return torch.where(self.pulls == 1, torch.inf, bound) if self.tries_each else bound
 
     def state(self) -> dict[str, Tensor]:
-        """Everything a resumed run needs."""
         return {"pulls": self.pulls, "total": self.total, "returns": self.returns, "arm": self.arm}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

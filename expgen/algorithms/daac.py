@@ -115,7 +115,6 @@ class Critic:
         return {**state_of(self.parts()), "num_rollouts": torch.tensor(self.num_rollouts)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
         load_parts(self.parts(), state)
         self.num_rollouts = int(state["num_rollouts"])
 

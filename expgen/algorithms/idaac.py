@@ -142,6 +142,5 @@ class IDAAC(Algorithm):
         return {**super().state(), "elapsed": self.elapsed}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
         super().load_state(state)
         self.elapsed = state["elapsed"].to(self.elapsed.device)

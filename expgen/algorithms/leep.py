@@ -149,7 +149,6 @@ class SubsetLevels:
         return {"drawn": np.stack([stream.drawn for stream in self.streams])}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Continue from `state`."""
         for stream, drawn in zip(self.streams, state["drawn"], strict=True):
             stream.drawn[:] = drawn
 

@@ -134,11 +134,9 @@ class LevelReplay:
         return {"levels_seen": float(self.seen.sum()), "level_score": float(self.score.sum() / max(1, self.seen.sum()))}
 
     def state(self) -> dict[str, ndarray]:
-        """Everything a resumed run needs."""
         return {name: getattr(self, name).copy() for name in SAVED}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Continue from `state`."""
         for name in SAVED:
             getattr(self, name)[:] = state[name]
         self._rank()

@@ -121,9 +121,7 @@ class Descent:
         return norm
 
     def state(self) -> dict[str, Tensor]:
-        """Adam's moments."""
         return optimizer_state(self.adam)
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`."""
         load_optimizer(self.adam, state)

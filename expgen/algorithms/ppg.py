@@ -88,7 +88,7 @@ class PPG(Algorithm):
         self.history = History(config.policy_phases, parameters[0].device)
 
     def before_rollout(self, env: VecEnv) -> None:
-        """Remember where the games stand, or see a resumed history again."""
+        """Save where the games stand, or replay those of a resumed history."""
         self.history.open(env)
 
     def compute_values(self, rollout: Rollout) -> None:

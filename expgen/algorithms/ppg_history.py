@@ -39,11 +39,11 @@ class History:
         return self.count * self.obs.shape[2]
 
     def open(self, env: VecEnv) -> None:
-        """Called before each rollout: remember where the games stand, or see again what a checkpoint left out."""
+        """Called before each rollout: save where the games stand, or replay them for the frames that a checkpoint left out."""
         if self.count == 0:
             self.start = _as_tensors(env.save()) if isinstance(env, Snapshots) else {}
         elif not self.obs.numel():
-            self._see_again(env)
+            self._replay_games(env)
 
     def add(self, rollout: Rollout) -> None:
         """Keep a finished rollout."""
@@ -85,7 +85,7 @@ class History:
             self.action[: self.count].copy_(state["action"])
             self.start = under_prefix("start", state)
 
-    def _see_again(self, env: VecEnv) -> None:
+    def _replay_games(self, env: VecEnv) -> None:
         """Play the kept actions from the history's start; a new history where games cannot be put there."""
         if not isinstance(env, Snapshots) or not self.start:
             self.clear()

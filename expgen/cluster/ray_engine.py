@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from expgen.cluster.engine import Ended, Share, Task
 from expgen.cluster.follow import Follower
 from expgen.errors import InputError
-from expgen.plugins import Named, named, take_over
+from expgen.plugins import Plugins, known_plugins, load_plugins
 from expgen.provenance import version
 from expgen.runs.stop import StopSignals
 from expgen.training.life import Watcher
@@ -82,7 +82,7 @@ class _Placement:
     def _turn(self) -> Iterator[Ended]:
         while self.ready and len(self.running) < MOST_HANDED and not self.is_stopping:
             task = self.ready.popleft()
-            self.running[self.remote.remote(task.call, self.share, version(), named())] = task
+            self.running[self.remote.remote(task.call, self.share, version(), known_plugins())] = task
         done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=POLL_SECONDS)
         if self.watcher.should_stop() and not self.is_stopping:
             self.is_stopping = True
@@ -125,11 +125,11 @@ class _Placement:
         return None
 
 
-def _in_worker(call: Any, share: Share, driver_version: str, known: Named) -> Answer:
+def _in_worker(call: Any, share: Share, driver_version: str, known: Plugins) -> Answer:
     """What a worker runs: the task, within its share, stoppable. Ray lets it see the GPUs that it was given alone."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
-    take_over(known)
+    load_plugins(known)
     if not share.gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
     with allotted(share.cores), StopSignals() as signals:

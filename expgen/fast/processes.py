@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from expgen.errors import InputError, line_of
-from expgen.plugins import named, take_over
+from expgen.plugins import known_plugins, load_plugins
 
 END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -62,7 +62,7 @@ class Worker:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
-        self.send(named())
+        self.send(known_plugins())
         self.send(work)
 
     def send(self, message: Any) -> None:
@@ -102,7 +102,7 @@ def serve(descriptor: int) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection = Connection(descriptor)
     try:
-        take_over(connection.recv())
+        load_plugins(connection.recv())
         connection.recv()(connection)
         connection.send(Done())
     except (EOFError, ConnectionError):  # the parent has died or given us up

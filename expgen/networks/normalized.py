@@ -34,8 +34,8 @@ class NormalizedEncoder(nn.Module):
         return self.encode(((obs - self.mean) * (self.var + EPSILON).rsqrt()).clamp(-CLIP, CLIP))
 
     @torch.no_grad()
-    def take_in(self, obs: Tensor) -> None:
-        """Let `obs` `[…, *obs_shape]` count: the moments of two sets from those of each (Chan et al. 1979)."""
+    def update_moments(self, obs: Tensor) -> None:
+        """Merge the moments of `obs` `[…, *obs_shape]` into those so far (Chan et al. 1979)."""
         rows = obs.reshape(-1, *self.mean.shape)
         var, mean = torch.var_mean(rows, dim=0, correction=0)
         total = self.count + len(rows)
@@ -53,10 +53,10 @@ class NormalizedEncoder(nn.Module):
         self.count.zero_()
 
 
-def take_in_observations(parts: Iterable[object], obs: Tensor) -> None:
-    """Let `obs` count in every normalised encoder of the networks among `parts`."""
+def update_moments_in(parts: Iterable[object], obs: Tensor) -> None:
+    """Add `obs` to the moments of every normalised encoder of the networks among `parts`."""
     for part in parts:
         if isinstance(part, nn.Module):
             for module in part.modules():
                 if isinstance(module, NormalizedEncoder):
-                    module.take_in(obs)
+                    module.update_moments(obs)

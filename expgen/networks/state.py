@@ -12,9 +12,11 @@ from expgen.errors import InputError
 class Stateful(Protocol):
     """Has tensors to keep, and goes on from them."""
 
-    def state(self) -> dict[str, Tensor]: ...
+    def state(self) -> dict[str, Tensor]:
+        """Everything a resumed run needs, by name."""
 
-    def load_state(self, state: Mapping[str, Tensor]) -> None: ...
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned."""
 
 
 Part = nn.Module | Stateful  # of what a checkpoint holds

@@ -101,7 +101,6 @@ class KnnReward(RewardSource):
         return {**packed(self.frames[len(self.frames) - oldest :].cpu().numpy()), "age": self.age.cpu().numpy()}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Continue from `state`."""
         if state:
             self.frames = torch.from_numpy(unpacked(state))
             self.age = torch.from_numpy(state["age"].copy())

@@ -66,11 +66,9 @@ class ReturnScaler:
         return np.clip(scaled, -self.CLIP, self.CLIP).astype(np.float32)
 
     def state(self) -> dict[str, ndarray]:
-        """Everything a resumed run needs."""
         m = self.moments
         return {"running_return": self.running_return, "moments": np.array([m.mean, m.var, m.count])}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Continue from `state`."""
         self.running_return = np.array(state["running_return"])
         self.moments = Moments(*(float(number) for number in state["moments"]))

@@ -13,7 +13,7 @@ import torch
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
 from expgen.networks.actor_critic import Policy
-from expgen.networks.normalized import take_in_observations
+from expgen.networks.normalized import update_moments_in
 from expgen.reward.source import RewardSource
 from expgen.rollout.collect import collect
 from expgen.rollout.gae import advantages
@@ -110,7 +110,7 @@ class Learner:
                 yield Phase.WAIT
         with self.lane.updating():
             rollout.carry_over()
-            take_in_observations(self.algorithm.parts().values(), rollout.obs[:-1])
+            update_moments_in(self.algorithm.parts().values(), rollout.obs[:-1])
             if self.average is not None:
                 self.average.update()
         while self.lane.backlog():

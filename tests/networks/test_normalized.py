@@ -27,7 +27,7 @@ def test_moments_are_those_of_all_observations_together() -> None:
     normalized = encoder()
     parts = [torch.from_numpy(np.random.default_rng(i).normal(3 * i, i + 1, (i + 2, 4, 3))).float() for i in range(5)]
     for part in parts:
-        normalized.take_in(part)
+        normalized.update_moments(part)
     rows = torch.cat([part.reshape(-1, 3) for part in parts])
     torch.testing.assert_close(normalized.mean, rows.mean(0))
     torch.testing.assert_close(normalized.var, rows.var(0, correction=0))
@@ -40,7 +40,7 @@ def test_the_encoder_sees_what_the_formula_says() -> None:
     torch.testing.assert_close(
         normalized(obs), normalized.encoder(torch.tensor([[1.0, -2.0, 10.0]]))
     )  # nothing seen yet
-    normalized.take_in(torch.tensor([[0.0, 2.0, 400.0], [4.0, 2.0, 600.0]]))
+    normalized.update_moments(torch.tensor([[0.0, 2.0, 400.0], [4.0, 2.0, 600.0]]))
     torch.testing.assert_close(normalized(obs), normalized.encoder(torch.tensor([[-0.5, -10.0, 0.0]])))
 
 
