@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.algorithms.daac import AdvantageHead, Critic, DAACConfig, daac_loss
+from expgen.algorithms.daac import DAAC, DAACConfig, daac_loss
 from expgen.algorithms.idaac_order import Pairs, draw_pairs
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm, Metrics
-from expgen.networks.decoupled import Decoupled, ValueNetwork
+from expgen.networks.decoupled import Decoupled
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, transition_order
@@ -67,25 +67,20 @@ class OrderClassifier(nn.Module):
 
 
 class IDAAC(Algorithm):
-    """Owns the policy, its advantage head, a critic and the order classifier."""
-
-    value_network: ValueNetwork
+    """Owns a DAAC, whose steps it takes with one more loss, and the order classifier."""
 
     def __init__(self, networks: Decoupled, config: IDAACConfig) -> None:
+        self.config, self.daac = config, DAAC(networks, config)
         self.policy, self.value_network, generator = networks
-        self.config = config
-        self.advantage_head = AdvantageHead(self.policy, generator)
-        self.critic = Critic(self.value_network, config)
         head = self.policy.policy_head
         self.classifier = OrderClassifier(head.in_features, config.order_hidden, generator).to(head.weight.device)
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descent = Descent([*self.policy.parameters(), *self.advantage_head.parameters()], *adam)
         self.classifier_descent = Descent(self.classifier.parameters(), *adam)
         self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
 
     def compute_values(self, rollout: Rollout) -> None:
         """The critic's values, which the advantages come from."""
-        self.critic.compute_values(rollout)
+        self.daac.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""
@@ -96,7 +91,7 @@ class IDAAC(Algorithm):
         for _ in range(config.epochs):
             for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
                 yield self.step(Minibatch(rollout, advantage, row, "shuffled"), pairs)
-        yield from self.critic.update(rollout, generator)
+        yield from self.daac.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch, pairs: Pairs) -> Metrics:
         """One gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
@@ -112,11 +107,11 @@ class IDAAC(Algorithm):
         norm_of_classifier = self.classifier_descent.step(loss_of_classifier)
 
         output = self.policy.heads(of_batch, batch.state)
-        advantage = self.advantage_head(output.value, batch.action)
+        advantage = self.daac.advantage_head(output.value, batch.action)
         loss, parts = daac_loss(output.logits, advantage, batch, self.config)
         undecided = order_loss(self.classifier(of_batch[0], of_partner[0]))
         loss = loss + self.config.order_coef * undecided
-        norm = self.descent.step(loss)
+        norm = self.daac.descent.step(loss)
         return {
             "loss": loss.detach(),
             **parts,
@@ -128,14 +123,7 @@ class IDAAC(Algorithm):
         }
 
     def parts(self) -> dict[str, Part]:
-        return {
-            "policy": self.policy,
-            "advantage": self.advantage_head,
-            "adam": self.descent,
-            "critic": self.critic,
-            "classifier": self.classifier,
-            "classifier_adam": self.classifier_descent,
-        }
+        return {**self.daac.parts(), "classifier": self.classifier, "classifier_adam": self.classifier_descent}
 
     def state(self) -> dict[str, Tensor]:
         """Every tensor of the parts, and how long each episode under way has lasted."""

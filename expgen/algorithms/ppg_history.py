@@ -39,7 +39,7 @@ class History:
         return self.count * self.obs.shape[2]
 
     def open(self, env: VecEnv) -> None:
-        """Called before each rollout: save where the games stand, or replay them for the frames that a checkpoint left out."""
+        """Called before each rollout: save where the games stand, or replay them for frames no checkpoint holds."""
         if self.count == 0:
             self.start = _as_tensors(env.save()) if isinstance(env, Snapshots) else {}
         elif not self.obs.numel():

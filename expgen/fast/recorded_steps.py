@@ -24,7 +24,7 @@ from expgen.fast.graphs import Capture, Graphs, capture_on_gpu
 RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
     PPO: ("step",),
     DAAC: ("step", "critic.step", "critic.values"),
-    IDAAC: ("step", "critic.step", "critic.values"),
+    IDAAC: ("step", "daac.critic.step", "daac.critic.values"),
     PPG: ("step", "values", "logits", "auxiliary_step"),
     Leep: ("step", "others"),
     UcbDrac: ("step",),
