@@ -11,8 +11,8 @@ import torch
 from expgen.bench.bench import bench
 from expgen.bench.speed import COLUMNS, shares
 from expgen.bench.trace import trace
-from expgen.cli.flags import Parser, env_name, parse_options, whole_number
-from expgen.errors import InputError, check_writable
+from expgen.cli.flags import Parser, env_name, list_of, parse_options, whole_number
+from expgen.errors import InputError, check_range, check_writable
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS
 from expgen.training.resources import plan_resources
@@ -27,7 +27,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--algo", default="ppo", help="algorithm (default ppo)")
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
     parser.add_argument(
-        "--learners", default="1,4,11", metavar="A,B", help="numbers of learners to train side by side (default 1,4,11)"
+        "--learners",
+        type=list_of(whole_number),
+        default=(1, 4, 11),
+        metavar="A,B",
+        help="numbers of learners to train side by side (default 1,4,11)",
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds to measure each figure for (default 10)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
@@ -36,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="a list of objects instead of lines of CSV")
     arguments = parser.parse_args(argv)
-    counts = _counts(arguments.learners)
+    counts = arguments.learners
+    check_range("--learners", min(counts), 1)
     if not arguments.seconds > 0:
         raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
     if arguments.trace is not None and not arguments.trace.parent.is_dir():
@@ -60,13 +65,3 @@ def main(argv: Sequence[str]) -> int:
     if arguments.trace is not None:
         trace(config, max(counts), arguments.device, arguments.trace)
     return 0
-
-
-def _counts(text: str) -> list[int]:
-    try:
-        counts = [whole_number(part) for part in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or min(counts) < 1:
-        raise InputError(f"--learners is {text!r}; accepted: whole numbers from 1 on, as in 1,4,11")
-    return counts

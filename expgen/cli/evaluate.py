@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
@@ -71,17 +70,17 @@ def main(argv: Sequence[str]) -> int:
     with Progress("episode") as progress:
         progress.start(len(tasks) * request.episodes, {})
         for ended in engine.run(tasks, Watcher(on_row=progress.row)):
-            for played in ended.result():
-                progress.make_room()
-                header = [] if width else [COLUMNS]
-                score = played.scored.score
-                width = width or max(NAME_WIDTH, len(agent_name(score)))
-                for cells in (*header, _cells(score)):
-                    print(_line(cells, width))
-                print(*played.remarks, sep="\n", end="\n" * bool(played.remarks), flush=True)
-                if scores is not None:
-                    _keep(scores, played.scored)
-                progress.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
+            scored, remarks = ended.result()
+            score = scored.score
+            progress.make_room()
+            header = [] if width else [COLUMNS]
+            width = width or max(NAME_WIDTH, len(agent_name(score)))
+            for cells in (*header, _cells(score)):
+                print(_line(cells, width))
+            print(*remarks, sep="\n", end="\n" * bool(remarks), flush=True)
+            if scores is not None:
+                _keep(scores, scored)
+            progress.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
     return 0
 
 
@@ -107,31 +106,20 @@ def _keep(scores: Location, scored: ScoredAgent) -> None:
         raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
 
 
-class PrintedScore(NamedTuple):
-    """What came of it, and what more there is to say."""
-
-    scored: ScoredAgent
-    remarks: list[str]
-
-
 def _anywhere(found: FoundAgent) -> AgentDescription | str:
     """The agent as any working directory and machine that sees its files can play it; a URL is fetched there."""
     folder = found.agent.folder.absolute()
     return str(found.place) if is_url(found.place) else dataclasses.replace(found.agent, folder=folder)
 
 
-def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> list[PrintedScore]:
-    """Where the engine puts it; rows come back, so that one process alone writes them."""
-    played, so_far = [], SoFar(_name_of(request), watcher.on_row)
+def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> tuple[ScoredAgent, list[str]]:
+    """What the player of `request` got, and remarks on it. Rows come back, so that one process alone writes them."""
     described = find_agent(agent).agent if isinstance(agent, str) else agent
-    for scored in score_all(described, request, so_far):
-        remarks = []
-        if isinstance(scored.agent, ConsensusAgent):
-            remarks.append(_explain(scored.agent))
-        if scored.exploration is not None:
-            remarks.append(_explored(scored.exploration))
-        played.append(PrintedScore(scored._replace(agent=None), remarks))  # policies stay where they are
-    return played
+    (scored,) = score_all(described, request, SoFar(_name_of(request), watcher.on_row))
+    remarks = [_explain(scored.agent)] if isinstance(scored.agent, ConsensusAgent) else []
+    if scored.exploration is not None:
+        remarks.append(_explored(scored.exploration))
+    return scored._replace(agent=None), remarks  # policies stay where they are
 
 
 def _name_of(request: EvaluationRequest) -> str:

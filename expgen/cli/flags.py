@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
@@ -76,6 +76,16 @@ def whole_number(text: str) -> int:
     if not value.is_integer():
         raise ValueError(text)
     return int(digits.replace("_", "")) * scale if digits.replace("_", "").lstrip("-").isdigit() else int(value)
+
+
+def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Numbers with commas between them."""
+
+    def parse(text: str) -> tuple[Any, ...]:
+        return tuple(kind(part) for part in text.split(","))
+
+    parse.__name__ = "numbers, as 0.2,0.5" if kind is float else "whole numbers, as 1,2,3"  # refusals name it
+    return parse
 
 
 def folder(text: str) -> Path:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
-
-if TYPE_CHECKING:
-    from expgen.report.curves import Curve
-    from expgen.report.entry import Entry
+from expgen.report.curves import Curve, published_curves, read_curves
+from expgen.report.entry import Entry, as_entries, rows_of
+from expgen.report.score_table import ScoreTable
+from expgen.report.write import write_report
+from expgen.runs.curves import curve_rows
+from expgen.runs.folder import RunFolder
+from expgen.runs.plan import plans_of
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,10 +45,6 @@ def main(argv: Sequence[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)
-    from expgen.report.entry import as_entries
-    from expgen.report.score_table import ScoreTable
-    from expgen.report.write import write_report
-
     rows = [row for path in arguments.scores for row in _rows(path)]
     table = ScoreTable(as_entries(rows, arguments.scores), arguments.constants, arguments.resamples)
     curves = [curve for path in arguments.scores for curve in _curves(path)]
@@ -54,12 +53,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _curves(path: Path) -> "Iterator[Curve]":
+def _curves(path: Path) -> Iterator[Curve]:
     """Returns while training: of a run, of every run below a folder, or published beside a score file."""
-    from expgen.report.curves import published_curves, read_curves
-    from expgen.runs.folder import RunFolder
-    from expgen.runs.plan import plans_of
-
     if not path.is_dir():
         yield from published_curves(path)
     for file in sorted(path.rglob("config.json")):
@@ -70,12 +65,8 @@ def _curves(path: Path) -> "Iterator[Curve]":
             yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 
 
-def _rows(path: Path) -> "list[Entry]":
+def _rows(path: Path) -> list[Entry]:
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
-    from expgen.report.entry import Entry, rows_of
-    from expgen.runs.curves import curve_rows
-    from expgen.runs.folder import RunFolder
-
     if not path.is_dir():
         return rows_of(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]

@@ -9,15 +9,21 @@ from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS, exhibit
+from expgen.reproduce.estimate import Estimator
+from expgen.reproduce.job import JobResult
+from expgen.reproduce.jobs import jobs_of
+from expgen.reproduce.reproduce import reproduce
+from expgen.reproduce.scale import SCALES
+from expgen.runs.progress import Progress
+from expgen.runs.stop import StopSignals
 from expgen.storage.location import Location, is_url
+from expgen.training.life import Watcher
 
 ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
     """Parse, then list, or run and report."""
-    from expgen.reproduce.scale import SCALES
-
     parser = Parser(
         "reproduce",
         description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
@@ -52,9 +58,6 @@ def main(argv: Sequence[str]) -> int:
 
 def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
     """Raise InputError where the built-in maze is played, or where they leave nothing of what would be run."""
-    from expgen.reproduce.jobs import jobs_of
-    from expgen.reproduce.scale import SCALES
-
     if scale_name != "paper":
         raise InputError(f"--games picks games of ProcGen but --scale is {scale_name}; accepted: --scale paper")
     jobs = jobs_of(names, SCALES[scale_name])
@@ -72,10 +75,6 @@ def _names(given: Sequence[str], is_list: bool) -> list[str]:
 
 
 def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, device: str) -> int:
-    from expgen.reproduce.estimate import Estimator
-    from expgen.reproduce.jobs import jobs_of
-    from expgen.reproduce.scale import SCALES
-
     scale, estimator = SCALES[scale_name], Estimator(device)
     print(f"{'name':<10}  {'jobs':>5}  {'steps':>15}  {'hours':>9}  what ({scale_name} scale)")
     refused: dict[str, None] = {}
@@ -102,13 +101,6 @@ def _run(
     games: Sequence[str] | None,
     device: str,
 ) -> int:
-    from expgen.reproduce.job import JobResult
-    from expgen.reproduce.reproduce import reproduce
-    from expgen.reproduce.scale import SCALES
-    from expgen.runs.progress import Progress
-    from expgen.runs.stop import StopSignals
-    from expgen.training.life import Watcher
-
     def told(result: JobResult) -> None:
         progress.close()
         line = f"{result.job.name}: {result.status}"

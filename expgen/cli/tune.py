@@ -1,10 +1,10 @@
 """expgen tune RUN: pick quorum and α on training levels that the voting members never saw."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from expgen.agents.build import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
-from expgen.cli.flags import Parser, folder
+from expgen.cli.flags import Parser, folder, list_of, whole_number
 from expgen.cli.playing_flags import PLAYING, add_playing_flags, add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
@@ -29,11 +29,11 @@ def main(argv: Sequence[str]) -> int:
     request = TuneRequest()
     alphas = ",".join(str(alpha) for alpha in request.alphas)
     parser.add_argument(
-        "--quorums", type=_list_of(int), default=(), metavar="A,B", help="quorums to try (default every one)"
+        "--quorums", type=list_of(whole_number), default=(), metavar="A,B", help="quorums to try (default every one)"
     )
     parser.add_argument(
         "--alphas",
-        type=_list_of(float),
+        type=list_of(float),
         default=request.alphas,
         metavar="A,B",
         help=f"values of α to try (default {alphas})",
@@ -85,11 +85,3 @@ def _describe(trial: Trial, members: int) -> str:
 
 def _line(*cells: object) -> str:
     return text_line(cells, (8, 6, 7, 14, 7, 8), ">")
-
-
-def _list_of(kind: Callable[[str], float]) -> Callable[[str], tuple[float, ...]]:
-    def parse(text: str) -> tuple[float, ...]:
-        return tuple(kind(part) for part in text.split(","))
-
-    parse.__name__ = "whole numbers, as 1,2,3" if kind is int else "numbers, as 0.2,0.5"  # refusals name it
-    return parse

@@ -132,6 +132,7 @@ def union(sets: Sequence[LevelSet]) -> LevelSet:
 
 def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
     """Of a run from before agent.json: its config.json says how its ensemble votes."""
-    config, spec, votes = folder.read_old_config()
+    config, spec = folder.read_config()
+    votes = read_json(folder.config_file)["train"].get("consensus") or {}
     consensus = filled(ConsensusConfig(), votes, "consensus") if config.explorer is not None else None
     return describe_run(folder.path, config, spec, consensus)

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 from expgen.agents.build import CARD
 from expgen.agents.description import AGENT_FILE
@@ -68,14 +67,10 @@ class RunFolder:
 
     def read_config(self) -> tuple[TrainConfig, EnvSpec]:
         """The frozen config and the environment's spec."""
-        return self.read_old_config()[:2]
-
-    def read_old_config(self) -> tuple[TrainConfig, EnvSpec, dict[str, Any]]:
-        """As `read_config`, and how the ensemble votes, where an earlier version kept that here too."""
         try:
             data = read_json(self.config_file)
             spec = EnvSpec.from_json(data["spec"])
-            return TrainConfig.from_json(data["train"]), spec, data["train"].get("consensus") or {}
+            return TrainConfig.from_json(data["train"]), spec
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
         except (KeyError, TypeError, AttributeError) as error:

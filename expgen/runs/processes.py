@@ -23,8 +23,7 @@ from expgen.runs.open_run import OpenedRun
 from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
-from expgen.runs.scoring_worker import score_requested
-from expgen.runs.training_worker import train_assigned
+from expgen.runs.workers import score_requested, train_assigned
 from expgen.runs.writer import RunWriter, stored_steps
 from expgen.text import printable
 from expgen.training.life import Watcher

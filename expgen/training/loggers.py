@@ -25,7 +25,14 @@ IDS_FILE = "loggers.json"
 BATCH = 100  # settings that MLflow takes at once
 
 
-class TensorBoardEvents(Callback):
+class RowLogger(Callback):
+    """Told of scores as of rows that have their columns alone."""
+
+    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
+        self.on_update(learner, {"env_steps": env_steps, **scores})
+
+
+class TensorBoardEvents(RowLogger):
     """One event file per learner and process; nothing at all where TensorBoard is not installed.
 
     TensorBoard's own writer has a thread, in which a full disk ends in a traceback; so we write the records ourselves.
@@ -64,9 +71,6 @@ class TensorBoardEvents(Callback):
             step = int(row["env_steps"])
             self._write(learner, Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
 
-    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
-        self.on_update(learner, {"env_steps": env_steps, **scores})
-
     def on_end(self, state: str) -> None:
         for file in self.files.values():
             file.close()
@@ -83,7 +87,7 @@ class TensorBoardEvents(Callback):
             raise unwritable(Path(file.name), error) from None
 
 
-class WandbLogger(Callback):
+class WandbLogger(RowLogger):
     """One W&B run; each learner's curves are drawn against its own steps."""
 
     def __init__(self) -> None:
@@ -103,15 +107,12 @@ class WandbLogger(Callback):
     def on_update(self, learner: str, row: Mapping[str, float]) -> None:
         self.run.log({f"{learner}/{name}": value for name, value in row.items()})
 
-    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
-        self.on_update(learner, {"env_steps": env_steps, **scores})
-
     def on_end(self, state: str) -> None:
         if self.run is not None:
             self.run.finish(exit_code=0 if state in ("done", "stopped") else 1)
 
 
-class MlflowLogger(Callback):
+class MlflowLogger(RowLogger):
     """One MLflow run, whose metrics are called `member0/episode_return`."""
 
     def __init__(self) -> None:
@@ -143,9 +144,6 @@ class MlflowLogger(Callback):
         told = {name: value for name, value in row.items() if name != "env_steps" and math.isfinite(value)}
         metrics = [Metric(f"{learner}/{name}", float(value), now, step) for name, value in told.items()]
         self.client.log_batch(self.run, metrics=metrics)
-
-    def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
-        self.on_update(learner, {"env_steps": env_steps, **scores})
 
     def on_end(self, state: str) -> None:
         if self.run:

@@ -36,8 +36,8 @@ def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--learners", "0"], "--learners is '0'; accepted: whole numbers from 1 on"),
-        (["--learners", "1,x"], "--learners is '1,x'; accepted: whole numbers from 1 on"),
+        (["--learners", "0"], "--learners is 0; accepted: 1 or more"),
+        (["--learners", "1,x"], "--learners is '1,x'; accepted: whole numbers, as 1,2,3"),
         (["--trace", "nowhere/trace.json"], "--trace is nowhere/trace.json; accepted: a file in a folder that exists"),
         (["--trace", "/"], "cannot write /: Is a directory"),
         (["--seconds", "nan"], "--seconds is nan; accepted: more than 0"),

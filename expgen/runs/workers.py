@@ -1,11 +1,12 @@
-"""A training worker: trains its share of the learners side by side, while its parent writes the run folder.
+"""What worker processes do. Training workers train their share of the learners; a scoring worker plays policies.
 
-A score costs it only the time to save the weights: another worker plays them.
+Their parent writes the run folder. A score costs a training worker only the time to save the weights: the scoring
+worker plays them as they are written, while the learners continue to train.
 """
 
 import contextlib
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,19 +14,24 @@ from typing import Any
 
 import torch
 
-from expgen.errors import StorageError, line_of
+from expgen.errors import StorageError, TakenOver, line_of
 from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
+from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.hang_limit import HangLimit
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved
+from expgen.runs.hang_limit import HangLimit, OnHang
+from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
 from expgen.runs.plan import build_learner, plans_of
+from expgen.runs.run_lock import check_owner
+from expgen.runs.scoring import RunScorer
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Scores, life_of
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import allotted, plan_resources
+
+AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
 
 
 def train_assigned(
@@ -120,3 +126,44 @@ def _announced(
         fail(line_of(error), traceback.format_exc())
         raise
     parent.send(Ended(who, learner.env_steps))
+
+
+def score_requested(
+    owners: Mapping[Path, str], device: str, cores: int, hang_seconds: float, parent: Connection
+) -> None:
+    """Answer each `ScoreRequest` of `parent` as it ends.
+
+    owners: the `RunLock.owner` of each run folder, without which nothing is written to it.
+    cores: this worker's share of the machine.
+    hang_seconds: limit of HangLimit; 0 for none.
+    """
+    with allotted(cores):
+        resources = plan_resources(device, AT_ONCE)
+        torch.set_num_threads(resources.torch_threads)
+        scorers = {}
+        for run, owner in owners.items():
+            folder = RunFolder(run)
+            is_ours = partial(check_owner, folder, owner)
+            scorers[run] = RunScorer(read_agent(run), folder.read_config()[0], folder, resources, is_ours)
+        playing: dict[ScoreRequest, Generator[None, None, Scores]] = {}
+        limit = HangLimit(hang_seconds)
+        while True:
+            while len(playing) < AT_ONCE and (not playing or parent.poll()):
+                request: ScoreRequest = parent.recv()
+                playing[request] = limit.on(scorers[request.run].answer(request), _failing(request, parent))
+            for request, work in list(playing.items()):
+                try:
+                    next(work)
+                except StopIteration as finished:
+                    del playing[request]
+                    parent.send(Scored(request, finished.value))
+                except (StorageError, TakenOver):
+                    raise
+                except (Exception, SystemExit) as error:  # whatever a game raises costs its own score alone
+                    del playing[request]
+                    _failing(request, parent)(line_of(error), traceback.format_exc())
+
+
+def _failing(request: ScoreRequest, parent: Connection) -> OnHang:
+    """Tells `parent` that `request` failed."""
+    return lambda error, trace: parent.send(Scored(request, {}, error, trace))
