@@ -76,11 +76,12 @@ def main(argv: Sequence[str]) -> int:
             header = [] if width else [COLUMNS]
             width = width or max(NAME_WIDTH, len(agent_name(score)))
             for cells in (*header, _cells(score)):
-                print(_line(cells, width))
+                print(text_line(cells, (width, 6, 14, 11, 9, 7, 14, 7), ">"))
             print(*remarks, sep="\n", end="\n" * bool(remarks), flush=True)
             if scores is not None:
                 _keep(scores, scored)
-            progress.row(ended.task.name, _row(score))  # who played elsewhere was not heard of until now
+            means = {"episode_return": score.mean_return, "episode_solved": score.solved_rate}
+            progress.row(ended.task.name, {"episodes": score.episodes, **means})  # who played elsewhere is heard of now
     return 0
 
 
@@ -126,10 +127,6 @@ def _name_of(request: EvaluationRequest) -> str:
     return request.learner or "agent"
 
 
-def _row(score: Score) -> dict[str, float]:
-    return {"episodes": score.episodes, "episode_return": score.mean_return, "episode_solved": score.solved_rate}
-
-
 def _explain(agent: ConsensusAgent) -> str:
     counts, members = agent.tally.total(), len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
@@ -158,7 +155,3 @@ def _cells(row: Score) -> tuple[object, ...]:
     levels = row.levels if row.levels.count(",") < 3 else f"{row.levels.count(',') + 1} listed"
     cells = (agent_name(row), row.split, levels, f"{row.env_steps:,}", row.episodes, f"{row.mean_return:.2f}", interval)
     return (*cells, f"{row.solved_rate:.1%}")
-
-
-def _line(cells: Sequence[object], name_width: int) -> str:
-    return text_line(cells, (name_width, 6, 14, 11, 9, 7, 14, 7), ">")

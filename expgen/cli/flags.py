@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         try:
             return kind(arg_string)
-        except argparse.ArgumentTypeError as error:  # says itself what is accepted
+        except InputError as error:  # says itself what is accepted
             raise InputError(f"{_name_of(action)}: {error}") from None
         except (TypeError, ValueError):
             accepted = "a number" if kind is float else getattr(kind, "__name__", "another value")
@@ -99,16 +99,10 @@ def place(text: str) -> Location:
     """A folder, or a URL that other processes can open too."""
     if not is_url(text):
         return Path(text)
-    if is_hub(text):
-        accepted = "a folder, or a URL as s3://BUCKET/RUN"
-        raise argparse.ArgumentTypeError(f"{text} holds an agent to play, not a run; accepted: {accepted}")
-    if text.startswith("memory:"):
-        accepted = "a folder, or a URL as s3://BUCKET/RUN"
-        raise argparse.ArgumentTypeError(f"{text} is lost with the process; accepted: {accepted}")
-    try:
-        Store(text)
-    except InputError as error:  # argparse passes no other text on
-        raise argparse.ArgumentTypeError(str(error)) from None
+    if is_hub(text) or text.startswith("memory:"):
+        why = "holds an agent to play, not a run" if is_hub(text) else "is lost with the process"
+        raise InputError(f"{text} {why}; accepted: a folder, or a URL as s3://BUCKET/RUN")
+    Store(text)  # refuses what it cannot open
     return text.rstrip("/")
 
 
@@ -116,10 +110,7 @@ def agent_place(text: str) -> Location:
     """As `place`, or an agent on the Hugging Face Hub."""
     if not is_hub(text):
         return place(text)
-    try:
-        parse_hub(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    parse_hub(text)
     return text.rstrip("/")
 
 

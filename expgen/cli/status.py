@@ -1,12 +1,12 @@
 """expgen status RUNS…: which runs are under way, done or failed, and how long they still take."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from expgen.cli.flags import Parser, place
 from expgen.errors import InputError
 from expgen.reproduce.job import read_job_list
-from expgen.runs.status import RunStatus, run_status, runs_below
+from expgen.runs.status import run_status, runs_below
 from expgen.storage.location import Location
 from expgen.storage.view import View
 from expgen.text import duration, text_line
@@ -38,27 +38,17 @@ def main(argv: Sequence[str]) -> int:
     return 1 if any(states[state] for state in BROKEN) else 0
 
 
-def _rows(where: Location) -> list[tuple[str, str, str, str, str]]:
+def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_below(where))}
-    rows = []
     for name in dict.fromkeys((*read_job_list(View(where).refresh()), *found)):
-        status = found.get(name)
-        state, message = (status.state, status.message) if status else ("waiting", "")
-        rows.append((name, state, _steps(status), _left(status), message))
-    return rows
-
-
-def _steps(status: RunStatus | None) -> str:
-    if status is None or not status.total_steps:
-        return "-"
-    return f"{status.steps:,}/{status.total_steps:,}"
-
-
-def _left(status: RunStatus | None) -> str:
-    if status is None or status.seconds_left is None:
-        return "-"
-    return duration(status.seconds_left)
+        if name not in found:
+            yield name, "waiting", "-", "-", ""
+            continue
+        status = found[name]
+        steps = f"{status.steps:,}/{status.total_steps:,}" if status.total_steps else "-"
+        left = "-" if status.seconds_left is None else duration(status.seconds_left)
+        yield name, status.state, steps, left, status.message
 
 
 def _line(*cells: str) -> str:

@@ -1,36 +1,29 @@
-"""Runs whose learners train in several worker processes on one device: this process supervises and writes.
+"""Runs whose learners train in several worker processes on one device: this process hears them and writes.
 
 Training workers build their share of the learners and train them; a scoring worker plays what they leave to be scored.
-A worker that dies takes nobody along: it is started again from its learners' checkpoints; where that does not help,
-each of them gets a process of its own, and only the one that dies again is given up.
 """
 
 import contextlib
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import wait
 from pathlib import Path
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
-from expgen.fast.processes import END_SECONDS, Done, Failed, Refused, Work, Worker
+from expgen.fast.processes import Done, Failed, Refused, Work
 from expgen.plugins import check_known_elsewhere
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
 from expgen.runs.open_run import OpenedRun
 from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
+from expgen.runs.supervise import DEATHS, Job, Learners, Workers, say
 from expgen.runs.workers import score_requested, train_assigned
 from expgen.runs.writer import RunWriter, stored_steps
 from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.resources import cores_here, resolve_device
-
-DEATHS = 3  # of a worker in a row, without progress, after which it is given up
-POLL_SECONDS = 0.2  # between two looks at whether to stop
 
 
 def run_in_processes(
@@ -51,33 +44,21 @@ def run_in_processes(
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
         crew = _Crew(runs, watcher.should_stop, str(chosen), num_workers, variables, permits, hang_seconds)
-        cleanup.callback(crew.close)
+        cleanup.callback(crew.workers.close)
         crew.build(num_workers)
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
             cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
             prefix = f"{run.name}/" if len(runs) > 1 else ""
             crew.writers[run.folder.path] = RunWriter(run, lock, watcher.on_row, prefix)
-        cleanup.callback(crew.close)  # an error ends the workers before the journal says that it has failed
+        cleanup.callback(crew.workers.close)  # an error ends the workers before the journal says that it has failed
         crew.train(watcher.on_start)
-        crew.close()
+        crew.workers.close()
         return [crew.conclude(path) for path in crew.writers]
 
 
-@dataclass
-class _Job:
-    """What a worker process was started for, and how often it has died since it last got on."""
-
-    name: str
-    learners: list[LearnerId] | None  # still in training; None: it scores
-    worker: Worker
-    progress: object  # what it had come to when it was started
-    deaths: int
-    has_built: bool
-
-
 class _Crew:
-    """All workers of one command."""
+    """All learners of one command, and what is told of them."""
 
     def __init__(
         self,
@@ -89,13 +70,12 @@ class _Crew:
         permits: Path | None,
         hang_seconds: float,
     ) -> None:
-        self.device, self.variables, self.permits, self.should_stop = device, variables, permits, should_stop
-        self.cores, self.hang_seconds = max(1, cores_here() // num_workers), hang_seconds
+        self.device, self.permits, self.hang_seconds, self.should_stop = device, permits, hang_seconds, should_stop
+        self.cores = max(1, cores_here() // num_workers)
+        self.workers = Workers(self._work_of, self._progress_of, variables)
         self.runs = {run.folder.path: run for run in runs}
         self.writers: dict[Path, RunWriter] = {}
         self.specs: dict[Path, EnvSpec] = {}
-        self.jobs: list[_Job] = []
-        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
         self.to_score: dict[ScoreRequest, None] = {}  # in the order of their requests
         self.num_scored = 0
         self.diverged: list[LearnerId] = []
@@ -110,8 +90,8 @@ class _Crew:
             for plan in run.plans
         }
         for number, learners in enumerate(spread(costs, num_workers)):
-            self._start(f"worker {number}", learners)
-        while any(not job.has_built for job in self.jobs):
+            self.workers.start(f"worker {number}", learners)
+        while any(not job.has_built for job in self.workers.jobs):
             self._turn()
         for run, reasons in self.failed.items():
             if run not in self.specs:
@@ -122,16 +102,16 @@ class _Crew:
         writers = self.writers.values()
         for run, writer in self.writers.items():
             writer.open(self.specs[run])
-        for job in self.jobs:
+        training = self.workers.training
+        for job in training:
             self._begin(job)
         done = {writer.prefix + name: steps for writer in writers for name, steps in writer.env_steps.items()}
         on_start(sum(plan.steps for writer in writers for plan in writer.plans.values()), done)
-        training = list(self.jobs)
         for request in [request for writer in writers for request in writer.left_to_score()]:
             self._request(request)
         for job in training:
             job.worker.send(self.is_stopping)
-        while any(job.learners is not None for job in self.jobs) or (self.to_score and not self.is_stopping):
+        while self.workers.training or (self.to_score and not self.is_stopping):
             self._turn()
         for run, writer in self.writers.items():
             if writer.is_complete and writer.run.consensus is not None and not self.is_stopping:
@@ -145,22 +125,13 @@ class _Crew:
         is_scored = not any(request.run == run for request in self.to_score)
         return self.writers[run].conclude(diverged, tuple(self.failed[run]), is_scored)
 
-    def close(self) -> None:
-        """End all workers, whatever they are doing."""
-        for job in self.jobs:
-            job.worker.close()
-        for worker in self.leaving:
-            worker.close(END_SECONDS)
-        self.jobs, self.leaving = [], []
-
     def _turn(self) -> None:
         """Take in what the workers say, for a moment."""
         self.is_stopping = self.is_stopping or self.should_stop()
-        jobs = {job.worker.connection: job for job in self.jobs}
-        for connection in wait(list(jobs), POLL_SECONDS):
-            self._take_in(jobs[connection], jobs[connection].worker.receive())  # type: ignore[index]
+        for job, message in self.workers.messages():
+            self._take_in(job, message)
 
-    def _take_in(self, job: _Job, message: object) -> None:
+    def _take_in(self, job: Job, message: object) -> None:
         match message:
             case Built(specs):
                 self.specs |= specs
@@ -191,8 +162,7 @@ class _Crew:
                 else:
                     self.writers[request.run].scored(request, scores)
             case Done():
-                self.leaving.append(job.worker)
-                self.jobs.remove(job)
+                self.workers.leave(job)
             case Refused(error):
                 raise error
             case Failed(line, trace):
@@ -202,75 +172,53 @@ class _Crew:
             case None:
                 self._lost(job, job.worker.how_it_died())
 
-    def _lost(self, job: _Job, why: str) -> None:
+    def _lost(self, job: Job, why: str) -> None:
         """Start a worker again that has died, unless that has not helped before or the run is ending."""
-        job.worker.close()
-        self.jobs.remove(job)
         if self.is_stopping or job.learners == []:  # what it leaves undone stays for a resumed run, if anything
+            self.workers.drop(job)
             return
-        deaths = job.deaths + 1 if job.progress == self._progress(job.learners) else 1
-        if deaths < DEATHS:
-            _say(f"{job.name} died ({why}); it is started again")
-            if not job.has_built:
-                self.variables = {}  # what it died of may be MPS
-            self._start(job.name, job.learners, deaths)
-        elif job.learners is not None and len(job.learners) > 1:  # one of them may be what the worker dies of
-            _say(f"{job.name} died {DEATHS} times ({why}); each of its learners gets a process of its own")
-            for learner in job.learners:
-                self._start(f"the worker of {learner.name}", [learner], DEATHS - 1)
-        else:
+        again = self.workers.restart(job, why)
+        if job.learners is None:
+            for request in self.to_score if again else ():
+                again[0].worker.send(request)
+        if not again:
             undone = job.learners or [LearnerId(request.run, "scoring") for request in self.to_score]
             self.to_score = self.to_score if job.learners else {}
             for run, what in dict.fromkeys(undone):
                 self.failed[run].append(f"{what}: {why}")
-                _say(f"{what} given up: its process died {DEATHS} times ({why})")
+                say(f"{what} given up: its process died {DEATHS} times ({why})")
 
-    def _start(self, name: str, learners: list[LearnerId] | None, deaths: int = 0) -> None:
-        """Start a worker that trains `learners` or, with None, scores what is to be scored."""
-        worker = Worker(self._scoring() if learners is None else self._training(learners), self.variables)
-        self.jobs.append(_Job(name, learners, worker, self._progress(learners), deaths, has_built=learners is None))
-        for request in self.to_score if learners is None else ():
-            worker.send(request)
-
-    def _training(self, learners: Sequence[LearnerId]) -> Work:
+    def _work_of(self, learners: Learners) -> Work:
+        if learners is None:
+            owners = {run: writer.lock.owner for run, writer in self.writers.items()}
+            return partial(score_requested, owners, self.device, self.cores, self.hang_seconds)
         names = {run: tuple(name for of, name in learners if of == run) for run, _ in learners}
         assignments = [Assignment(run, self.runs[run].config, names[run]) for run in names]
         return partial(train_assigned, assignments, self.device, self.cores, self.permits, self.hang_seconds)
 
-    def _scoring(self) -> Work:
-        owners = {run: writer.lock.owner for run, writer in self.writers.items()}
-        return partial(score_requested, owners, self.device, self.cores, self.hang_seconds)
-
-    def _progress(self, learners: Sequence[LearnerId] | None) -> object:
-        """By which one sees that a worker gets on."""
+    def _progress_of(self, learners: Learners) -> object:
         if learners is None:
             return self.num_scored
         return [stored_steps(self.runs[run].folder, name) for run, name in learners]
 
-    def _begin(self, job: _Job) -> None:
+    def _begin(self, job: Job) -> None:
         for run, name in job.learners or ():
             self.writers[run].begin(name, stored_steps(self.runs[run].folder, name))
 
     def _request(self, request: ScoreRequest) -> None:
         """Have a policy played; the first one starts the worker that does."""
         self.to_score[request] = None
-        scoring = next((job for job in self.jobs if job.learners is None), None)
-        if scoring is None:
-            self._start("scoring worker", None)
-        else:
-            scoring.worker.send(request)
+        scoring = next((job for job in self.workers.jobs if job.learners is None), None)
+        scoring = scoring or self.workers.start("scoring worker", None)
+        scoring.worker.send(request)
 
     def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
         """`what` of a run failed by itself, and its neighbours go on."""
         self.failed[run].append(f"{what}: {error}")
         self._log(run, what, trace)
-        _say(f"{what} failed: {printable(error)}")
+        say(f"{what} failed: {printable(error)}")
 
     def _log(self, run: Path, what: str, trace: str) -> None:
         """Keep where something failed, for whoever looks for the reason."""
         if run in self.writers:
             self.runs[run].folder.log_failure(what, trace)
-
-
-def _say(line: str) -> None:
-    print(f"expgen: {line}", file=sys.stderr, flush=True)

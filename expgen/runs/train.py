@@ -30,7 +30,7 @@ from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
 from expgen.training.life import Report, Watcher, life_of
-from expgen.training.loggers import TensorBoardEvents, check_loggers, make_logger
+from expgen.training.loggers import LOGGERS, TensorBoardEvents, check_loggers
 from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
 from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
 
@@ -139,8 +139,8 @@ def _opened(
         request, should_stop = replace(request, run=space.folder), space.stop_when_taken_over(should_stop)
     run = open_run(request)
     check_trusted(run.config.env, run.config.options)
-    told = [TensorBoardEvents(run.folder.events_folder), *map(make_logger, request.log), *request.callbacks]
-    return replace(run, name=name, callbacks=Callbacks(told)), should_stop
+    loggers = [TensorBoardEvents(run.folder.events_folder), *(LOGGERS[name]() for name in request.log)]
+    return replace(run, name=name, callbacks=Callbacks([*loggers, *request.callbacks])), should_stop
 
 
 def _named(request: RunRequest) -> RunRequest:

@@ -28,14 +28,12 @@ class EpisodeLog:
         self.running = self.running * ~first[0]  # only news where games were not restored with the rest
         first = first[1:]
         solved = rollout.host_solved.numpy()[1:]
-        finished = []
-        for t in np.flatnonzero(first.any(1)):
-            finished.append((t, np.flatnonzero(first[t])))
         total = self.running[0] + reward.cumsum(0)  # [T, N], since the episode under way at the rollout's start
         length = self.running[1] + np.arange(1, len(reward) + 1)[:, None]
         paid_before, length_before = np.zeros_like(self.running[0]), np.zeros_like(self.running[1])
         rows = [self.recent]
-        for t, env in finished:
+        for t in np.flatnonzero(first.any(1)):
+            env = np.flatnonzero(first[t])
             paid, steps = total[t, env] - paid_before[env], length[t, env] - length_before[env]
             rows.append(np.stack([paid, steps, solved[t, env]], axis=1))
             paid_before[env], length_before[env] = total[t, env], length[t, env]

@@ -151,7 +151,7 @@ class MlflowLogger(RowLogger):
             self.client.set_terminated(self.run, status)
 
 
-LOGGERS = {"wandb": WandbLogger, "mlflow": MlflowLogger}
+LOGGERS: dict[str, type[Callback]] = {"wandb": WandbLogger, "mlflow": MlflowLogger}
 
 
 def check_loggers(names: Sequence[str]) -> None:
@@ -162,11 +162,6 @@ def check_loggers(names: Sequence[str]) -> None:
         check_choice("--log", name, LOGGERS)
         if importlib.util.find_spec(name) is None:
             raise InputError(f"--log is {name}, which is not installed; accepted: pip install 'expgen[{name}]'")
-
-
-def make_logger(name: str) -> Callback:
-    """The logger of that name, as `check_loggers` has accepted it."""
-    return LOGGERS[name]()
 
 
 def known_id(folder: Path, tool: str) -> str | None:
