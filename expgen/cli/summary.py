@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from expgen.evaluation.scores import Score, agent_name, rows_so_far
 from expgen.runs.folder import RunFolder
-from expgen.runs.open_run import OpenedRun
+from expgen.runs.make_config import OpenedRun
 from expgen.runs.status import run_status
 from expgen.storage.location import Location
 from expgen.text import duration, printable, text_line

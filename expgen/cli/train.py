@@ -14,7 +14,7 @@ from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import check_range
 from expgen.runs.folder import RunFolder
-from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together

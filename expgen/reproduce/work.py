@@ -22,8 +22,7 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
-from expgen.runs.make_config import make_config, make_consensus
-from expgen.runs.open_run import RunRequest
+from expgen.runs.make_config import RunRequest, make_config, make_consensus
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.scoring import ScoredAgent

@@ -1,21 +1,34 @@
-"""A run by environment, algorithm, preset and settings: its whole config, checked, and how its agent votes."""
+"""make_config, open_run: what a run will do and where it will be, be it new or one that goes on."""
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.agents.quorum import resized_quorum
 from expgen.algorithms.recipes import recipe_of
-from expgen.errors import InputError
-from expgen.runs.config import EXPLORER, ExplorerConfig, TrainConfig, default_config, with_values
-from expgen.runs.presets import agent_values, default_preset, game_values, preset_values
-from expgen.settings import check_config, flag_of, with_changes
+from expgen.errors import InputError, naming
+from expgen.evaluation.scores import check_can_append
+from expgen.runs.agent_files import read_agent
+from expgen.runs.config import TrainConfig, checked, default_config, with_values
+from expgen.runs.folder import RunFolder
+from expgen.runs.plan import LearnerPlan, plans_of
+from expgen.runs.presets import agent_values, default_algo, default_preset, game_values, preset_values
+from expgen.runs.run_lock import refuse_if_alive
+from expgen.settings import flag_of, flat, with_changes
+from expgen.storage.location import Location, is_url
+from expgen.storage.view import View
+from expgen.training.callbacks import Callback, Callbacks
+from expgen.training.checkpoint import latest_checkpoint
+
+RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
 
 def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = None, **settings: Any) -> TrainConfig:
     """The defaults of `algo`, changed by a preset and by what suits `env`, changed by `settings`."""
-    config = dataclasses.replace(default_config(algo), env=env)
+    config = replace(default_config(algo), env=env)
     preset = preset or default_preset(env)
     usual = {**preset_values(preset, env), **game_values(algo, env, preset)}
     config = with_changes(config, usual)[0]  # an algorithm of the user's own may lack some of these settings
@@ -54,52 +67,110 @@ def resized_consensus(
     if settings.get("min_agree") or recipe_of(config.algo).takes_turns:
         return changed
     known = 0 if "min_agree" in settings else consensus.min_agree
-    return dataclasses.replace(changed, min_agree=resized_quorum(known, of, config.members, config.env))
+    return replace(changed, min_agree=resized_quorum(known, of, config.members, config.env))
 
 
 def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings that train, and those of how an ensemble votes; without an ensemble all are taken for the former."""
-    names = {field.name for field in dataclasses.fields(ConsensusConfig)} if plays_together(algo) else set()
+    names = {each.name for each in fields(ConsensusConfig)} if plays_together(algo) else set()
     votes = {name: value for name, value in settings.items() if name in names}
     return {name: value for name, value in settings.items() if name not in votes}, votes
 
 
-# Options of ProcGen under which a level set means nothing: one fixed level, or levels that follow from the last.
-UNSPLITTABLE = (("distribution_mode", "exploration"), ("use_sequential_levels", True))
+@dataclass(frozen=True)
+class RunRequest:
+    """What to train and where: the arguments of `train` of these names, which says what they are."""
+
+    env: str | None = None
+    algo: str | None = None
+    preset: str | None = None
+    run: Location | None = None
+    resume: bool = False
+    take_over: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    log: Sequence[str] = ()
+    callbacks: Sequence[Callback] = ()
 
 
-def checked(config: TrainConfig) -> TrainConfig:
-    """`config`, or an InputError that says what is wrong with it."""
-    recipe_of(config.algo)
-    check_config(config)
-    if not config.has_unseen_levels and not config.env.startswith("envpool:"):
-        raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
-    if config.has_unseen_levels and config.test_set.overlaps(config.train_set):
-        raise InputError(f"--test-levels {config.test_levels} overlap --levels {config.levels}; accepted: disjoint")
-    for option, value in UNSPLITTABLE:
-        if config.options.get(option) == value:
-            raise InputError(f"--option {option}={value} leaves the level set; accepted: a value that keeps to it")
-    _check_lengths(config, config, "")
-    if config.explorer is not None:
-        _check_lengths(config, config.explorer, f"{EXPLORER}_")
-        if config.network.memory != "none":
-            memory = f"--memory is {config.network.memory} but members of an ensemble have none"
-            raise InputError(f"{memory}; accepted: none")
-    learners = max(config.members, config.explorer.count if config.explorer else 0)
-    if config.seed + learners > 2**31:
-        accepted = f"accepted for {learners} learners side by side: 0 to {2**31 - learners}"
-        raise InputError(f"--seed is {config.seed}; {accepted}")
-    return config
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run that may begin or go on."""
+
+    folder: RunFolder
+    config: TrainConfig
+    consensus: ConsensusConfig | None  # how its agent votes, where it has an ensemble
+    name: str = ""  # by which several at once are told apart
+    callbacks: Callbacks = field(default_factory=lambda: Callbacks([]))  # that hear of it
+
+    @cached_property
+    def plans(self) -> list[LearnerPlan]:
+        """Its learners."""
+        return plans_of(self.config)
+
+    def check_can_go_on(self) -> int:
+        """Refuse bad input before the run is taken over or written to; returns how many learners have steps left.
+
+        Weights alone are refused where learning needs more: a fresh critic would undo what they have learnt.
+        """
+        check_can_append(self.folder.scores_file)
+        unfinished = 0
+        for plan in self.plans:
+            checkpoint = latest_checkpoint(self.folder.checkpoints_of(plan.name))
+            unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
+            if checkpoint and checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
+                missing = f"{plan.name}'s policy without the value network that {plan.algo} learns with"
+                accepted = "a run folder whose checkpoints have it, as training leaves them"
+                raise InputError(f"--run {self.folder.path} has {missing}; accepted: {accepted}")
+        return unfinished
 
 
-def _check_lengths(config: TrainConfig, part: TrainConfig | ExplorerConfig, prefix: str) -> None:
-    """Steps and minibatches of members, or of the explorer, whose flags begin with `prefix`."""
-    envs, ppo = config.envs_of(part), part.algorithm
-    least = envs * part.rollout_steps
-    if part.steps < least:
-        raise InputError(f"{flag_of(prefix + 'steps')} is {part.steps}; accepted: {least} (one rollout) or more")
-    is_whole = getattr(ppo, "minibatch_order", "columns") == "columns"
-    most, what = (envs, "--envs") if is_whole else (least, "the transitions of a rollout")
-    if (minibatches := getattr(ppo, "minibatches", 1)) > most:
-        flag = flag_of(prefix + "minibatches")
-        raise InputError(f"{flag} is {minibatches}; accepted: at most {what} ({most})")
+def open_run(request: RunRequest) -> OpenedRun:
+    """Where a run will be and what it will do, with nothing written yet.
+
+    Of a run at a URL the folder tells how far it is, and no more.
+    """
+    if is_url(request.run):
+        sketch = View(str(request.run)).refresh()
+        with naming(str(request.run), sketch):
+            return open_run(replace(request, run=sketch))
+    if request.resume and request.run and RunFolder(request.run).exists():
+        return _resumed(RunFolder(request.run), request)
+    algo, preset = request.algo or default_algo(request.preset), request.preset
+    trains, votes = split_settings(algo, request.settings)
+    config = make_config(request.env or "minimaze", algo, preset, **trains)
+    folder = RunFolder(request.run or default_folder(config))
+    if folder.exists():
+        if not request.resume:
+            raise InputError(f"--run {folder.path} holds a run already; accepted: --resume, or another folder")
+        return _resumed(folder, request)
+    if not request.take_over:
+        refuse_if_alive(folder)
+    if folder.learners():
+        missing = f"holds checkpoints but no {folder.config_file.name}"
+        raise InputError(f"--run {folder.path} {missing}; accepted: a folder without them")
+    return OpenedRun(folder, config, make_consensus(config, preset, votes))
+
+
+def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
+    """What trains is as it was, save for what may be raised; how the agent votes may change."""
+    frozen, _ = folder.read_config()
+    trains, votes = split_settings(frozen.algo, request.settings)
+    kind = {"env": request.env or frozen.env, "algo": request.algo or frozen.algo}
+    asked = with_values(frozen, {**trains, **kind})
+    before, after = flat(frozen), flat(asked)
+    for name, value in before.items():
+        if name in RESUMABLE and after[name] < value:
+            raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {value} or more")
+        if name not in RESUMABLE and after[name] != value:
+            has = f"{folder.path} has {value}"
+            raise InputError(f"--resume with {flag_of(name)} {after[name]} but {has}; accepted: more steps or members")
+    if not request.take_over:
+        refuse_if_alive(folder)
+    config = checked(asked)
+    consensus = read_agent(folder.path).consensus
+    return OpenedRun(folder, config, consensus and resized_consensus(consensus, frozen.members, config, votes))
+
+
+def default_folder(config: TrainConfig) -> Path:
+    """`runs/maze-ppo-seed0`."""
+    return Path("runs") / f"{config.game.replace('/', '-')}-{config.algo}-seed{config.seed}"

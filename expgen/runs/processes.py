@@ -13,8 +13,8 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import Done, Failed, Refused, Work
 from expgen.plugins import check_known_elsewhere
+from expgen.runs.make_config import OpenedRun
 from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
-from expgen.runs.open_run import OpenedRun
 from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run

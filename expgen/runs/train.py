@@ -13,7 +13,7 @@ from expgen.envs.make import check_trusted, named_env
 from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import check_range, line_of
 from expgen.evaluation.evaluate import result_of
-from expgen.runs.open_run import OpenedRun, RunRequest, open_run
+from expgen.runs.make_config import OpenedRun, RunRequest, open_run
 from expgen.runs.plan import build_learner
 from expgen.runs.processes import run_in_processes
 from expgen.runs.progress import watched
@@ -64,7 +64,7 @@ def train(
         cores to spare. Workers are new Python processes: they know what modules register, not what a script does.
     hang_seconds: a learner whose games take longer for one step, or its minibatch, is ended and the others go on; they
         train in worker processes then. 0: there is no limit, as a debugger needs it.
-    resume: continue the run that is in the folder; only what RESUMABLE in open_run.py names may be raised.
+    resume: continue the run that is in the folder; only what RESUMABLE in make_config.py names may be raised.
     take_over: continue it even if another process of this machine trains it now; that process stops.
     quiet: show no progress; without it there is a bar, but only on a terminal or in a notebook.
     log: tools that follow the run beside TensorBoard, which always does: `wandb`, `mlflow`.

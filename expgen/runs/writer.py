@@ -14,8 +14,8 @@ from expgen.agents.description import AgentDescription
 from expgen.envs.vec_env import EnvSpec
 from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import OpenedRun
 from expgen.runs.messages import ScoreRequest
-from expgen.runs.open_run import OpenedRun
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import RunLock
 from expgen.settings import flat

@@ -17,7 +17,7 @@ from expgen.cli.summary import run_lines
 from expgen.envs.library import is_installed
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
-from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.stop import StopSignals
 from expgen.settings import flag_of, parts_of
 

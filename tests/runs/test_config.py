@@ -9,8 +9,7 @@ import pytest
 from expgen.algorithms.recipes import RECIPES
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.runs.config import TrainConfig, default_config, with_values
-from expgen.runs.make_config import checked
+from expgen.runs.config import TrainConfig, checked, default_config, with_values
 from expgen.runs.plan import plans_of
 
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.runs.config import default_config, with_values
-from expgen.runs.make_config import checked, make_config
-from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.config import checked, default_config, with_values
+from expgen.runs.make_config import RunRequest, make_config, open_run
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.agent_files import read_agent
-from expgen.runs.make_config import make_config
-from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.make_config import RunRequest, make_config, open_run
 from expgen.runs.plan import plans_of
 
 

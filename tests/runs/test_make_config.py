@@ -3,8 +3,7 @@
 import pytest
 
 from expgen.errors import InputError
-from expgen.runs.make_config import make_config, make_consensus, split_settings
-from expgen.runs.open_run import RunRequest, open_run
+from expgen.runs.make_config import RunRequest, make_config, make_consensus, open_run, split_settings
 
 
 @pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])

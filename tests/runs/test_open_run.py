@@ -9,8 +9,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import make_config, make_consensus
-from expgen.runs.open_run import RunRequest, default_folder, open_run
+from expgen.runs.make_config import RunRequest, default_folder, make_config, make_consensus, open_run
 
 
 def test_the_default_folder_names_game_algorithm_and_seed() -> None:
