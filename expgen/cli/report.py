@@ -11,9 +11,9 @@ from expgen.report.curves import Curve, published_curves, read_curves
 from expgen.report.entry import Entry, as_entries, rows_of
 from expgen.report.score_table import ScoreTable
 from expgen.report.write import write_report
-from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
+from expgen.runs.result import curve_rows
 
 
 def main(argv: Sequence[str]) -> int:

@@ -19,11 +19,11 @@ from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring, Status
 from expgen.runs.agent_files import read_agent, union, write_agent
 from expgen.runs.config import TrainConfig
-from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
 from expgen.runs.make_config import RunRequest, make_config, make_consensus
 from expgen.runs.request import EvaluationRequest, score_all
+from expgen.runs.result import curve_rows
 from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.scoring import ScoredAgent
 from expgen.runs.train import RunResult, train_together

@@ -18,9 +18,9 @@ from expgen.networks.state import under_prefix
 from expgen.runs.agent_files import read_agent
 from expgen.runs.bundle import bundle
 from expgen.runs.config import TrainConfig
-from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
+from expgen.runs.result import curve_rows
 from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.runs.tune import TuneRequest, tune
 from expgen.training.metrics import MetricsFile

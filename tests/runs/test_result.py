@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from expgen.runs.curves import curve_rows
 from expgen.runs.folder import RunFolder
+from expgen.runs.result import curve_rows
 
 
 @pytest.fixture
