@@ -7,7 +7,7 @@ replaced, all of it filled from plain data.
 import dataclasses
 import math
 import operator
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -80,25 +80,18 @@ def plain_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_config(config: Any, prefix: str = "") -> None:
-    """Raise InputError where a field of the config or of a config inside it is out of range.
-
-    `prefix` is how the flags of these fields begin: `explorer_` for what is inside a field `explorer`.
-    """
-    hints = get_type_hints(type(config))
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
-            check_config(value, f"{field.name}_" if field.metadata.get("is_prefix") else prefix)
-        elif get_origin(hints[field.name]) is Literal:
-            check_choice(flag_of(prefix + field.name), value, get_args(hints[field.name]))
-        elif not is_of_type(value, hints[field.name]):
-            raise _of_wrong_type(flag_of(prefix + field.name), value, hints[field.name])
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            if isinstance(value, float) and not math.isfinite(value):
-                raise InputError(f"{flag_of(prefix + field.name)} is {value}; accepted: a finite number")
-            if (low := field.metadata.get("low")) is not None:
-                check_range(flag_of(prefix + field.name), value, low, field.metadata.get("high"))
+def check_config(config: Any) -> None:
+    """Raise InputError where a setting of the config or of a config inside it has a wrong type or is out of range."""
+    for name, field, expected, value in _settings_in(config):
+        flag = flag_of(name)
+        if get_origin(expected) is Literal:
+            check_choice(flag, value, get_args(expected))
+        elif not is_of_type(value, expected):
+            raise _of_wrong_type(flag, value, expected)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{flag} is {value}; accepted: a finite number")
+        elif isinstance(value, (int, float)) and (low := field.metadata.get("low")) is not None:
+            check_range(flag, value, low, field.metadata.get("high"))
 
 
 def parts_of(config: Any) -> dict[str, Any]:
@@ -107,15 +100,9 @@ def parts_of(config: Any) -> dict[str, Any]:
     return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
 
 
-def flat(config: Any, prefix: str = "") -> dict[str, Any]:
+def flat(config: Any) -> dict[str, Any]:
     """Every setting of a config and of those inside it, by the names that flags have."""
-    parts, found = parts_of(config), dict[str, Any]()
-    for name, field in _fields(config).items():
-        if name in parts:
-            found |= flat(parts[name], _prefix(field) or prefix)
-        else:
-            found[prefix + name] = getattr(config, name)
-    return found
+    return {name: value for name, _, _, value in _settings_in(config)}
 
 
 def decisive_values(config: Any) -> dict[str, Any]:
@@ -149,18 +136,16 @@ def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str,
 
 def filled(base: Any, values: Any, where: str) -> Any:
     """`base` with `values` that a file holds: of the types and in the ranges that its fields ask for."""
-    hints = get_type_hints(type(base))
-    names = list(_fields(base))
-    if not isinstance(values, Mapping):
-        raise InputError(f"{where} is {values!r}; accepted: an object with {', '.join(names)}")
-    parts = parts_of(base)
-    values = {name: filled(parts[name], value, name) if name in parts else value for name, value in values.items()}
+    hints, parts = get_type_hints(type(base)), parts_of(base)
+    check_type(where, values, Mapping, f"an object with {', '.join(hints)}")
+    changes = {}
     for name, value in values.items():
-        if name not in names:
-            raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(names)}")
-        if not is_of_type(value, hints[name]):
+        if name not in hints:
+            raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(hints)}")
+        changes[name] = filled(parts[name], value, name) if name in parts else value
+        if not is_of_type(changes[name], hints[name]):
             raise _of_wrong_type(flag_of(name), value, hints[name])
-    config = dataclasses.replace(base, **values)
+    config = dataclasses.replace(base, **changes)
     check_config(config)
     return config
 
@@ -182,6 +167,16 @@ def check_plain_fields(kind: type, data: Any, without: Container[str] = ()) -> N
 def _of_wrong_type(field: str, value: Any, expected: Any) -> InputError:
     accepted = "an object" if get_origin(expected) is Mapping else f"a value of type {expected.__name__}"
     return InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
+
+
+def _settings_in(config: Any, prefix: str = "") -> Iterator[tuple[str, dataclasses.Field, Any, Any]]:
+    """Name, field, type and value of every setting in a tree of configs; names begin as those of their flags."""
+    hints, parts = get_type_hints(type(config)), parts_of(config)
+    for name, field in _fields(config).items():
+        if name in parts:
+            yield from _settings_in(parts[name], _prefix(field) or prefix)
+        else:
+            yield prefix + name, field, hints[name], getattr(config, name)
 
 
 def _prefix(field: dataclasses.Field) -> str:

@@ -16,7 +16,7 @@ from numpy import ndarray
 from expgen.errors import InputError, check_range
 from expgen.reward.knn import KnnConfig
 from expgen.reward.knn_step import KnnStepReward
-from expgen.text import short_repr
+from expgen.settings import check_type
 
 
 class KnnRewardWrapper(gymnasium.Wrapper):
@@ -25,10 +25,7 @@ class KnnRewardWrapper(gymnasium.Wrapper):
     def __init__(
         self, env: gymnasium.Env, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
-        if not isinstance(env, gymnasium.Env):
-            raise InputError(
-                f"env is {short_repr(env)}; accepted: a Gymnasium environment (many: KnnRewardVectorWrapper)"
-            )
+        check_type("env", env, gymnasium.Env, "a Gymnasium environment (many: KnnRewardVectorWrapper)")
         super().__init__(env)
         self.beta, self.view = _checked_beta(beta), view
         if view is None:
@@ -53,10 +50,7 @@ class KnnRewardVectorWrapper(VectorWrapper):
     def __init__(
         self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
-        if not isinstance(env, VectorEnv):
-            raise InputError(
-                f"env is {short_repr(env)}; accepted: a Gymnasium vector environment (one: KnnRewardWrapper)"
-            )
+        check_type("env", env, VectorEnv, "a Gymnasium vector environment (one: KnnRewardWrapper)")
         super().__init__(env)
         mode = env.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
@@ -84,8 +78,7 @@ class KnnRewardVectorWrapper(VectorWrapper):
 
 
 def _checked_beta(beta: float) -> float:
-    if not isinstance(beta, (int, float)):
-        raise InputError(f"beta is {beta!r}; accepted: 0 to 1")
+    check_type("beta", beta, (int, float), "0 to 1")
     check_range("beta", beta, 0, 1)
     return beta
 

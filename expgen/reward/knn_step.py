@@ -13,7 +13,7 @@ from numpy import ndarray
 from expgen.errors import InputError, check_range
 from expgen.reward.knn import KnnConfig, points_of, transformed
 from expgen.reward.pooling import pooled
-from expgen.settings import check_config
+from expgen.settings import check_config, check_type
 
 
 class KnnStepReward:
@@ -21,8 +21,7 @@ class KnnStepReward:
 
     def __init__(self, config: KnnConfig | None = None, num_envs: int = 1) -> None:
         check_range("num_envs", num_envs, 1)
-        if not isinstance(config, KnnConfig | None):
-            raise InputError(f"config is {config!r}; accepted: a KnnConfig")
+        check_type("config", config, (KnnConfig, type(None)), "a KnnConfig")
         self.config = config or KnnConfig()
         check_config(self.config)
         self.count = torch.zeros(num_envs, dtype=torch.int64)  # [N] frames of the episode so far
