@@ -11,18 +11,14 @@ from expgen.cli.flags import Parser, add_engine_flags, folder, pop_engine
 from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
 from expgen.cluster.engine import Task
 from expgen.errors import InputError
-from expgen.evaluation.scores import SPLITS, Score, agent_name, append_scores, check_can_append
+from expgen.evaluation.scores import SPLITS, Score, agent_name, check_can_append
 from expgen.exploration.explore import Exploration
-from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row
 from expgen.runs.progress import Progress, SoFar
 from expgen.runs.request import EvaluationRequest, score_all, single_requests
 from expgen.runs.scoring import ScoredAgent, keep_scores
 from expgen.runs.shipped import FoundAgent, find_agent
 from expgen.storage.location import Location, is_url, join
-from expgen.storage.mirror import Mirror
-from expgen.storage.scratch import scratch_folder
-from expgen.storage.store import Store
-from expgen.storage.view import amend
+from expgen.storage.view import amend, refuse_if_busy
 from expgen.text import text_line
 from expgen.training.life import Watcher
 
@@ -59,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         where = found.place if is_url(found.place) else found.agent.folder
         scores = join(where, found.folder.scores_file.name)
         if is_url(found.place):
-            Mirror(Store(str(found.place)), scratch_folder()).refuse_if_busy()
+            refuse_if_busy(str(found.place))
     if scores is not None:
         _check_can_keep(found, scores)  # before hours of play
     arguments["learner"] = arguments["learner"] or found.learner
@@ -99,10 +95,7 @@ def _keep(scores: Location, scored: ScoredAgent) -> None:
         return
     url, _, name = str(scores).rpartition("/")
     try:
-        amend(url, name, lambda file: append_scores(file, [scored.score]))
-        if scored.exploration is not None:
-            row = exploration_row(scored.score, scored.exploration)
-            amend(url, EXPLORATION_FILE, lambda file: append_exploration(file, [row]))
+        amend(url, lambda folder: keep_scores(folder / name, [scored]))
     except InputError as error:
         raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
 

@@ -8,7 +8,7 @@ from expgen.errors import InputError
 from expgen.reproduce.job import read_job_list
 from expgen.runs.status import run_status, runs_below
 from expgen.storage.location import Location
-from expgen.storage.view import View
+from expgen.storage.view import local_copy
 from expgen.text import duration, text_line
 
 BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_below(where))}
-    for name in dict.fromkeys((*read_job_list(View(where).refresh()), *found)):
+    for name in dict.fromkeys((*read_job_list(local_copy(where, is_sketch=True)), *found)):
         if name not in found:
             yield name, "waiting", "-", "-", ""
             continue

@@ -19,7 +19,7 @@ from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
-from expgen.storage.view import View
+from expgen.storage.view import local_copy
 from expgen.text import printable
 from expgen.training.life import Watcher
 from expgen.training.loggers import check_loggers
@@ -110,4 +110,4 @@ def _conclude(where: Location, result: RunResult | None, signal_number: int | No
 
 def _looked_at(where: Location) -> RunFolder:
     """For its config and rows."""
-    return RunFolder(View(where).refresh())
+    return RunFolder(local_copy(where, is_sketch=True))

@@ -15,7 +15,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.presets import PRESETS, default_algo
 from expgen.settings import parts_of
 from expgen.storage.location import join
-from expgen.storage.view import View
+from expgen.storage.view import local_copy
 
 COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
 
@@ -34,8 +34,9 @@ def parsed(argv: Sequence[str]) -> dict[str, Any]:
     known, _ = first.parse_known_args(argv)
     algo = known.algo or default_algo(known.preset)
     may_resume = known.resume or values.get("resume") is True
-    if known.algo is None and may_resume and known.run and (there := RunFolder(View(known.run).refresh())).exists():
-        algo = there.read_config()[0].algo
+    if known.algo is None and may_resume and known.run:
+        there = RunFolder(local_copy(known.run, is_sketch=True))
+        algo = there.read_config()[0].algo if there.exists() else algo
     recipe_of(algo)
     parser = _parser(algo)
     if path:

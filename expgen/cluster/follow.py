@@ -7,11 +7,11 @@ from expgen.cluster.engine import Task
 from expgen.errors import FailedStorage, InputError
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
-from expgen.storage.view import View
+from expgen.storage.view import local_copy
 from expgen.training.life import Watcher
 from expgen.training.metrics import MetricsFile
 
-VIEW_SECONDS = 10.0  # seconds that the driver waits for storage, to look at a run
+VIEW_SECONDS = 10.0  # that the driver waits for storage, to look at a run, and between two looks
 
 
 class Follower:
@@ -21,7 +21,6 @@ class Follower:
         self.watcher = watcher
         self.totals: dict[str, int] = {}  # steps asked for, by task
         self.done: dict[str, int] = {}  # steps done, by task and learner
-        self.views: dict[str, View] = {}  # by task
         self.has_changed = False  # which runs there are, since the watcher was told
 
     def poll(self, tasks: Iterable[Task]) -> None:
@@ -59,15 +58,11 @@ class Follower:
         return ()
 
     def _folder(self, task: Task) -> RunFolder | None:
-        if task.run is None:
-            return None
-        if task.name not in self.views:
-            self.views[task.name] = View(task.run, seconds=VIEW_SECONDS)
-        return RunFolder(self.views[task.name].refresh())
+        where = task.run and local_copy(task.run, is_sketch=True, max_age=VIEW_SECONDS, seconds=VIEW_SECONDS)
+        return RunFolder(where) if where else None
 
     def forget(self, task: Task) -> None:
         """`task` has ended: it counts no longer."""
         self.has_changed = True
         self.totals.pop(task.name, None)
-        self.views.pop(task.name, None)
         self.done = {name: steps for name, steps in self.done.items() if not name.startswith(f"{task.name}/")}

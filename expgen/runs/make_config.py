@@ -19,7 +19,7 @@ from expgen.runs.presets import agent_values, default_algo, default_preset, game
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import flag_of, flat, with_changes
 from expgen.storage.location import Location, is_url
-from expgen.storage.view import View
+from expgen.storage.view import local_copy
 from expgen.training.callbacks import Callback, Callbacks
 from expgen.training.checkpoint import latest_checkpoint
 
@@ -130,7 +130,7 @@ def open_run(request: RunRequest) -> OpenedRun:
     Of a run at a URL the folder tells how far it is, and no more.
     """
     if is_url(request.run):
-        sketch = View(str(request.run)).refresh()
+        sketch = local_copy(str(request.run), is_sketch=True)
         with naming(str(request.run), sketch):
             return open_run(replace(request, run=sketch))
     if request.resume and request.run and RunFolder(request.run).exists():

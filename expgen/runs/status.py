@@ -11,7 +11,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, is_alive, read_journal
 from expgen.runs.plan import plans_of
 from expgen.storage.location import Location, is_url, join
-from expgen.storage.view import View, snapshots_below
+from expgen.storage.view import local_copy, snapshots_below
 from expgen.training.metrics import MetricsFile
 
 SILENT_SECONDS = 600.0  # after which a run on another machine that has written nothing may be dead
@@ -101,9 +101,9 @@ def runs_below(place: Location) -> Iterator[Path]:
 def _runs_at(url: str) -> Iterator[Path]:
     for inside in (join(url, "runs"), url):
         if names := [name for name in snapshots_below(str(inside)) if name and "/" not in name]:
-            yield from (View(join(inside, name)).refresh() for name in names)
+            yield from (local_copy(join(inside, name), is_sketch=True) for name in names)
             return
-    folder = View(url).refresh()
+    folder = local_copy(url, is_sketch=True)
     if _is_run(folder):
         yield folder
     elif not folder.exists():

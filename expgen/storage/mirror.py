@@ -74,6 +74,7 @@ class Mirror:
         self.store, self.folder, self.leave_out = store, folder, leave_out
         self.owner, self.claims, self.uploads = uuid.uuid4().hex[:12], 0, 0
         self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
+        self.looked = float("-inf")  # when the URL was last downloaded
         self.downloaded: dict[str, str] = {}  # sha256 of what is here as it is there
         self.known: dict[str, tuple[int, int, str]] = {}  # time, size and sha256 of files here
 
@@ -86,7 +87,7 @@ class Mirror:
     @_reread
     def download(self, is_sketch: bool = False) -> Snapshot:
         """Make the folder as in the newest snapshot; in a sketch, checkpoints and other large files are empty."""
-        newest = self.newest()
+        newest, self.looked = self.newest(), time.monotonic()
         for name, digest in newest.files.items() - self.downloaded.items():
             is_empty = is_sketch and not name.endswith(SKETCHED)
             content = b"" if is_empty else self.store.read(object_name(name, digest))

@@ -12,51 +12,41 @@ from expgen.storage.mirror import LIST_NAME, LISTS, Mirror
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import Store
 
-REFRESH_SECONDS = 10.0  # between two looks at a URL
-
-
-class View:
-    """How far the run at `location` is: rows and names of checkpoints, no weights. `seconds` limits each request."""
-
-    def __init__(self, location: Location, seconds: float | None = None) -> None:
-        self.path, self.looked = Path(location), float("-inf")
-        self.mirror: Mirror | None = None
-        if is_url(location):
-            self.path = join_inside(scratch_folder(), str(location).rstrip("/").rpartition("/")[2])  # the run's name
-            self.mirror = Mirror(Store(str(location), seconds), self.path)
-
-    def refresh(self) -> Path:
-        """The folder, at most REFRESH_SECONDS old."""
-        if self.mirror is not None and time.monotonic() - self.looked > REFRESH_SECONDS:
-            self.looked = time.monotonic()
-            self.mirror.download(is_sketch=True)
-        return self.path
-
 
 @cache
-def _copy_of(url: str) -> Mirror:
-    return Mirror(Store(url), scratch_folder())
+def _mirror(url: str, is_sketch: bool = False, seconds: float | None = None) -> Mirror:
+    return Mirror(Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2]))  # called as the run is
 
 
-def local_copy(location: Location) -> Path:
-    """The folder itself, or all that is at the URL now, in a folder that lasts as long as this process."""
+def local_copy(location: Location, is_sketch: bool = False, max_age: float = 0.0, seconds: float | None = None) -> Path:
+    """The folder itself, or what is at the URL, in a folder that lasts as long as this process.
+
+    A sketch tells how far a run is: rows and names of checkpoints, no weights. What is downloaded may be `max_age`
+    seconds old; `seconds` limits each request to the storage.
+    """
     if not is_url(location):
         return Path(location)
     if is_hub(location):
         return download(str(location))
-    _copy_of(str(location)).download()
-    return _copy_of(str(location)).folder
+    mirror = _mirror(str(location).rstrip("/"), is_sketch, seconds)
+    if time.monotonic() - mirror.looked >= max_age:
+        mirror.download(is_sketch)
+    return mirror.folder
 
 
-def amend(url: str, name: str, change: Callable[[Path], None]) -> None:
-    """Let `change` edit the file `name` of a run that no process is working on, and upload it."""
-    mirror = _copy_of(url)
+def refuse_if_busy(url: str) -> None:
+    """InputError if a process works on the run at `url`."""
+    _mirror(url).refuse_if_busy()
+
+
+def amend(url: str, edit: Callable[[Path], None]) -> None:
+    """Let `edit` change the folder of a run that no process is working on, and upload it."""
+    mirror = _mirror(url)
     mirror.refuse_if_busy()
     mirror.claim()
-    mirror.downloaded.pop(name, None)  # an edit may have failed to be uploaded
     mirror.download()
     try:
-        change(join_inside(mirror.folder, name))
+        edit(mirror.folder)
     finally:
         mirror.upload(is_open=False)
 

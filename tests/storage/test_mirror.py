@@ -308,7 +308,7 @@ def test_upload_after_one_whose_list_could_not_be_written(tmp_path: Path) -> Non
             if has_written or not name.startswith(LISTS):
                 write(name, content)
             if name.startswith(LISTS):
-                raise StorageOutage
+                raise StorageOutage("no response")
 
         mirror.store.write = fail  # type: ignore[method-assign]
         with pytest.raises(StorageOutage):

@@ -75,7 +75,7 @@ def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket
     with pytest.raises(StorageOutage), workspace(bucket) as space:
         outage(space)
         _until_told(bucket, capsys)
-        raise StorageOutage
+        raise StorageOutage("no response")
     s3.refused = 0.0
     _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
     assert capsys.readouterr().err == ""
