@@ -40,7 +40,7 @@ def line_of(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def naming(url: str, folder: Path) -> Iterator[None]:
-    """Errors about `folder`, the local copy of a URL, name the URL, which the user knows."""
+    """InputErrors raised inside name `url` instead of `folder`, its local copy."""
     try:
         yield
     except InputError as error:
@@ -54,7 +54,7 @@ def unwritable(path: Path, error: OSError) -> StorageError:
 
 
 def check_writable(path: Path) -> None:
-    """An InputError where a file `path` could not be written: to say so before there is anything to write."""
+    """Raise InputError if a file `path` could not be written, before there is anything to write."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())
     lack = 0
     if path.is_dir():

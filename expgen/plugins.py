@@ -64,12 +64,12 @@ class Plugins(NamedTuple):
 
 
 def known_plugins() -> Plugins:
-    """Those of this process."""
+    """The plug-ins of this process."""
     return Plugins({module: module in sys.modules for module in _NAMED}, list(_FOLDERS))
 
 
 def load_plugins(known: Plugins) -> None:
-    """Make those of the process that started this one known here."""
+    """Import the plug-ins of the process that started this one."""
     for folder in known.folders:
         _find_in(Path(folder))
     for module, is_imported in known.modules.items():
@@ -84,7 +84,7 @@ def is_local(name: str) -> bool:
 
 
 def check_known_elsewhere(names: Mapping[str, str]) -> None:
-    """InputError if one of `names`, by the flag that says it, is registered in this process alone."""
+    """Raise InputError if one of `names`, by flag, is registered in this process only: workers would not know it."""
     for flag, name in names.items():
         if is_local(name):
             what = f"{flag} is {name!r}, which other processes do not know"
@@ -108,12 +108,12 @@ def add(table: MutableMapping[str, T], kind: str, name: str, entry: T, origin: s
 
 
 def caller() -> str:
-    """The module that called the function which asks."""
+    """The name of the module that called the calling function."""
     return str(sys._getframe(2).f_globals.get("__name__"))
 
 
 def find(table: Mapping[str, T], field: str, name: Any) -> T:
-    """What is registered as `name`; an InputError names `field` and what is."""
+    """The entry of `table` registered as `name`, or an InputError that names `field` and lists the entries."""
     if not isinstance(name, str) or name not in table:
         load_entry_points()
     if not isinstance(name, str) or name not in table:
@@ -123,7 +123,7 @@ def find(table: Mapping[str, T], field: str, name: Any) -> T:
 
 @functools.cache
 def load_entry_points() -> None:
-    """Import what installed packages declare; one that fails is told of and left out."""
+    """Import the plug-ins that installed packages declare; one that fails is skipped with a warning."""
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             entry.load()

@@ -60,7 +60,7 @@ def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndar
 
 
 class EpisodeClock:
-    """Which episode each environment plays and how far it is; counts for itself where nobody says."""
+    """Counts the steps of each environment's episode, and the episodes where the caller does not number them."""
 
     def __init__(self) -> None:
         self.episode = np.zeros(0, dtype=np.int64)

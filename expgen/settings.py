@@ -32,7 +32,7 @@ def later_setting(default: Any, help: str, low: float | None = None, high: float
 
 
 def own_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
-    """The setting `name` of the config `base`, with the default and perhaps the help line of a config built on it."""
+    """The setting `name` of the config class `base` with another default, and perhaps another help line."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]
     return setting(default, help or metadata["help"], metadata["low"], metadata["high"])
 
@@ -106,7 +106,7 @@ def flat(config: Any) -> dict[str, Any]:
 
 
 def decisive_values(config: Any) -> dict[str, Any]:
-    """A config as plain data, without the settings that are as they were before they were settings."""
+    """A config as plain data for its digest: a later setting at its default is left out."""
     parts, found = parts_of(config), dict[str, Any]()
     for name, field in _fields(config).items():
         value = getattr(config, name)

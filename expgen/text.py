@@ -26,6 +26,6 @@ def duration(seconds: float) -> str:
 
 
 def short_repr(thing: object) -> str:
-    """What a refusal says of an object: its repr where that is short, else its kind."""
+    """`repr(thing)` for an error line where it is short, else its type."""
     text = repr(thing)
     return text if len(text) <= 60 and "\n" not in text else f"a {type(thing).__name__}"

@@ -94,7 +94,7 @@ def detached(**parts: Tensor) -> Metrics:
 
 
 class Descent:
-    """Moves its own weights down a loss, and no others that the loss depends on."""
+    """Adam over some parameters: a step changes these and no others that the loss depends on."""
 
     def __init__(
         self,

@@ -23,10 +23,10 @@ DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as fl
 
 
 def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]:
-    """`algorithm`, fresh and not used otherwise from here on, in its fastest form, and the lane that acts for it.
+    """Make a new `algorithm` as fast as the device of `rollout` allows; returns it and the lane that acts for it.
 
-    Both for the device that `rollout` lies on. The same checkpoints and the same function, up to rounding; tests hold
-    each fast way to the plain one.
+    Use the one returned from here on. It computes the same function up to rounding and writes the same checkpoints;
+    tests hold each fast way to the plain one.
     """
     lane = make_lane(algorithm.policy, rollout, may_be_dense=type(algorithm) in RECORDED)
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:

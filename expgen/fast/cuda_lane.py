@@ -81,7 +81,7 @@ class CudaLane:
 
     @contextmanager
     def _held_weights(self) -> Iterator[None]:
-        """What is captured inside reads weights in a form of their own, made by `refresh_weights`."""
+        """Graphs captured inside read converted weights, which `refresh_weights` converts anew."""
         forms = prepared_in(self.policy)
         made: tuple[Any, ...] = ()
         self.refresh_weights: Callable[[], None] = lambda: None

@@ -41,7 +41,7 @@ def for_play(policy: Policy) -> Policy:
 
 
 def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
-    """One forward over the same inputs again and again, as acting does it on their device."""
+    """A function that runs `policy` on the inputs `asked`, as acting does on their device."""
     if asked[0].is_cuda:
         accelerate_networks(policy)
         with torch.no_grad():
@@ -72,12 +72,12 @@ def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Te
 
 
 def make_room_to_compile() -> None:
-    """For one more encoder: all of a class count together, and beyond the limit they run uncompiled."""
+    """Raise torch.compile's cache limits for one more encoder; beyond them encoders run uncompiled."""
     config = torch._dynamo.config
     config.cache_size_limit += SHAPES_OF_AN_ENCODER
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
 def is_capturable(policy: nn.Module) -> bool:
-    """Whether a whole gradient step has fixed shapes and no host values: memory has them in our own kernel alone."""
+    """Whether a gradient step can be captured: the library's GRU cannot, our kernels can."""
     return all(part.scan is not None for part in policy.modules() if isinstance(part, Memory))

@@ -22,7 +22,7 @@ Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]  # the o
 
 
 def capture_on_gpu(body: Callable[[], Output]) -> tuple[Output, Callable[[], None]]:
-    """As a CUDA graph, on the stream that work is handed to now (the default stream cannot be captured)."""
+    """Capture `body` as a CUDA graph on the current stream; on one of its own if that is the default stream."""
     for _ in range(WARM_UPS):
         body()
     stream = torch.cuda.current_stream()
@@ -72,7 +72,7 @@ class Graphs:
         self.recordings: dict[tuple[Any, ...], Recording] = {}
 
     def __call__(self, function: Callable[..., Result], *inputs: Any) -> Result:
-        """What `function` makes of `inputs`."""
+        """Call `function` with `inputs`: record it the first time, replay it afterwards."""
         shapes = ((leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf for leaf in leaves(inputs))
         key = (function, *shapes)
         if key not in self.recordings:
@@ -83,7 +83,7 @@ class Graphs:
 
     @torch.no_grad()
     def _put_back(self, before: dict[str, Tensor]) -> None:
-        """Undo what was done since `before`, in place; what an optimiser did not have then is zero."""
+        """Restore the algorithm's tensors to `before`, in place; those that an optimiser has made since become zero."""
         for name, tensor in self.algorithm.state().items():
             if name in before:
                 tensor.copy_(before[name])

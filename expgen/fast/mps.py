@@ -51,7 +51,7 @@ def cuda_mps(patience: float = PATIENCE) -> Iterator[dict[str, str]]:
 
 
 def _starts(program: str, environment: dict[str, str], patience: float) -> bool:
-    """Start the daemon; whether it answers. It keeps what it inherits open, so it inherits nothing of ours."""
+    """Start the daemon and return whether it answers; it inherits no open files, which it would keep open."""
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "timeout": patience}
     try:
         subprocess.run([program, "-d"], check=True, stdin=subprocess.DEVNULL, **silent)  # type: ignore[call-overload]

@@ -51,7 +51,7 @@ def descents_in(owner: Algorithm | Critic) -> Iterator[Descent]:
 
 
 def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Graphs:
-    """From now on the methods of `algorithm` in the table are recorded and replayed; the graphs that do it."""
+    """Record and replay the methods of `algorithm` that the table names; returns the graphs."""
     graphs = Graphs(algorithm, capture)
     for path in RECORDED.get(type(algorithm), ()):
         owner, _, name = path.rpartition(".")

@@ -46,7 +46,7 @@ class NormalizedEncoder(nn.Module):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        """The encoder as ever; nothing has been seen."""
+        """Initialise the encoder and reset the moments."""
         self.encoder.initialise(generator)  # type: ignore[operator]
         self.mean.zero_()
         self.var.fill_(1)

@@ -38,7 +38,7 @@ class OwnEncoder(nn.Module):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        """As a new one is, with random numbers from `generator` alone."""
+        """Copy the weights of a newly made encoder, with random numbers from `generator` alone."""
         fresh = self._made(int(torch.randint(2**31, (), generator=generator)))
         for own, new in zip(_tensors(self.encoder), _tensors(fresh), strict=True):
             own.copy_(new)

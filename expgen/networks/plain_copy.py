@@ -19,7 +19,7 @@ def has_seam(part: nn.Module) -> bool:
 
 
 def plain_copy(policy: Policy) -> Policy:
-    """The policy as it is now, for evaluation, computed by its modules in float32 as a new one is."""
+    """A copy of the policy for evaluation, computed by its own modules in float32."""
     plain = copy.deepcopy(policy).eval()
     parts: list[Any] = list(plain.modules())
     for part in parts:

@@ -60,7 +60,7 @@ class RememberedFrames:
         self._slot.update(zip(names, range(start, end), strict=True))
 
     def _forget(self, weights: list[nn.Parameter]) -> None:
-        """Begin anew, for `weights`."""
+        """Forget all frames; those to come are encoded by `weights`."""
         self._slot: dict[bytes, int] = {}  # digest of a frame → its row in the features
         self._features = torch.empty(0)  # [capacity, F]
         self._seal = _seal_of(weights)
@@ -68,10 +68,10 @@ class RememberedFrames:
 
 
 def frame_digest(frame: ndarray) -> bytes:
-    """A name for exactly these values of one observation."""
+    """A digest of the values of one observation."""
     return blake2b(frame.tobytes(), digest_size=DIGEST_BYTES).digest()
 
 
 def _seal_of(weights: list[nn.Parameter]) -> list[tuple[int, int]]:
-    """Another once a weight is replaced, or changed in place where torch counts that."""
+    """Addresses and versions: they change when a weight is replaced, or changed in place where torch counts that."""
     return [(weight.data_ptr(), weight._version) for weight in weights]

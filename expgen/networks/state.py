@@ -10,7 +10,7 @@ from expgen.errors import InputError
 
 
 class Stateful(Protocol):
-    """Has tensors to keep, and goes on from them."""
+    """Has tensors that a checkpoint keeps."""
 
     def state(self) -> dict[str, Tensor]:
         """Everything a resumed run needs, by name."""

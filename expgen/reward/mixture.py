@@ -14,7 +14,7 @@ from expgen.settings import setting
 
 @dataclass(frozen=True)
 class MixtureConfig(KnnConfig):
-    """All that r_I can be told, and its weight; 0.1 scored best in the paper, with γ = 0.5 on Maze."""
+    """The settings of r_I and its weight; 0.1 scored best in the paper, with γ = 0.5 on Maze."""
 
     beta: float = setting(0.1, "weight β of r_I in r_total; the game's own reward has 1 − β", low=0, high=1)
 

@@ -34,7 +34,7 @@ class ReturnScaler:
         self.moments = Moments()
 
     def begin(self, first: ndarray) -> None:
-        """Where `first` `[N]` is set the next step opens an episode: nothing was earned in it yet.
+        """Reset the running return where `first` `[N]` is set: the next step opens an episode.
 
         Only news where games were not restored with the rest: else the step that ended the episode said so.
         """

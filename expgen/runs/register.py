@@ -38,7 +38,7 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
         "agent": `thing(policies, spec, seed)`, of a run's policies by name, an `Agent`. `--learner NAME` of `evaluate`
             and `play`.
         "env": as `register_env`.
-    name: letters, digits, `_`, `.` and `-`.
+    name: letters, digits, `_`, `.` and `-`; an agent cannot be called as learners are (`member0`, `explorer`, `each`).
     config: settings of an algorithm or a reward, a frozen dataclass whose fields become flags; an algorithm's has
         `gamma` and `gae_lambda`.
     details: of an algorithm: `reward`, the name of one that is registered or `game`, and fields of `Recipe` (DETAILS).

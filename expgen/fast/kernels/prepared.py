@@ -12,7 +12,7 @@ Form = TypeVar("Form")
 
 
 class Prepared(Generic[Form]):
-    """Called for the form of some weights: `held`, where there is one, else what `make` makes of them now."""
+    """Weights as kernels read them: `held` where it is set, else converted by `make` at every call."""
 
     def __init__(self, make: Callable[[], Form]) -> None:
         self.make = make
@@ -23,6 +23,6 @@ class Prepared(Generic[Form]):
 
 
 def prepared_in(network: nn.Module) -> list[Prepared[Any]]:
-    """All forms that the fast ways of `network` read (their attribute `prepared`)."""
+    """Every Prepared of the fast encoders and GRUs in `network`."""
     ways = [getattr(part, name, None) for part in network.modules() for name in ("encode", "scan")]
     return [form for way in ways for form in getattr(way, "prepared", ())]
