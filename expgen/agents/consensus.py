@@ -40,7 +40,7 @@ from torch import nn
 
 from expgen.agents.acted_frames import ActedFrames
 from expgen.agents.agent import Agent, UniformAgent, explorers_agent
-from expgen.agents.decision import Actor, Decision, Tally
+from expgen.agents.decision import Actor, Counts, Decision
 from expgen.agents.ensemble import Ensemble, Poll
 from expgen.agents.hedge import bad_actions, hedged_action
 from expgen.agents.predict import Predicts
@@ -171,7 +171,7 @@ class ConsensusAgent(Predicts):
         self.clock = EpisodeClock()
         self.explore_steps = np.zeros(0, dtype=np.int64)  # [N] n_{π_H}: steps of the stretch still to come
         self.decision: Decision | None = None
-        self.tally = Tally()
+        self.tally = Counts()
 
     def __repr__(self) -> str:
         who = f"{len(self.ensemble.members)} members, {self.quorum} must agree, else {self.config.fallback}"

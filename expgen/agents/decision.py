@@ -1,5 +1,6 @@
 """What a consensus agent decided, for the inspector, and how often, for the evaluation."""
 
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -27,18 +28,21 @@ class Decision(NamedTuple):
     hedged: ndarray  # [N] bool, the members objected to the explorer's action and it took another
 
 
-class Counts(NamedTuple):
-    """How many steps were what."""
+@dataclass
+class Counts:
+    """How many steps were what so far, without those of environments that play no episode that counts (below 0)."""
 
-    steps: int
-    votes: int  # steps in which the members were asked
-    agreed: int  # steps in which the quorum was reached
-    set_aside: int  # of these, the steps on frames on which the ensemble had acted before
-    explored: int  # steps in which no member acted
-    stretches: int  # stretches of exploration begun
+    steps: int = 0
+    votes: int = 0  # steps in which the members were asked
+    agreed: int = 0  # steps in which the quorum was reached
+    set_aside: int = 0  # of these, the steps on frames on which the ensemble had acted before
+    explored: int = 0  # steps in which no member acted
+    stretches: int = 0  # stretches of exploration begun
     hedged: int = 0  # steps of exploration in which the members objected to an action and another was taken
     deaths: int = 0  # episodes that ended neither in success nor by the time limit
     explorer_deaths: int = 0  # of these, the ones whose last action was not a member's
+    has_explored: ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False)
+    """[N], in the last step."""
 
     @property
     def agreement_rate(self) -> float:
@@ -65,29 +69,19 @@ class Counts(NamedTuple):
         """Steps that a stretch lasted, the end of an episode included; 0 where there was none."""
         return self.explored / max(1, self.stretches)
 
-
-class Tally:
-    """Counts of all steps so far; those of environments that play no episode that counts (below 0) are left out."""
-
-    def __init__(self) -> None:
-        self._total = np.zeros(len(Counts._fields) - 2, dtype=np.int64)
-        self._deaths = np.zeros(2, dtype=np.int64)
-        self._has_explored = np.zeros(0, dtype=bool)  # [N] in the last step
-
     def record(self, decision: Decision, episode: ndarray) -> None:
         """Add one step; `episode` `[N]` as agents are told it."""
-        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
-        every = np.ones_like(has_voted)
-        consensus = (decision.agreed, decision.set_aside)
-        explored = (has_explored, has_voted & has_explored, decision.hedged)
-        step = np.stack([every, has_voted, *consensus, *explored])  # [fields, N]
-        self._total += step[:, episode >= 0].sum(1)
-        self._has_explored = has_explored
+        counts = episode >= 0  # [N]
+        has_voted, self.has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
+        self.steps += int(counts.sum())
+        self.votes += int((has_voted & counts).sum())
+        self.agreed += int((decision.agreed & counts).sum())
+        self.set_aside += int((decision.set_aside & counts).sum())
+        self.explored += int((self.has_explored & counts).sum())
+        self.stretches += int((has_voted & self.has_explored & counts).sum())
+        self.hedged += int((decision.hedged & counts).sum())
 
     def record_deaths(self, died: ndarray) -> None:
         """Add the episodes that the last step ended in death, `[N]`; those that count for nothing are left out."""
-        self._deaths += (died.sum(), (died & self._has_explored).sum())
-
-    def total(self) -> Counts:
-        """How many steps were what so far."""
-        return Counts(*self._total.tolist(), *self._deaths.tolist())
+        self.deaths += int(died.sum())
+        self.explorer_deaths += int((died & self.has_explored).sum())

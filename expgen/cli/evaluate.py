@@ -121,7 +121,7 @@ def _name_of(request: EvaluationRequest) -> str:
 
 
 def _explain(agent: ConsensusAgent) -> str:
-    counts, members = agent.tally.total(), len(agent.ensemble.members)
+    counts, members = agent.tally, len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
     if agent.config.once:
         votes += f", {counts.set_aside_share:.0%} of these set aside (frames the ensemble had acted on)"

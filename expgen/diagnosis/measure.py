@@ -130,7 +130,7 @@ class VoteRecorder:
         is_near = solved & (left <= NEAR)
         by_distance = np.array([_mean(share[solved & (left == at)]) for at in range(1, SHOWN + 1)])
         agent = self.agent
-        about = len(agent.ensemble.members), agent.quorum, agent.tally.total()
+        about = len(agent.ensemble.members), agent.quorum, agent.tally
         return Votes(*about, _mean(share[is_near]), _mean(share[~is_near]), by_distance)
 
 

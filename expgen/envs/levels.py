@@ -74,17 +74,10 @@ class LevelSet:
 
     def overlaps(self, other: "LevelSet") -> bool:
         """Whether any level is in both."""
-        if self.seeds is None or other.seeds is None:
-            return True if self.seeds is None and other.seeds is None else self._whole_overlaps(other)
         if isinstance(self.seeds, range) and isinstance(other.seeds, range):
             return max(self.seeds.start, other.seeds.start) < min(self.seeds.stop, other.seeds.stop)
-        few, many = sorted((self.seeds, other.seeds), key=len)
-        return any(level in many for level in few)
-
-    def _whole_overlaps(self, other: "LevelSet") -> bool:
-        whole, finite = (self, other) if self.seeds is None else (other, self)
-        assert finite.seeds is not None
-        return any(level in whole for level in finite.seeds)
+        few, many = sorted((self, other), key=len)
+        return few.seeds is None or any(level in many for level in few.seeds)
 
     def draw(self, num: int, rng: np.random.Generator) -> np.ndarray:
         """`num` levels, each as often as any other up to one, in random order. `[num]` int64."""
@@ -102,14 +95,13 @@ def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
     if not isinstance(levels, Iterable) or getattr(levels, "ndim", 1) != 1:
         shown = " ".join(repr(levels).split())[:80]  # a table of numbers has several lines
         raise InputError(f"{field} is {shown}; accepted: whole numbers, or COUNT, START:COUNT, A,B,C or all")
-    return tuple(_whole_number(level, field) for level in levels)
-
-
-def _whole_number(level: Any, field: str) -> int:
-    try:
-        return operator.index(level)
-    except TypeError:
-        raise InputError(f"{field} names level {level!r}; accepted: whole numbers") from None
+    numbers = []
+    for level in levels:
+        try:
+            numbers.append(operator.index(level))
+        except TypeError:
+            raise InputError(f"{field} names level {level!r}; accepted: whole numbers") from None
+    return tuple(numbers)
 
 
 def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:

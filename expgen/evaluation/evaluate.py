@@ -159,11 +159,19 @@ def play_episodes(
     _check_fit(agent, env)
     check_range("--episodes", episodes, 1)
     N = env.num_envs
-    queue = _Assignment(env, episodes, seed)
+    levels = env.levels.draw(episodes, np.random.default_rng(seed)).tolist() if isinstance(env, LevelControl) else []
+    numbers, quotas = iter(range(episodes)), [iter(range(i, episodes, N)) for i in range(N)]
+
+    def next_episode(i: int, is_free: bool) -> int:
+        """What environment `i` plays from now on, −1 for none; only level control can start it where it is not free."""
+        if not isinstance(env, LevelControl):
+            return next(quotas[i], -1) if is_free else -1
+        if (number := next(numbers, -1)) >= 0:
+            env.play(i, levels[number])
+        return number
+
     observation = env.observe()
-    playing = np.full(N, -1)  # the episode each environment plays, −1 for none that counts
-    for i in range(N):
-        playing[i] = queue.take(i, is_free=bool(observation.first[i]))
+    playing = np.array([next_episode(i, bool(observation.first[i])) for i in range(N)])  # [N]
     observation = env.observe()
     level = observation.level.copy()
     total, length = np.zeros(N), np.zeros(N, dtype=np.int64)
@@ -189,7 +197,7 @@ def play_episodes(
                 episode = Episode(int(level[i]), float(total[i]), int(length[i]), *ended)
                 finished[int(playing[i])] = episode
                 on_episode(episode)
-            playing[i] = queue.take(i, is_free=True)
+            playing[i] = next_episode(i, is_free=True)
             total[i], length[i], level[i] = 0.0, 0, observation.level[i]
     return [finished[number] for number in range(episodes)]
 
@@ -206,33 +214,6 @@ def _check_fit(agent: Agent, env: VecEnv) -> None:
 
 def _interface(spec: EnvSpec) -> str:
     return f"observations {spec.obs_shape} {spec.obs_dtype} and {spec.num_actions} actions"
-
-
-class _Assignment:
-    """Who plays which episode of the list next."""
-
-    def __init__(self, env: VecEnv, episodes: int, seed: int) -> None:
-        self.env, self.episodes = env, episodes
-        self.control = env if isinstance(env, LevelControl) else None
-        self.levels = env.levels.draw(episodes, np.random.default_rng(seed)) if self.control else None
-        self.started = 0
-        self.next_of = np.arange(env.num_envs)
-
-    def take(self, i: int, is_free: bool) -> int:
-        """The number of the episode that environment `i` plays from now on, −1 for none.
-
-        `is_free`: it shows the first frame of an episode; only level control can start one in the middle of another.
-        """
-        if self.control is not None and self.levels is not None:
-            if self.started == self.episodes:
-                return -1
-            self.control.play(int(i), int(self.levels[self.started]))
-            self.started += 1
-            return self.started - 1
-        if not is_free or self.next_of[i] >= self.episodes:
-            return -1
-        self.next_of[i] += self.env.num_envs
-        return int(self.next_of[i]) - self.env.num_envs
 
 
 def summarize(episodes: list[Episode]) -> Evaluation:

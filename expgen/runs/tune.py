@@ -81,7 +81,7 @@ def tune(
             settings = replace(agent.consensus, min_agree=quorum, alpha=alpha)
             voters = ConsensusAgent(members, explorers, agent.spec, settings, request.seed, panels)
             evaluation = result_of(play_levels(voters, arena, levels, panels, on_episode=on_episode))
-            yield Trial(quorum, alpha, evaluation, voters.tally.total())
+            yield Trial(quorum, alpha, evaluation, voters.tally)
 
 
 def left_out(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:

@@ -75,14 +75,14 @@ def test_a_quorum_of_one_plays_exactly_like_the_leader_alone(leader: int, agreem
 def test_no_fallback_plays_exactly_like_the_leader_alone():
     player = ConsensusAgent(MEMBERS_ALL, None, SPEC, ConsensusConfig(leader=2, fallback="none", min_agree=2), 4)
     assert np.array_equal(play(player), play(PolicyAgent(MEMBERS_ALL[2], seed=4)))
-    total = player.tally.total()
+    total = player.tally
     assert 0 < total.agreed < total.votes == total.steps and total.explored == 0
 
 
 def test_an_impossible_quorum_plays_exactly_like_the_explorer_alone():
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1))
     assert np.array_equal(play(player), play(PolicyAgent(EXPLORER, seed=4)))
-    assert player.tally.total().explored_share == 1
+    assert player.tally.explored_share == 1
 
 
 def test_an_impossible_quorum_with_random_fallback_plays_exactly_like_the_uniform_agent():
@@ -146,7 +146,7 @@ def test_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: 
             assert got[i] == (own if acts else rest[i])
         env.act(got)
     assert seen_actors == {True, False} and (1 in seen_winners) and (len(seen_winners) > 1) == (vote == "majority")
-    assert fast.tally.total().set_aside == num_set_aside and (num_set_aside > 0) == once
+    assert fast.tally.set_aside == num_set_aside and (num_set_aside > 0) == once
 
 
 def test_the_memory_is_fed_every_frame_whoever_acts():
@@ -158,7 +158,7 @@ def test_the_memory_is_fed_every_frame_whoever_acts():
         alone.act(seen.obs, seen.first)
         assert isinstance(player.fallback, PolicyAgent) and torch.equal(player.fallback.state, alone.state)
         env.act(action)
-    assert 0 < player.tally.total().explored_share < 1
+    assert 0 < player.tally.explored_share < 1
 
 
 def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
@@ -204,7 +204,7 @@ def test_episodes_do_not_depend_on_how_many_environments_run_beside(settings: di
     for num_envs, env_seed in ((4, 0), (16, 7)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
         player = agent(ConsensusConfig(min_agree=3, **settings))
-        results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally.total()))
+        results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally))
     assert results[0] == results[1]
     counts = results[0][1]
     assert counts.steps == sum(episode.length for episode in results[0][0])
@@ -221,7 +221,7 @@ def test_unanimous_members_play_alike_by_either_vote():
         config = ConsensusConfig(leader=2, min_agree=3, vote=vote)  # type: ignore[arg-type]
         player = ConsensusAgent([sure_of(3)] * NUM_MEMBERS, EXPLORER, SPEC, config, 4)
         votes.append(play(player))
-        assert player.tally.total().explored == 0
+        assert player.tally.explored == 0
     assert np.array_equal(*votes) and (votes[0] == 3).all()
 
 
@@ -252,7 +252,7 @@ def test_once_changes_nothing_where_no_frame_repeats(vote: str):
     for once in (False, True):
         player = agent(ConsensusConfig(min_agree=3, vote=vote, once=once))  # type: ignore[arg-type]
         played.append(np.stack([player.act(obs, np.full(4, t % 20 == 0)) for t, obs in enumerate(frames)]))
-        assert 0 < player.tally.total().explored_share < 1
+        assert 0 < player.tally.explored_share < 1
     assert np.array_equal(*played)
 
 
@@ -266,7 +266,7 @@ def test_a_frame_that_repeats_in_minimaze_is_left_to_the_explorer():
         was_asked = decision.candidate >= 0
         assert np.array_equal(decision.actor == Actor.MEMBER, first)
         assert np.array_equal(decision.set_aside, was_asked & ~first) and np.array_equal(decision.agreed, was_asked)
-    counts = player.tally.total()
+    counts = player.tally
     assert 0 < counts.set_aside == counts.stretches < counts.explored
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.agents.decision import Actor, Counts, Decision, Tally
+from expgen.agents.decision import Actor, Counts, Decision
 
 NOBODY = -1
 
@@ -30,61 +30,58 @@ def decide(
 
 
 def test_tally_counts_by_hand():
-    tally = Tally()
+    tally = Counts()
     votes = [[1, 1], [1, -1], [2, 1]]  # of member 0
     agreed = [[True, False], [False, False], [True, True]]
     actor = [[0, 1], [1, 1], [0, 0]]
     for t in range(3):
         tally.record(decide([votes[t]], agreed[t], actor[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
-    total = tally.total()  # the last step of environment 1 belongs to no episode that counts
-    assert total == Counts(steps=5, votes=4, agreed=2, set_aside=0, explored=3, stretches=2)
-    assert (total.agreement_rate, total.explored_share, total.mean_stretch) == (0.5, 0.6, 1.5)
+    # the last step of environment 1 belongs to no episode that counts
+    assert tally == Counts(steps=5, votes=4, agreed=2, set_aside=0, explored=3, stretches=2)
+    assert (tally.agreement_rate, tally.explored_share, tally.mean_stretch) == (0.5, 0.6, 1.5)
 
 
 @pytest.mark.parametrize(
     "share", ["agreement_rate", "set_aside_share", "explored_share", "mean_stretch", "hedged_share"]
 )
 def test_of_nothing_every_share_is_zero(share: str):
-    assert getattr(Tally().total(), share) == 0
+    assert getattr(Counts(), share) == 0
 
 
 def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
     """Three steps of one stretch, of which only the first had a vote."""
-    tally = Tally()
+    tally = Counts()
     for vote in (2, NOBODY, NOBODY):
         tally.record(decide([[vote], [vote]], [False], [Actor.EXPLORER]), np.array([0]))
-    counts = tally.total()
-    assert counts == Counts(steps=3, votes=1, agreed=0, set_aside=0, explored=3, stretches=1)
-    assert (counts.mean_stretch, counts.explored_share, counts.agreement_rate) == (3, 1, 0)
+    assert tally == Counts(steps=3, votes=1, agreed=0, set_aside=0, explored=3, stretches=1)
+    assert (tally.mean_stretch, tally.explored_share, tally.agreement_rate) == (3, 1, 0)
 
 
 def test_a_consensus_set_aside_is_counted_and_begins_a_stretch():
-    tally = Tally()
+    tally = Counts()
     actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
     tally.record(decide([[1, 1, 1]], [True, True, False], actor, [False, True, False]), np.arange(3))
-    counts = tally.total()
-    assert counts == Counts(steps=3, votes=3, agreed=2, set_aside=1, explored=2, stretches=2)
-    assert counts.set_aside_share == 0.5
+    assert tally == Counts(steps=3, votes=3, agreed=2, set_aside=1, explored=2, stretches=2)
+    assert tally.set_aside_share == 0.5
 
 
 def test_hedged_steps_and_deaths_are_counted_with_the_explorers_among_them():
     """Environments: a member acts and dies, the explorer is hedged and dies, the explorer goes on."""
-    tally = Tally()
+    tally = Counts()
     actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
     tally.record(decide([[1, 1, 1]], [True, False, False], actor, hedged=[False, True, False]), np.arange(3))
     tally.record_deaths(np.array([True, True, False]))
-    counts = tally.total()
-    assert (counts.hedged, counts.hedged_share, counts.deaths, counts.explorer_deaths) == (1, 0.5, 2, 1)
+    assert (tally.hedged, tally.hedged_share, tally.deaths, tally.explorer_deaths) == (1, 0.5, 2, 1)
 
 
 def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration():
-    tally = Tally()
+    tally = Counts()
     tally.record(decide([[NOBODY], [1]], [False], [Actor.RANDOM]), np.array([0]))
-    assert tally.total() == Counts(steps=1, votes=1, agreed=0, set_aside=0, explored=1, stretches=1)
+    assert tally == Counts(steps=1, votes=1, agreed=0, set_aside=0, explored=1, stretches=1)
 
 
 def test_the_number_of_environments_may_change():
-    tally = Tally()
+    tally = Counts()
     for num_envs in (2, 3):
         tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.MEMBER] * num_envs), np.arange(num_envs))
-    assert tally.total().steps == 5
+    assert tally.steps == 5

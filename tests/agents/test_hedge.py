@@ -126,8 +126,8 @@ def test_hedging_step_by_step(explorers: list[Policy], settings: dict[str, Any])
             assert got[i] == want and hedged.decision.hedged[i] == (want != expected[i])
             num_hedged += want != expected[i]
         env.act(got)
-    counts = hedged.tally.total()
-    assert 0 < num_hedged == counts.hedged < counts.explored and plain.tally.total().hedged == 0
+    counts = hedged.tally
+    assert 0 < num_hedged == counts.hedged < counts.explored and plain.tally.hedged == 0
 
 
 @pytest.mark.parametrize(("hedge", "asked_about"), [(0.0, []), (0.1, [3])])
@@ -157,7 +157,7 @@ def test_hedged_episodes_do_not_depend_on_how_many_environments_run_beside():
     for num_envs, env_seed in ((4, 0), (16, 7)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
         player = ConsensusAgent(MEMBERS, EXPLORERS, SPEC, ConsensusConfig(min_agree=3, hedge=0.3), 4)
-        results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally.total()))
+        results.append((evaluate(player, env, episodes=40, seed=5).episodes, player.tally))
     assert results[0] == results[1] and results[0][1].hedged > 0
 
 
@@ -212,7 +212,7 @@ def test_a_step_that_all_members_avoid_is_not_taken_and_deaths_while_exploring_a
     config = ConsensusConfig(min_agree=2, alpha=0.001, hedge=hedge)
     player = ConsensusAgent(members, explorer, env.spec, config, 3)
     result = evaluate(player, env, episodes=12, seed=0)
-    counts = player.tally.total()
+    counts = player.tally
     assert sum(episode.died for episode in result.episodes) == counts.deaths == deaths
     assert counts.explorer_deaths == deaths and counts.explored > 0
     assert counts.hedged == (counts.explored if hedge else 0)

@@ -101,7 +101,7 @@ def test_a_level_is_voted_on_by_members_that_did_not_train_on_it_alone():
     result_of(play_episodes(witness, env, 60, watcher=witness))  # type: ignore[arg-type]
     assert played == set(levels.seeds or ())
     assert asked == {(m, level) for m in range(4) for level in played if level not in seen[m]}
-    assert 0 < agent.tally.total().agreed < agent.tally.total().votes < agent.tally.total().steps
+    assert 0 < agent.tally.agreed < agent.tally.votes < agent.tally.steps
 
 
 def test_a_majority_is_one_of_the_panel_alone():
