@@ -89,7 +89,6 @@ def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list
     for is_complete in (False, True):
         own = panels() if panels else None
         agent = ConsensusAgent(tables(), explorer(), SPEC, config, 4, own)
-        agent.poll.ensemble = agent.ensemble = Ensemble(agent.ensemble.members, "loop")
         agent.poll.is_complete = is_complete
         played.append(play(agent))
     return played
@@ -165,7 +164,7 @@ def test_a_majority_is_asked_for_until_nothing_can_overtake_it(actions: Sequence
 def check_asked(rule: Vote, actions: Sequence[int], quorum: int, asked: int) -> None:
     """Members that are sure of one action each, led by the first: of `actions` the first `asked` are asked for."""
     members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
-    poll = Poll(Ensemble(members, "loop"), rule, list(range(10)), 5)
+    poll = Poll(Ensemble(members), rule, list(range(10)), 5)
     obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
     votes = poll(obs, number, number, everyone(10, 0, quorum, number))
     wanted = np.where(np.arange(10) < asked, actions, -1)
@@ -196,9 +195,3 @@ def test_convolutions_say_the_same_but_for_rounding() -> None:
         asked, total = asked + is_known.sum(), total + is_known.size
         env.act(every)
     assert 0.3 * total < asked < 0.9 * total
-
-
-def test_members_that_one_call_asks_are_all_asked() -> None:
-    members = [make_policy(SPEC, NetworkConfig(features=16), torch.Generator(), torch.device("cpu")) for _ in range(3)]
-    agent = ConsensusAgent(members, None, SPEC, ConsensusConfig(fallback="random"))
-    assert agent.ensemble.method == "vmap" and agent.poll.is_complete

@@ -72,7 +72,7 @@ def test_agents_and_ensembles_take_it_for_a_policy() -> None:
     policies = [make("none", seed=seed) for seed in range(3)]
     replayed: list[Any] = [ReplayedPolicy(policy, run_again) for policy in policies]
     obs = question(7, 0, 0)[0][0]
-    torch.testing.assert_close(Ensemble(replayed, "loop").logits(obs), Ensemble(policies, "loop").logits(obs))
+    torch.testing.assert_close(Ensemble(replayed).logits(obs), Ensemble(policies).logits(obs))
     first = np.ones(7, dtype=bool)
     actions = [PolicyAgent(policy).act(obs.numpy(), first) for policy in (policies[0], replayed[0])]
     assert np.array_equal(*actions) and len(set(actions[0].tolist())) > 1
