@@ -41,7 +41,8 @@ class Ensemble:
     def logits_of(self, member: int, obs: Tensor) -> Tensor:
         """`obs` `[N, …]` → one member's logits `[N, A]`."""
         first = torch.zeros(1, len(obs), dtype=torch.bool, device=obs.device)
-        return self.members[member](obs.unsqueeze(0), first, torch.zeros(len(obs), 0, device=obs.device)).logits[0]
+        output = self.members[member](obs.unsqueeze(0), first, torch.zeros(len(obs), 0, device=obs.device))
+        return output.logits[0].detach()
 
 
 class Poll:

@@ -132,7 +132,3 @@ class NamesActions(Protocol):
 
     def action_names(self) -> tuple[str, ...]:
         """One name per action, or none at all."""
-
-
-class PicturedEnv(VecEnv, Pictured, Protocol):
-    """An environment that can be watched."""

@@ -1,4 +1,4 @@
-"""One episode as plain data, played in front of a camera. All that shows an episode is made of a Recording alone."""
+"""One episode as plain data, played in front of a stage. All that shows an episode is made of a Recording alone."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,9 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.gymnasium_vector import checked_actions
 from expgen.envs.vec_env import LevelControl, NamesActions
 from expgen.watch.actions import ActionRows, action_rows
-from expgen.watch.cameras import LevelMap, as_picture
 from expgen.watch.film import Film
 from expgen.watch.reasons import Cast, Reason, cast_of, reason_of
-from expgen.watch.stage import Stage
+from expgen.watch.stage import LevelMap, Stage, as_picture
 
 
 class Step(NamedTuple):
@@ -54,7 +53,7 @@ def record_episode(
     `name` and `seed` are those of the agent, shown to whoever watches. `level` starts one level, where the environment
     can; else the stage's next one is played. The environment is left at the start of another episode.
     """
-    env, camera = stage.env, stage.camera
+    env = stage.env
     if isinstance(agent, ConsensusAgent):
         agent.ask_everyone()
     observation = env.observe()
@@ -64,11 +63,11 @@ def record_episode(
     if not observation.first[0]:
         raise ValueError("the stage is in the middle of an episode; accepted: one that begins")
     played = int(observation.level[0])
-    level_map, film, seen, steps = camera.level_map(), Film(), Film(), list[Step]()
+    level_map, film, seen, steps = stage.level_map(), Film(), Film(), list[Step]()
     while True:
-        film.append(camera.picture())
+        film.append(stage.picture())
         seen.append(as_picture(observation.obs[0]))
-        place = camera.place()
+        place = stage.place()
         chosen = agent.act(observation.obs, observation.first, np.array([episode]))
         action = checked_actions(chosen, 1, env.spec.num_actions)
         reason = reason_of(agent)

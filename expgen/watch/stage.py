@@ -1,27 +1,110 @@
-"""A stage: one game that can be watched, and the camera in front of it."""
+"""A stage: one game that can be watched, with its large picture, the agent's place and a map of the level."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
 
 from expgen.envs.gymnasium_env import GymnasiumEnv
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.envs.minimaze import Minimaze
 from expgen.envs.own_env import OWN_ENVS
-from expgen.envs.procgen import ProcgenConfig
-from expgen.envs.vec_env import VecEnv
+from expgen.envs.procgen import ProcgenConfig, make_procgen
+from expgen.envs.procgen_env import ControlledProcgenEnv
+from expgen.envs.vec_env import Pictured, VecEnv
 from expgen.errors import InputError
-from expgen.exploration.oracle import make_wall_follower
-from expgen.exploration.wall_follower import WallFollower
-from expgen.watch.cameras import Camera, MinimazeCamera, ProcgenCamera, watched_procgen
+from expgen.exploration.oracle import FLAT, first_frames, make_wall_follower
+from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, WallFollower, reachable_cells, read_procgen_maze
+from expgen.watch.tiles import draw_bars, draw_tiles, enlarged
 
 ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
 
 
-class Stage(NamedTuple):
-    """Where an episode is played."""
+class LevelMap(NamedTuple):
+    """The level as it was at the start, seen whole."""
 
-    env: VecEnv  # of one game
-    camera: Camera
+    picture: ndarray  # [H, W, 3] uint8, cut to the world
+    rows: int
+    columns: int
+    reachable: int | None  # cells that an agent could visit without ending the episode, its first included
+
+
+class Stage:
+    """Any environment `env` of one game; looked at between `observe` and `act`.
+
+    What is shown is how `source` draws it, else the observation, enlarged or as bars.
+    """
+
+    def __init__(self, env: VecEnv, source: Any = None) -> None:
+        self.env, self.source = env, source if isinstance(source, Pictured) else None
+
+    def picture(self) -> ndarray:
+        """The game as a person would want to see it, `[H, W, 3]` uint8."""
+        return self.source.picture(0) if self.source else enlarged(as_picture(self.env.observe().obs[0]))
+
+    def place(self) -> tuple[int, int] | None:
+        """Row and column of the cell the agent is in; None where nobody can tell."""
+        return None
+
+    def level_map(self) -> LevelMap | None:
+        """The level seen whole, on which places can be marked; asked for at the start of an episode."""
+        return None
+
+
+class MinimazeStage(Stage):
+    """Draws tiles from what the maze says of itself; a cell is a pixel of the observation."""
+
+    env: Minimaze
+
+    def picture(self) -> ndarray:
+        env = self.env
+        return draw_tiles(env.observe().obs[0], env.walls[0], env.agent[0], env.goal[0])
+
+    def place(self) -> tuple[int, int] | None:
+        row, column = self.env.agent[0].tolist()
+        return row, column
+
+    def level_map(self) -> LevelMap | None:
+        is_free = ~self.env.walls
+        is_free[0, *self.env.goal[0]] = False
+        rows, columns = is_free.shape[1:]
+        agent = np.ravel_multi_index(tuple(self.env.agent[0]), (rows, columns))
+        return LevelMap(self.picture(), rows, columns, int(reachable_cells(Layout(is_free, np.array([agent])))[0]))
+
+
+class ProcgenStage(Stage):
+    """The library's own large picture, 512 pixels a side; the agent's place from the saved game.
+
+    The place is unknown with generated assets, whose games cannot be saved.
+    """
+
+    def __init__(self, env: VecEnv, source: VecEnv, config: ProcgenConfig) -> None:
+        super().__init__(env, source)
+        self.config = config
+
+    def place(self) -> tuple[int, int] | None:
+        if not isinstance(self.source, ControlledProcgenEnv):
+            return None
+        x, y, width, height = self.source.whereabouts(0)
+        return min(max(height - 1 - int(y // 1), 0), height - 1), min(max(int(x // 1), 0), width - 1)
+
+    def level_map(self) -> LevelMap | None:
+        """The uncentred view of the first frame, cut to the world."""
+        if not isinstance(self.source, ControlledProcgenEnv):
+            return None
+        level = int(self.env.observe().level[0])
+        whole = _watched_procgen(replace(self.config, center_agent=False), LevelSet((level,)))
+        assert isinstance(whole, ControlledProcgenEnv)
+        picture, (_, _, width, height) = whole.picture(0).copy(), whole.whereabouts(0)
+        whole.close()
+        return LevelMap(cut_to_world(picture, width, height), height, width, self._reachable(level, width))
+
+    def _reachable(self, level: int, width: int) -> int | None:
+        if self.config.game != "maze" or self.config.distribution_mode != "easy" or width != PROCGEN_SIDE:
+            return None
+        return int(reachable_cells(read_procgen_maze(first_frames("procgen:maze", np.array([level]), **FLAT)))[0])
 
 
 def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> Stage:
@@ -29,22 +112,27 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
     family, _, game = name.partition(":")
     if family == "procgen":
         config = ProcgenConfig(game, **options)
-        watched = watched_procgen(config, levels, seed)
-        return Stage(watched, ProcgenCamera(watched, config))
+        watched = _watched_procgen(config, levels, seed)
+        return ProcgenStage(watched, watched, config)
     if (family == "gymnasium" or name in OWN_ENVS) and (stage := _rendered(name, levels, seed, options)):
         return stage
     env = build_env(name, levels, 1, seed, **options)
     if isinstance(env, Minimaze):
-        return Stage(env, MinimazeCamera(env))
-    return Stage(env, Camera(env, is_rendered=name in OWN_ENVS and not isinstance(env, GymnasiumEnv)))
+        return MinimazeStage(env)
+    return Stage(env, None if isinstance(env, GymnasiumEnv) else env)
 
 
 def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
     """The wall follower and a stage that it can read; ProcGen's Maze is shown as it is, and read in flat colours."""
     follower, env = make_wall_follower(name, levels, 1, seed, human_view=True, **options)
     if isinstance(env, Minimaze):
-        return follower, Stage(env, MinimazeCamera(env))
-    return follower, Stage(env, ProcgenCamera(env.twin, ProcgenConfig("maze", **options)))
+        return follower, MinimazeStage(env)
+    return follower, ProcgenStage(env, env.twin, ProcgenConfig("maze", **options))
+
+
+def _watched_procgen(config: ProcgenConfig, levels: LevelSet, seed: int = 0) -> VecEnv:
+    """One game of ProcGen that draws large pictures."""
+    return make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True)
 
 
 def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:
@@ -54,11 +142,26 @@ def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -
     env = None
     try:
         env = build_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
-        camera = Camera(env, is_rendered=True)
-        if camera.picture().ndim == 3:
-            return Stage(env, camera)
+        stage = Stage(env, env)
+        if stage.picture().ndim == 3:
+            return stage
     except (InputError, Error, ImportError):
         pass
     if env is not None:
         env.close()
     return None
+
+
+def as_picture(obs: ndarray) -> ndarray:
+    """One observation as a person can look at it, `[H, W, 3]` uint8; of stacked grey frames the last."""
+    if obs.ndim == 3:
+        return obs if obs.shape[2] == 3 else np.repeat(obs[..., -1:], 3, axis=2)
+    return draw_bars(obs)
+
+
+def cut_to_world(picture: ndarray, width: int, height: int) -> ndarray:
+    """A square picture of a world, without the margins beside its shorter side."""
+    side, longest = len(picture), max(width, height)
+    rows, columns = (round(side * length / longest) for length in (height, width))
+    top, left = (side - rows) // 2, (side - columns) // 2
+    return picture[top : top + rows, left : left + columns]

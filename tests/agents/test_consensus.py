@@ -163,6 +163,7 @@ def test_the_memory_is_fed_every_frame_whoever_acts():
 
 def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
     player = agent(ConsensusConfig(min_agree=3))
+    player.ask_everyone()
     drawn = []
     expected = np.zeros(6, dtype=np.int64)  # steps of the stretch still to come
     for first, decision in decisions(player, 400):
@@ -181,6 +182,7 @@ def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
 
 def test_an_episodes_start_ends_the_stretch():
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
+    player.ask_everyone()
     obs, none = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.zeros(2, dtype=bool)
     player.act(obs, ~none)
     assert player.explore_steps.min() > 5
@@ -194,7 +196,7 @@ def test_members_are_not_asked_while_every_environment_explores(monkeypatch: pyt
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
     obs = np.zeros((3, 7, 7, 3), dtype=np.uint8)
     player.act(obs, np.ones(3, dtype=bool))
-    monkeypatch.setattr(player.ensemble, "logits", None)
+    monkeypatch.setattr(player.ensemble, "logits_of", None)
     player.act(obs, np.zeros(3, dtype=bool))
 
 

@@ -1,12 +1,11 @@
-"""Cameras: large pictures, and maps that show a level whole."""
+"""Stages: large pictures, and maps that show a level whole."""
 
 import numpy as np
 import pytest
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
-from expgen.watch.cameras import as_picture, cut_to_world
-from expgen.watch.stage import open_stage
+from expgen.watch.stage import as_picture, cut_to_world, open_stage
 
 
 def test_margins_are_cut_beside_the_shorter_side() -> None:
@@ -25,7 +24,7 @@ def test_stacked_grey_frames_are_seen_as_the_last() -> None:
 
 def test_a_minimaze_s_map_counts_what_can_be_reached_without_ending_the_episode() -> None:
     stage = open_stage("minimaze", LevelSet((1003,)))
-    level_map, (row, column) = stage.camera.level_map(), stage.camera.place() or (-1, -1)
+    level_map, (row, column) = stage.level_map(), stage.place() or (-1, -1)
     env = stage.env
     walls, goal = env.walls[0], tuple(env.goal[0])  # type: ignore[attr-defined]
     seen, edge = set(), [(row, column)]
@@ -44,7 +43,7 @@ class TestProcgen:
     @pytest.mark.parametrize(("game", "rows", "columns"), [("climber", 64, 16), ("jumper", 20, 20), ("heist", 9, 9)])
     def test_the_map_shows_the_whole_world(self, game: str, rows: int, columns: int) -> None:
         stage = open_stage(f"procgen:{game}", LevelSet((7,)))
-        level_map, place = stage.camera.level_map(), stage.camera.place()
+        level_map, place = stage.level_map(), stage.place()
         assert level_map is not None and (level_map.rows, level_map.columns) == (rows, columns)
         assert level_map.picture.shape == (
             round(512 * rows / max(rows, columns)),
@@ -56,7 +55,7 @@ class TestProcgen:
 
     def test_hidden_mazes_are_shown_to_people_alone(self) -> None:
         stage = open_stage("procgen:maze", LevelSet((3,)), hidden=True)
-        large, seen = stage.camera.picture(), stage.env.observe().obs[0]
+        large, seen = stage.picture(), stage.env.observe().obs[0]
         assert len(np.unique(large.reshape(-1, 3), axis=0)) > len(np.unique(seen.reshape(-1, 3), axis=0))
-        assert stage.camera.level_map() is None and stage.camera.place() is None
+        assert stage.level_map() is None and stage.place() is None
         stage.env.close()
