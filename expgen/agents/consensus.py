@@ -186,6 +186,7 @@ class ConsensusAgent(Predicts):
             self.acted_frames.begin_step(first)
         left = np.where(first, 0, self.explore_steps)  # [N]
 
+        # members vote where no stretch lasts, and the candidate's action counts if the quorum agrees with it
         asked = np.flatnonzero((left == 0) & (episode >= 0))
         votes = np.full((len(self.ensemble.members), num_envs), -1, dtype=np.int32)  # [M, N]
         candidate = np.full(num_envs, -1)
@@ -204,6 +205,7 @@ class ConsensusAgent(Predicts):
                 member = np.where((agreed & ~set_aside)[asked], member, panel.leader)
             candidate[asked], action[asked] = member, votes[member, asked]
 
+        # else the explorer acts n_{π_H} times in a row
         if self.fallback is not None:
             other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]

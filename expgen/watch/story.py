@@ -93,7 +93,7 @@ def story_page(game: str, chapters: Sequence[Chapter]) -> str:
 
 
 def _replayed(game: str, chapter: Chapter, number: int) -> Markup:
-    """The very episode that was counted, once more in front of a camera."""
+    """The very episode that was counted, once more to be watched."""
     found = find_agent(f"{game}/expgen").agent
     level = chapter.evaluation.episodes[number].level
     stage = open_stage(found.env, LevelSet((level,)), **found.options)
