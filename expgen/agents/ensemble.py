@@ -1,7 +1,7 @@
 """The members asked: M memoryless policies, their logits `[M, N, A]` and the actions sampled from them.
 
 Members run one after another: each one's forward is a batch that fills the cores, or one launch on a GPU
-(`fast.replayed_policy`). The leader is asked first, then the others by index, until the votes still to come cannot
+(`fast.fast_networks`). The leader is asked first, then the others by index, until the votes still to come cannot
 change the decision (`agents.vote`). With the leader's vote and 6 of 10 that is after the sixth vote at the earliest, or
 after the first where the leader's action agrees with nothing. What is decided is what all votes would decide: they are
 sampled from streams of their own (`expgen.random`), asked or not. Only the batches become smaller, so that on a

@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from expgen.fast.graphs import Recording, capture_on_gpu
+from expgen.fast.graphs import Capture, Recording, capture_on_gpu
 from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
-from expgen.fast.replayed_policy import ReplayedPolicy
-from expgen.networks.actor_critic import Policy, policies_in
+from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.memory import Memory
 from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
 from expgen.networks.small import has_convolution
 
+SMALLEST = 32  # observations of the smallest recording of a policy for play: fewer are hardly faster
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
 
 
@@ -81,3 +81,42 @@ def make_room_to_compile() -> None:
 def is_capturable(policy: nn.Module) -> bool:
     """Whether a gradient step can be captured: the library's GRU cannot, our kernels can."""
     return all(part.scan is not None for part in policy.modules() if isinstance(part, Memory))
+
+
+class ReplayedPolicy(nn.Module):
+    """Called like the frozen policy it holds, with one step at a time, which is one launch.
+
+    How many environments ask changes from step to step (members vote only where nobody explores), and a graph has fixed
+    shapes: inputs are padded to the next power of two, so that a few recordings serve them all.
+    """
+
+    def __init__(self, policy: Policy, capture: Capture = capture_on_gpu) -> None:
+        super().__init__()
+        self.policy, self.capture = policy, capture
+        self.recordings: dict[int, Recording] = {}
+
+    @property
+    def state_size(self) -> int:
+        return self.policy.state_size
+
+    @torch.no_grad()
+    def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
+        """`obs` `[1, n, …]`, `first` `[1, n]`, `state` `[n, S]` → what the policy says of them."""
+        count = first.shape[1]
+        size = max(SMALLEST, 1 << (count - 1).bit_length())
+        inputs = (padded(obs, 1, size), padded(first, 1, size), padded(state, 0, size))
+        if size not in self.recordings:
+            self.recordings[size] = Recording(self.policy, inputs, self.capture)
+        logits, value, after = self.recordings[size](inputs)
+        return PolicyOutput(logits[:, :count], value[:, :count], after[:count])
+
+
+def padded(tensor: Tensor, dimension: int, size: int) -> Tensor:
+    """`tensor` with zeros after its end, `size` long."""
+    if tensor.shape[dimension] == size:
+        return tensor
+    shape = list(tensor.shape)
+    shape[dimension] = size
+    longer = tensor.new_zeros(shape)
+    longer.narrow(dimension, 0, tensor.shape[dimension]).copy_(tensor)
+    return longer

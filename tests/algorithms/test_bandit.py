@@ -5,7 +5,7 @@ from math import log, sqrt
 import pytest
 import torch
 
-from expgen.algorithms.bandit import UcbBandit
+from expgen.algorithms.ucb_drac import UcbBandit
 
 
 def test_the_first_arm_comes_first_and_bounds_are_the_formula():

@@ -10,8 +10,7 @@ import torch
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.ensemble import Ensemble
 from expgen.envs.vec_env import EnvSpec
-from expgen.fast.fast_networks import for_play
-from expgen.fast.replayed_policy import SMALLEST, ReplayedPolicy, padded
+from expgen.fast.fast_networks import SMALLEST, ReplayedPolicy, for_play, padded
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
 
 SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
