@@ -28,12 +28,7 @@ class Cell:
         return f"{self.mean:.{max(digits, 1)}f} ± {self.std:.{max(digits, 1)}f}"
 
 
-_T_975 = {
-    3: 4.303,
-    4: 3.182,
-    8: 2.365,
-    10: 2.262,
-}  # 97.5 % quantile of Student's t, by runs: runs − 1 degrees of freedom
+_T_975 = {3: 4.303, 4: 3.182, 8: 2.365, 10: 2.262}  # quantile of Student's t for runs − 1 degrees of freedom, by runs
 RUNS = {"25m": 10, "50m": 8, "ablation_maze": 10, "ensemble_size": 10, "norm_l0_l2": 10, "knn": 3}  # by table's caption
 # The paper's columns, by our algorithms' names.
 METHODS = {
@@ -56,32 +51,25 @@ def games() -> tuple[str, ...]:
 
 
 @cache
+def cells(table: str, *keys: str) -> dict[tuple[str, ...], Cell]:
+    """The means of `expgen/paper/TABLE.csv` by the values in its columns `keys`.
+
+    `ensemble_size` is Table 5, `norm_l0_l2` Tables 11 and 12.
+    """
+    runs = RUNS[table.removeprefix("train_").removeprefix("test_")]
+    return {tuple(row[key] for key in keys): Cell(float(row["mean"]), float(row["std"]), runs) for row in rows(table)}
+
+
+@cache
 def scores(split: str, budget: str = "25m") -> dict[tuple[str, str], Cell]:
     """Tables 1 and 2 (`25m`), 8 and 9 (`50m`): cells by (our algorithm's name, game)."""
     ours = {method: algorithm for algorithm, method in METHODS.items()}
-    return {(ours[row["method"]], row["game"]): _cell(row, RUNS[budget]) for row in rows(f"{split}_{budget}")}
+    return {(ours[method], game): cell for (method, game), cell in cells(f"{split}_{budget}", "method", "game").items()}
 
 
-def _cell(row: Row, runs: int) -> Cell:
-    return Cell(float(row["mean"]), float(row["std"]), runs)
-
-
-@cache
-def ablation() -> dict[tuple[str, str], Cell]:
+def ablation() -> dict[tuple[str, ...], Cell]:
     """Table 10, by (the paper's name of the variant, split)."""
-    return {(row["algorithm"], row["split"]): _cell(row, RUNS["ablation_maze"]) for row in rows("ablation_maze")}
-
-
-@cache
-def ensemble_sizes() -> dict[int, Cell]:
-    """Table 5: test scores on Maze by ensemble size."""
-    return {int(row["ensemble_size"]): _cell(row, RUNS["ensemble_size"]) for row in rows("ensemble_size")}
-
-
-@cache
-def norms() -> dict[tuple[str, str, str], Cell]:
-    """Tables 11 and 12, by (`ExpGen-L0`, `ExpGen-L2` or `PPO`, game, split)."""
-    return {(row["method"], row["game"], row["split"]): _cell(row, RUNS["norm_l0_l2"]) for row in rows("norm_l0_l2")}
+    return cells("ablation_maze", "algorithm", "split")
 
 
 @cache

@@ -19,7 +19,10 @@ def ablation_section(table: ScoreTable) -> Section:
         "PPO + GRU": Method("ppo-gru"),
         "PPO": Method("ppo"),
     }
-    caption, paper = "ExpGen without its explorer, and single policies.", numbers.ablation()
+    caption, paper = (
+        "ExpGen without its explorer, and single policies.",
+        numbers.ablation(),
+    )
     result = comparison("table-10", caption, ("game", "method", "split"), (
         ((game, name, split), table.cell(method, game, split), paper.get((name, split)) if game == "maze" else None)
         for game in table.games([variants["Ensemble + random"]])
@@ -40,7 +43,8 @@ def ensemble_size_section(table: ScoreTable) -> Section:
         cells |= {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
         if not cells:
             continue
-        paper = numbers.ensemble_sizes() if game == "maze" else {}
+        paper = {int(m): cell for (m,), cell in numbers.cells("ensemble_size", "ensemble_size").items()}
+        paper = paper if game == "maze" else {}
         for size in sorted(cells):
             result.add(game, number_cell(size, 0), *beside_paper(cells[size], paper.get(size)))
         points = {float(size): cell.estimate for size, cell in cells.items()}
@@ -75,7 +79,8 @@ def norm_section(table: ScoreTable, name: str, split: Split) -> Section:
         "ExpGen-L2": Method("expgen"),
         "PPO": Method("ppo"),
     }
-    caption, paper = f"ExpGen's {split} score by the norm of its explorer's reward.", numbers.norms()
+    caption = f"ExpGen's {split} score by the norm of its explorer's reward."
+    paper = numbers.cells("norm_l0_l2", "method", "game", "split")
     result = comparison(name, caption, ("game", "method"), (
         ((game, label), table.cell(method, game, split), paper.get((label, game, split)))
         for game in table.games([variants["ExpGen-L0"]]) for label, method in variants.items()

@@ -1,6 +1,6 @@
 """Figures that compare methods: bars per game, aggregate metrics, score distributions, train against test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,41 +26,35 @@ def grouped_bars(
     Games are spread over as many panels as keep each readable.
     """
     methods = sorted({method for group in bars.values() for method in group}, key=lambda method: method.rank)
-    a_panel = max(1, MOST_BARS // len(methods))
-    names = list(bars)
-    parts = [names[at : at + a_panel] for at in range(0, len(names), a_panel)]
-    return [_bars({game: bars[game] for game in part}, methods, paper, xlabel, as_percent) for part in parts]
-
-
-def _bars(
-    bars: Bars, methods: Sequence[Method], paper: Mapping[tuple[str, Method], float], xlabel: str, as_percent: bool
-) -> Figure:
-    games = list(bars)
+    figures, all_games, a_panel = [], list(bars), max(1, MOST_BARS // len(methods))
     thick = 0.84 / len(methods)
-    height = 0.9 + 0.14 * len(methods) + max(0.2, 0.16 * len(methods)) * len(games)
-    with panel("", height) as (figure, axes):
-        for index, method in enumerate(methods):
-            shown = [game for game in games if method in bars[game]]
-            found = [bars[game][method] for game in shown]
-            at = {game: games.index(game) - 0.42 + (index + 0.5) * thick for game in shown}
-            axes.barh(
-                list(at.values()), [e.value for e in found], thick * 0.94, label=method.label,
-                color=color_of(method.algorithm), hatch=HATCHES[index % len(HATCHES)], edgecolor=INK, linewidth=0.5,
-                xerr=error_bars(found), error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": INK},
-            )  # fmt: skip
-            quoted = [(paper[game, method], y) for game, y in at.items() if (game, method) in paper]
-            if quoted:
-                axes.plot(*zip(*quoted), markersize=3.5, label=None, **PAPER)
-        if paper:
-            axes.plot([], [], markersize=3.5, label="paper", **PAPER)
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.set_yticks(range(len(games)), games)
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(xlabel)
-        if as_percent:
-            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    return figure
+    for start in range(0, len(all_games), a_panel):
+        games = all_games[start : start + a_panel]
+        height = 0.9 + 0.14 * len(methods) + max(0.2, 0.16 * len(methods)) * len(games)
+        with panel("", height) as (figure, axes):
+            for index, method in enumerate(methods):
+                at = {game: y - 0.42 + (index + 0.5) * thick for y, game in enumerate(games) if method in bars[game]}
+                found = [bars[game][method] for game in at]
+                axes.barh(
+                    list(at.values()), [e.value for e in found], thick * 0.94, label=method.label,
+                    color=color_of(method.algorithm), hatch=HATCHES[index % len(HATCHES)], edgecolor=INK,
+                    linewidth=0.5, xerr=error_bars(found),
+                    error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": INK},
+                )  # fmt: skip
+                quoted = [(paper[game, method], y) for game, y in at.items() if (game, method) in paper]
+                if quoted:
+                    axes.plot(*zip(*quoted), markersize=3.5, label=None, **PAPER)
+            if paper:
+                axes.plot([], [], markersize=3.5, label="paper", **PAPER)
+            axes.axvline(0, color=INK, linewidth=0.8)
+            axes.set_yticks(range(len(games)), games)
+            axes.invert_yaxis()
+            axes.grid(axis="y", visible=False)
+            axes.set_xlabel(xlabel)
+            if as_percent:
+                axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        figures.append(figure)
+    return figures
 
 
 def aggregate_metrics(

@@ -40,37 +40,41 @@ def aggregates(scores: Mapping[str, ndarray], resamples: int = RESAMPLES) -> dic
 
     The gap is rliable's, 1 − mean of min(score, 1): the paper's 1 − mean where no score is above 1.
     """
-    from rliable import library, metrics
+    from rliable import metrics
 
-    def measure(matrix: ndarray) -> ndarray:
-        values = (metrics.aggregate_median, metrics.aggregate_iqm, metrics.aggregate_mean)
-        return np.array([*(value(matrix) for value in values), metrics.aggregate_optimality_gap(matrix)])
-
-    with _steady():
-        points, intervals = library.get_interval_estimates(dict(scores), measure, reps=resamples)
-    return {
-        method: {
-            name: Estimate(float(points[method][index]), *map(float, intervals[method][:, index]))
-            for index, name in enumerate(METRICS)
-        }
-        for method in scores
-    }
+    of_all = (metrics.aggregate_median, metrics.aggregate_iqm, metrics.aggregate_mean, metrics.aggregate_optimality_gap)
+    found = _estimates(scores, of_all, resamples)
+    return {method: dict(zip(METRICS, estimates)) for method, estimates in found.items()}
 
 
 def mean_of_runs(values: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
     """The mean over runs of one game."""
-    return _estimate(np.array(values, dtype=float)[:, None], lambda x: float(np.mean(x)), resamples)
+    return _estimates({"": np.array(values, dtype=float)[:, None]}, [np.mean], resamples)[""][0]
 
 
-def _estimate(scores: Any, measure: Callable[..., float], resamples: int) -> Estimate:
-    """`measure` of one matrix of scores, or of several together."""
+def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
+    """P(a run of X scores above one of Y), ties halved, averaged over games (Figure 6, right)."""
+    return _estimates({"": [x, y]}, [_improvement], resamples)[""][0]
+
+
+def _improvement(x: ndarray, y: ndarray) -> float:
+    """rliable's metric of that name, without SciPy's p-value: a hundred times as fast, which 2000 resamples need."""
+    difference = x[:, None] - y[None]  # [runs of X, runs of Y, games]
+    return float(((difference > 0) + 0.5 * (difference == 0)).mean())
+
+
+def _estimates(
+    scores: Mapping[str, Any], measures: Sequence[Callable[..., Any]], resamples: int
+) -> dict[str, list[Estimate]]:
+    """Each measure of each matrix of scores, or of several together."""
     from rliable import library
 
+    def measure(*matrices: ndarray) -> ndarray:
+        return np.array([one(*matrices) for one in measures])
+
     with _steady():
-        points, intervals = library.get_interval_estimates(
-            {"": scores}, lambda *matrices: np.array([measure(*matrices)]), reps=resamples
-        )
-    return Estimate(float(points[""][0]), *map(float, intervals[""][:, 0]))
+        points, intervals = library.get_interval_estimates(dict(scores), measure, reps=resamples)
+    return {name: [Estimate(*map(float, one)) for one in zip(points[name], *intervals[name])] for name in scores}
 
 
 def score_distribution(scores: Mapping[str, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[str, Profile]:
@@ -85,17 +89,6 @@ def score_distribution(scores: Mapping[str, ndarray], tau: ndarray, resamples: i
             dict(scores), tau, custom_profile_func=above, reps=resamples
         )
     return {method: Profile(points[method], *intervals[method]) for method in scores}
-
-
-def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
-    """P(a run of X scores above one of Y), ties halved, averaged over games (Figure 6, right)."""
-    return _estimate([x, y], _improvement, resamples)
-
-
-def _improvement(x: ndarray, y: ndarray) -> float:
-    """rliable's metric of that name, without SciPy's p-value: a hundred times as fast, which 2000 resamples need."""
-    difference = x[:, None] - y[None]  # [runs of X, runs of Y, games]
-    return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
 
 @contextlib.contextmanager

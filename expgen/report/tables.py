@@ -4,7 +4,7 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from expgen.report.entry import Entry
@@ -88,19 +88,20 @@ def interval_cell(low: float, high: float, digits: int = 2) -> TableCell:
 
 def to_markdown(table: Table) -> str:
     """A pipe table under its caption; HTML, pipes and line ends in a cell are shown as text."""
-    rows = [(f"**{markdown_text(cell.full)}**" if cell.bold else markdown_text(cell.full) for cell in row)
-            for row in table.rows]  # fmt: skip
-    lines = map(_pipes, [map(markdown_text, table.columns), ("---" for _ in table.columns), *rows])
-    return f"{markdown_text(table.caption)}\n\n" + "\n".join(lines) + "\n"
+    head, *rows = _texts(table, markdown_text, "**{}**")
+    lines = ("| " + " | ".join(cells) + " |\n" for cells in (head, ["---"] * len(head), *rows))
+    return f"{markdown_text(table.caption)}\n\n" + "".join(lines)
+
+
+def _texts(table: Table, text: Callable[[str], str], bold: str) -> list[list[str]]:
+    """Column heads and rows, each cell made `text` and put into `bold` where it is so."""
+    rows = [[bold.format(text(cell.full)) if cell.bold else text(cell.full) for cell in row] for row in table.rows]
+    return [list(map(text, table.columns)), *rows]
 
 
 def markdown_text(text: str) -> str:
     """`text` in one line, with what Markdown would take for HTML, a link, code or the end of a cell spelled out."""
     return re.sub(r"([\\`|\[\]*])", r"\\\1", html.escape(printable(text), quote=False))
-
-
-def _pipes(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 _LATEX = {
@@ -113,9 +114,7 @@ _LATEX = {
 
 def to_latex(table: Table) -> str:
     """A booktabs table with its caption and label."""
-    rows = [[rf"\textbf{{{latex_text(cell.full)}}}" if cell.bold else latex_text(cell.full) for cell in row]
-            for row in table.rows]  # fmt: skip
-    head, *body = (" & ".join(cells) + r" \\" for cells in [map(latex_text, table.columns), *rows])
+    head, *body = (" & ".join(cells) + r" \\" for cells in _texts(table, latex_text, r"\textbf{{{}}}"))
     return "\n".join(
         [
             r"\begin{table}[ht]", r"\centering", rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", head,
@@ -133,8 +132,7 @@ def latex_text(text: str) -> str:
 def to_csv(table: Table) -> str:
     """For spreadsheets: text that one would take for a formula begins with an apostrophe."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerows([table.columns, *([spreadsheet_text(cell.full) for cell in row] for row in table.rows)])
+    csv.writer(file, lineterminator="\n").writerows(_texts(table, spreadsheet_text, "{}"))
     return file.getvalue()
 
 

@@ -35,9 +35,9 @@ def test_a_cell_is_written_with_the_digits_of_the_paper():
 
 
 def test_papers_other_tables_are_read():
-    assert numbers.ensemble_sizes()[10].mean == 8.22
+    assert numbers.cells("ensemble_size", "ensemble_size")["10",].mean == 8.22
     assert numbers.ablation()["Ensemble + random", "test"].mean == 6.2
-    assert numbers.norms()["ExpGen-L0", "heist", "test"].std == 0.1
+    assert numbers.cells("norm_l0_l2", "method", "game", "split")["ExpGen-L0", "heist", "test"].std == 0.1
     ranks = numbers.neighbor_ranks()
     assert sorted(ranks) == list(range(1, 11))
     gap = generalization_gap(ranks[2]["maxent_train"].mean, ranks[2]["maxent_test"].mean)

@@ -55,7 +55,7 @@ def paper_like_rows(runs=3):
             add(cell.mean, cell.std, algorithm=algorithm, game=game, split=split, agent="member0 budget=50M")
         add(9.3 if split == "train" else 6.2, algorithm="expgen", split=split, agent="expgen fallback=random")
         add(9.5 if split == "train" else 5.4, algorithm="ppo-gru", split=split)
-        for (method, game, of_split), cell in numbers.norms().items():
+        for (method, game, of_split), cell in numbers.cells("norm_l0_l2", "method", "game", "split").items():
             if method == "ExpGen-L0" and of_split == split:
                 add(cell.mean, algorithm="expgen", game=game, split=split, agent="expgen distance=l0")
         for levels in (500, 1000, 5000):
@@ -81,8 +81,8 @@ def paper_like_rows(runs=3):
             add(4 + (step if split == "train" else 0) / 2, 0.6, algorithm="ppo-gru", split=split,
                 steps=step * 2_500_000, agent="member0 hidden=true")  # fmt: skip
             add(3 + step / 4, 0.3, algorithm="ppo", split=split, steps=step * 2_490_000)
-    for size, cell in numbers.ensemble_sizes().items():
-        add(cell.mean, cell.std, algorithm="expgen", agent=f"expgen ensemble_size={size} min_agree={size // 2}")
+    for (size,), cell in numbers.cells("ensemble_size", "ensemble_size").items():
+        add(cell.mean, cell.std, algorithm="expgen", agent=f"expgen ensemble_size={size} min_agree={int(size) // 2}")
     for quorum in (2, 4, 6, 8):
         add(7 + quorum / 8, algorithm="expgen", agent=f"expgen min_agree={quorum}")
     for gamma in (0.5, 0.9):
