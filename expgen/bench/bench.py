@@ -1,5 +1,6 @@
 """How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -119,7 +120,7 @@ def _phase_rates(
     finally:
         learner.close()
     spent[Phase.UPDATE] += spent.pop(Phase.READY) + spent.pop(Phase.WAIT)
-    rates = {phase: rollouts * _rollout_size(config) / total for phase, total in spent.items()}
+    rates = {phase: rollouts * config.envs * config.rollout_steps / total for phase, total in spent.items()}
     return rates, clock.shares(sum(spent.values()))
 
 
@@ -134,26 +135,37 @@ def training_rate(
 
     `on_begin` is called when one has warmed up; the last call begins the `seconds` that are measured.
     """
-    plans = first_plans(config, count)
-    learners = [build_learner(config, plan, resources) for plan in plans]
     began, done = 0.0, 0
 
-    def life(learner: Learner, rollout_size: int) -> Iterator[Phase]:
+    def life(learner: Learner) -> Iterator[Phase]:
         nonlocal began, done
         yield from learner.iterate()  # warms up
         on_begin()
-        began = time.perf_counter()  # the last one to warm up starts the clock
-        done = 0
+        began, done = time.perf_counter(), 0  # the last one to warm up starts the clock
         while time.perf_counter() - began < seconds:
+            before = learner.env_steps
             yield from learner.iterate()
-            done += rollout_size
+            done += learner.env_steps - before
 
-    lives = [life(learner, plan.envs * plan.rollout_steps) for learner, plan in zip(learners, plans, strict=True)]
-    try:
-        turns = [Turn(learner.name, its) for learner, its in zip(learners, lives, strict=True)]
+    with side_by_side(config, count, resources) as run:
+        run(life)
+        return done / (time.perf_counter() - began)
+
+
+@contextlib.contextmanager
+def side_by_side(
+    config: TrainConfig, count: int, resources: Resources
+) -> Iterator[Callable[[Callable[[Learner], Iterator[Phase]]], None]]:
+    """`count` learners of a run: gives a function that runs a life of each in one pipeline."""
+    learners = [build_learner(config, plan, resources) for plan in first_plans(config, count)]
+
+    def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
+        turns = [Turn(learner.name, life(learner)) for learner in learners]
         for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
             raise error
-        return done / (time.perf_counter() - began)
+
+    try:
+        yield run
     finally:
         for learner in learners:
             learner.close()
@@ -165,7 +177,3 @@ def _rate(work: Callable[[], int], seconds: float) -> float:
     while (spent := time.perf_counter() - began) < seconds:
         done += work()
     return done / spent
-
-
-def _rollout_size(config: TrainConfig) -> int:
-    return config.envs * config.rollout_steps

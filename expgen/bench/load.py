@@ -2,10 +2,9 @@
 
 import contextlib
 import subprocess
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.training.learner import Learner
 
 FULL = 0.9  # of what there is; beyond, more work would mostly wait
-SAMPLE_MILLISECONDS = "200"
+SAMPLE_MS = 200  # between two looks at the GPU
 
 
 @dataclass
@@ -51,15 +50,11 @@ class Watch:
     """Looks at the load from its start, or its last restart, to its end."""
 
     def __init__(self, device: torch.device) -> None:
-        self.samples: list[tuple[float, float]] = []
         self.program = _nvidia_smi(device) if device.type == "cuda" else None
-        if self.program is not None:
-            threading.Thread(target=self._read, args=(self.program.stdout,), daemon=True).start()
         self.restart()
 
     def restart(self) -> None:
         """Forget what was before."""
-        self.samples.clear()
         self.began = time.perf_counter(), time.process_time(), time.thread_time()
 
     def end(self) -> Load:
@@ -68,25 +63,21 @@ class Watch:
             now - before
             for now, before in zip((time.perf_counter(), time.process_time(), time.thread_time()), self.began)
         )
-        samples = list(self.samples)
-        if self.program is not None:
-            self.program.terminate()
-            self.program.wait()
         load = Load(process / passed, thread / passed)
+        if self.program is None:
+            return load
+        self.program.terminate()
+        samples = read_samples(self.program.communicate()[0])[-int(passed * 1000 / SAMPLE_MS) :]
         if samples:
             load.gpu = sum(percent for percent, _ in samples) / len(samples) / 100
             load.watts = sum(watts for _, watts in samples) / len(samples)
         return load
 
-    def _read(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.samples += read_samples(line)
-
 
 def _nvidia_smi(device: torch.device) -> "subprocess.Popen[str] | None":
     """A program that tells a GPU's percent and watts again and again; None where there is none."""
     name = f"GPU-{torch.cuda.get_device_properties(device).uuid}"
-    query = ["--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", SAMPLE_MILLISECONDS]
+    query = ["--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", str(SAMPLE_MS)]
     try:
         return subprocess.Popen(
             ["nvidia-smi", "-i", name, *query], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.bench import trace as module
+from expgen.bench import bench as module
 from expgen.bench.trace import trace
 from expgen.errors import FailedStorage
 from expgen.runs.make_config import make_config
