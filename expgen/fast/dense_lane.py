@@ -25,18 +25,18 @@ class DenseLane(HostLane):
         slots, num_envs = rollout.num_steps + 1, rollout.num_envs
         self.rows = torch.ones(slots, num_envs, policy.encoder.linear1.in_features + 1)  # [T+1, N, I+1]
         self.output = torch.zeros(slots, policy.policy_head.out_features + 1, num_envs)  # [T+1, A+1, N]
-        # views of each slot, made once
-        self.seen, self.row = rollout.obs.flatten(2).unbind(), self.rows.unbind()
-        self.numbers, self.said = self.rows[..., :-1].unbind(), self.output.unbind()
+        # views of each slot t, made once
+        self.obs_of, self.row_of = rollout.obs.flatten(2).unbind(), self.rows.unbind()
+        self.inputs_of, self.output_of = self.rows[..., :-1].unbind(), self.output.unbind()
         self.logits, self.noise = self.output.numpy()[:, :-1], rollout.noise.numpy().transpose(0, 2, 1)  # [T+1, A, N]
 
     @torch.no_grad()
     def start(self, t: int, observation: Observation) -> None:
         self.rollout.record(t, observation)
-        numbers = self.numbers[t].copy_(self.seen[t])  # [N, I]
+        inputs = self.inputs_of[t].copy_(self.obs_of[t])  # [N, I]
         if self.is_pixels:
-            numbers.mul_(2 / 255).sub_(1)  # as SmallEncoder centres them
-        self.network.forward(self.row[t], out=self.said[t])
+            inputs.mul_(2 / 255).sub_(1)  # as SmallEncoder centres them
+        self.network.forward(self.row_of[t], out=self.output_of[t])
         self.action[:] = self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)  # Gumbel-max, as in `sample`
         if t == self.rollout.num_steps:
             self._complete()

@@ -97,7 +97,7 @@ class Policy(nn.Module):
 
 def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     """The encoder that `config` names for observations of `spec`."""
-    encoder: Any = _pixel_encoder(spec, config)
+    encoder: Any = _base_encoder(spec, config)
     if config.normalize_obs and spec.obs_dtype == "uint8":
         raise InputError(f"--normalize-obs is True but {spec.name} has pictures {spec.obs_shape}; accepted: False")
     if config.normalize_obs:
@@ -105,22 +105,22 @@ def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
 
 
-def _pixel_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder | OwnEncoder:
+def _base_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvEncoder | SmallEncoder | OwnEncoder:
     is_image = len(spec.obs_shape) == 3 and spec.obs_dtype == "uint8"
     choice = config.encoder
     if choice == "auto":
         is_large = is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE
         is_dense = not is_image or spec.name in DENSE_PICTURES
         choice = "impala" if is_large else "small" if is_dense else "conv"
-    if choice in OWN_ENCODERS and config.width == 1:
-        return OwnEncoder(choice, spec, config.features)
-    if choice not in ("small", *OWN_ENCODERS) and not is_image:
-        what = f"{spec.name} has observations {spec.obs_shape}"
-        raise InputError(f"--encoder is {choice} but {what}; accepted: small")
     if choice not in ("impala", "impoola") and config.width != 1:
         raise InputError(f"--width is {config.width} but the encoder is {choice}; accepted: 1, or impala or impoola")
+    if choice in OWN_ENCODERS:
+        return OwnEncoder(choice, spec, config.features)
     if choice == "small":
         return SmallEncoder(spec.obs_shape, config.features, spec.obs_dtype == "uint8")
+    if not is_image:
+        what = f"{spec.name} has observations {spec.obs_shape}"
+        raise InputError(f"--encoder is {choice} but {what}; accepted: small")
     if choice == "conv":
         return ConvEncoder(spec.obs_shape, config.features)
     return ImpalaEncoder(spec.obs_shape, config.features, config.width, is_pooled=choice == "impoola")
