@@ -21,3 +21,11 @@ def test_every_link_of_the_readme_leads_to_a_file() -> None:
     links = re.findall(r"\]\(([^)#:]+)[)#]", (ROOT / "README.md").read_text())
     assert len(links) > 15
     assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+@pytest.mark.parametrize("page", ["glossary.md", "how-expgen-works.md", "architecture.md", "speed.md", "agents.md"])
+def test_every_python_file_that_a_page_names_is_there(page: str) -> None:
+    names = re.findall(r"(?:expgen/)?((?:\w+/)+\w+\.py)", (DOCS / page).read_text())
+    assert names
+    missing = {name for name in names if not any((folder / name).is_file() for folder in (ROOT, ROOT / "expgen"))}
+    assert missing == set()

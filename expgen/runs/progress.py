@@ -84,10 +84,11 @@ class Progress:
             self.printed = now
             elapsed = now - self.began[0]
             rate = (count - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
-            left = f"{duration((self.total - count) / rate)} left" if rate else ""
-            speed = f"{rate:,.{0 if rate >= 10 or not rate else 1}f} {self.unit}s/s"
-            done = f"{count:,}/{self.total:,} {self.unit}s"
-            print(f"{done}  {speed}  {left}  {self.scores()}", file=sys.stderr, flush=True)
+            parts = [f"{count:,}/{self.total:,} {self.unit}s"]
+            if rate:
+                parts += [f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"]
+                parts += [f"{duration((self.total - count) / rate)} left"]
+            print("  ".join([*parts, self.scores()]), file=sys.stderr, flush=True)
 
     def scores(self) -> str:
         """`return 3.00 solved 0.25`; of a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
