@@ -16,7 +16,6 @@ from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.memory import Memory
 from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
-from expgen.networks.small import has_convolution
 
 SMALLEST = 32  # observations of the smallest recording of a policy for play: fewer are hardly faster
 SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
@@ -26,10 +25,10 @@ def for_play(policy: Policy) -> Policy:
     """A frozen copy, as fast as its device plays it; on a GPU it computes as it acted in training.
 
     Nothing of `policy` is touched. The copy must not be trained: what makes it fast relies on weights that stay.
-    Without convolutions it is a plain one: an ensemble of such has a faster way (agents.ensemble).
+    Without convolutions it is a plain one: there is little to gain.
     """
     frozen = plain_copy(policy).requires_grad_(False)
-    if not has_convolution(frozen):
+    if not any(isinstance(part, nn.Conv2d) for part in frozen.modules()):
         return frozen
     if next(frozen.parameters()).device.type == "cpu":
         for part in policies_in(frozen):

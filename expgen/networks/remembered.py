@@ -19,9 +19,9 @@ DIGEST_BYTES = 16  # so long that no two frames are ever taken for one
 class RememberedFrames:
     """Called like `encoder`, on the CPU; keeps the features of the frames it saw, and when full forgets them all.
 
-    It is for frozen weights. With gradients on, while a weight asks for them and while `functional_call` has put other
-    weights in their place it remembers nothing; frozen weights that are replaced or written to make it forget. A write
-    in place through `.data` is the one change that torch does not tell: it goes unnoticed.
+    It is for frozen weights. With gradients on, and while a weight asks for them, it remembers nothing; frozen weights
+    that are replaced or written to make it forget. A write in place through `.data` goes unnoticed: torch does not
+    count it.
     """
 
     def __init__(self, encoder: nn.Module, capacity: int = CAPACITY) -> None:
@@ -32,7 +32,7 @@ class RememberedFrames:
     def __call__(self, obs: Tensor) -> Tensor:
         """`obs` `[B, H, W, C]` → features `[B, F]`."""
         weights = [weight for own, name in self._weights if (weight := own[name]) is not None]
-        if torch.is_grad_enabled() or any(type(own) is not nn.Parameter or own.requires_grad for own in weights):
+        if torch.is_grad_enabled() or any(weight.requires_grad for weight in weights):
             self._forget([])
             return self.encoder(obs)
         if not 0 < len(obs) <= self.capacity or not obs.is_cpu:

@@ -61,8 +61,3 @@ class ConvEncoder(nn.Module):
         for module in (self.conv1, self.conv2, self.linear):
             nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
             module.bias.zero_()  # type: ignore[union-attr]
-
-
-def has_convolution(network: nn.Module) -> bool:
-    """Whether anything in `network` convolves."""
-    return any(isinstance(module, nn.Conv2d) for module in network.modules())
