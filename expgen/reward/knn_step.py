@@ -9,6 +9,7 @@ of floats are summed in another order and may differ in the last digit.
 import numpy as np
 import torch
 from numpy import ndarray
+from torch.nn import functional as F
 
 from expgen.errors import InputError, check_range
 from expgen.reward.knn import KnnConfig, points_of, transformed
@@ -74,14 +75,10 @@ class KnnStepReward:
         """Rows for one more frame in every environment: twice as many whenever they run out, B at most."""
         rows = self._point.shape[1]
         needed = min(int(self.count.max()) + 1, self.config.memory_length)
-        if rows >= needed:
-            return
-        rows = min(max(needed, 2 * rows, 16), self.config.memory_length)
-        point = torch.zeros(len(self.count), rows, size, dtype=torch.float64)
-        norm = torch.zeros(len(self.count), rows, dtype=torch.float64)
-        if held := self._point.shape[1]:
-            point[:, :held], norm[:, :held] = self._point, self._norm
-        self._point, self._norm = point, norm
+        if rows < needed:
+            more = min(max(needed, 2 * rows, 16), self.config.memory_length) - rows
+            self._point = F.pad(self._point.reshape(len(self.count), rows, size), (0, 0, 0, more))
+            self._norm = F.pad(self._norm, (0, more))
 
     def _checked(self, frame: ndarray, first: ndarray) -> tuple[ndarray, ndarray]:
         """Both as arrays that torch takes, if they are what was seen so far."""
