@@ -52,10 +52,10 @@ def main(argv: Sequence[str]) -> int:
     engine = pop_engine(arguments)
     found, scores = find_agent(arguments.pop("run")), arguments.pop("scores")
     if not found.is_bundled and scores is None:
-        where = found.place if is_url(found.place) else found.agent.folder
+        where = found.location if is_url(found.location) else found.agent.folder
         scores = join(where, found.folder.scores_file.name)
-        if is_url(found.place):
-            refuse_if_busy(str(found.place))
+        if is_url(found.location):
+            refuse_if_busy(str(found.location))
     if scores is not None:
         _check_can_keep(found, scores)  # before hours of play
     arguments["learner"] = arguments["learner"] or found.learner
@@ -103,7 +103,7 @@ def _keep(scores: Location, scored: ScoredAgent) -> None:
 def _anywhere(found: FoundAgent) -> AgentDescription | str:
     """The agent as any working directory and machine that sees its files can play it; a URL is fetched there."""
     folder = found.agent.folder.absolute()
-    return str(found.place) if is_url(found.place) else dataclasses.replace(found.agent, folder=folder)
+    return str(found.location) if is_url(found.location) else dataclasses.replace(found.agent, folder=folder)
 
 
 def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> tuple[ScoredAgent, list[str]]:

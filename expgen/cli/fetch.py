@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from expgen.cli.flags import Parser, folder, place
+from expgen.cli.flags import Parser, folder, location
 from expgen.errors import InputError
 from expgen.storage.location import is_url
 from expgen.storage.view import fetch
@@ -15,7 +15,7 @@ def main(argv: Sequence[str]) -> int:
         description="Bring what --run or --out keeps at a URL here: configs, curves, checkpoints, scores, the report.",
         epilog="Repeated, it brings the folder up to date. Files in DIR that are not at the URL are left alone.",
     )
-    parser.add_argument("url", metavar="URL", type=place, help="the URL that was given to --run or --out")
+    parser.add_argument("url", metavar="URL", type=location, help="the URL that was given to --run or --out")
     parser.add_argument("folder", metavar="DIR", type=folder, help="folder to write to")
     arguments = parser.parse_args(argv)
     if not is_url(arguments.url):

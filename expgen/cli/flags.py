@@ -95,7 +95,7 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
-def place(text: str) -> Location:
+def location(text: str) -> Location:
     """A folder, or a URL that other processes can open too."""
     if not is_url(text):
         return Path(text)
@@ -106,10 +106,10 @@ def place(text: str) -> Location:
     return text.rstrip("/")
 
 
-def agent_place(text: str) -> Location:
-    """As `place`, or an agent on the Hugging Face Hub."""
+def agent_location(text: str) -> Location:
+    """As `location`, or an agent on the Hugging Face Hub."""
     if not is_hub(text):
-        return place(text)
+        return location(text)
     parse_hub(text)
     return text.rstrip("/")
 

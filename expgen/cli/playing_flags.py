@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.cli.flags import Parser, add_config_flags, agent_place, whole_number
+from expgen.cli.flags import Parser, add_config_flags, agent_location, whole_number
 from expgen.training.average import Weights
 
 Request = TypeVar("Request")
@@ -20,7 +20,7 @@ PLAYING = {
 def add_agent_argument(parser: Parser) -> None:
     """RUN_OR_AGENT, which `find_agent` understands."""
     text = "a run folder, its URL, an agent.json, an agent of expgen agents, or hf://USER/NAME"
-    parser.add_argument("run", type=agent_place, metavar="RUN_OR_AGENT", help=text)
+    parser.add_argument("run", type=agent_location, metavar="RUN_OR_AGENT", help=text)
 
 
 def add_playing_flags(parser: Parser, **defaults: int | str) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from expgen.cli.flags import Parser, add_engine_flags, place, pop_engine
+from expgen.cli.flags import Parser, add_engine_flags, location, pop_engine
 from expgen.cluster.engine import Engine
 from expgen.errors import InputError, check_choice
 from expgen.paper import numbers
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
         "--scale", choices=tuple(SCALES), default="laptop", help="scale of the experiments (default laptop)"
     )
     parser.add_argument(
-        "--out", type=place, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
+        "--out", type=location, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
     )
     parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")

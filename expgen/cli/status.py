@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from expgen.cli.flags import Parser, place
+from expgen.cli.flags import Parser, location
 from expgen.errors import InputError
 from expgen.reproduce.job import read_job_list
-from expgen.runs.status import run_status, runs_below
+from expgen.runs.status import run_status, runs_in
 from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 from expgen.text import duration, text_line
@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
         " files cannot be read. The command that started a run also resumes it.",
     )
     parser.add_argument(
-        "runs", metavar="RUNS", nargs="+", type=place, help="run folders or URLs, or the --out of reproduce"
+        "runs", metavar="RUNS", nargs="+", type=location, help="run folders or URLs, or the --out of reproduce"
     )
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
-    found = {status.path.name: status for status in map(run_status, runs_below(where))}
+    found = {status.path.name: status for status in map(run_status, runs_in(where))}
     for name in dict.fromkeys((*read_job_list(local_copy(where, is_sketch=True)), *found)):
         if name not in found:
             yield name, "waiting", "-", "-", ""

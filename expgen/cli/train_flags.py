@@ -8,7 +8,7 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.config_file import as_text, read_config_file, use_as_defaults
-from expgen.cli.flags import Parser, add_config_flags, add_engine_flags, folder, place, whole_number
+from expgen.cli.flags import Parser, add_config_flags, add_engine_flags, folder, location, whole_number
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
@@ -26,7 +26,7 @@ def parsed(argv: Sequence[str]) -> dict[str, Any]:
     first.add_argument("--config", type=folder)
     first.add_argument("--algo")
     first.add_argument("--preset")
-    first.add_argument("--run", type=place)
+    first.add_argument("--run", type=location)
     first.add_argument("--resume", action="store_true")
     path = first.parse_known_args(argv)[0].config
     values = read_config_file(path) if path else {}
@@ -108,7 +108,7 @@ def _parser(algo: str) -> Parser:
         help="flags from a YAML or JSON file, as a run's config.json; those given here win",
     )
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=place, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
+    parser.add_argument("--run", type=location, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
     parser.add_argument(
         "--take-over",

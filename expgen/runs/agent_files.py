@@ -45,16 +45,16 @@ def write_agent(agent: AgentDescription, file: Path | None = None) -> None:
     write_whole(file or agent.folder / AGENT_FILE, agent_text(agent).encode())
 
 
-def read_agent(place: Path) -> AgentDescription:
+def read_agent(path: Path) -> AgentDescription:
     """The agent of a run folder, of a bundle, or in a file that describes one.
 
     Of a policy the file may name the path alone; the rest is then what the run folder says that the path lies in. So
     may a file leave out all else: the environment is that of the first member, training levels are those of all
     policies, and ensembles vote as ConsensusConfig's defaults say.
     """
-    file = place if place.is_file() else place / AGENT_FILE
+    file = path if path.is_file() else path / AGENT_FILE
     if not file.exists():
-        return _agent_of_old_run(RunFolder(place))
+        return _agent_of_old_run(RunFolder(path))
     accepted = f"accepted: an {AGENT_FILE} as docs/agents.md shows"
     try:
         data = read_json(file)

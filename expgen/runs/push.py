@@ -52,7 +52,7 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
     agent, target = found.agent, RunFolder(folder)
     trained = agent.trained()
     if not trained:
-        raise InputError(f"{found.place} has no checkpoint yet; accepted: a run that has trained")
+        raise InputError(f"{found.location} has no checkpoint yet; accepted: a run that has trained")
     together = agent.consensus is not None and found.learner is None
     names = list(agent.policies) if together else [found.learner] if found.learner else trained
     steps = sum(int(checkpoint_of(agent, name).facts["env_steps"]) for name in names)

@@ -42,7 +42,7 @@ class BundledAgent:
     file: str = AGENT_FILE  # that describes it: a bundle may hold a second agent made of the same members
 
     @property
-    def place(self) -> Path:
+    def location(self) -> Path:
         """What to read it from."""
         return self.folder.path if self.file == AGENT_FILE else join_inside(self.folder.path, self.file)
 
@@ -50,7 +50,7 @@ class BundledAgent:
     def scores(self) -> dict[str, Score]:
         """By split, played with the weights as they ship; those of best.json are in best-scores.csv."""
         is_second = self.file != AGENT_FILE
-        own = self.place.with_name(f"{self.place.stem}-scores.csv") if is_second else self.folder.scores_file
+        own = self.location.with_name(f"{self.location.stem}-scores.csv") if is_second else self.folder.scores_file
         rows = read_scores(own)
         return {row.split: row for row in rows if row.agent == (self.learner or row.algorithm)}
 
@@ -59,7 +59,7 @@ class FoundAgent(NamedTuple):
     """What the name of a run or an agent means."""
 
     agent: AgentDescription
-    place: Location  # of the run folder, the file or the bundle, as others can find it
+    location: Location  # of the run folder, the file or the bundle, as others can find it
     learner: str | None  # one policy that is meant of it
     is_bundled: bool  # it ships, or lies on a hub: scores are not kept beside it
 
@@ -90,7 +90,7 @@ def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
         return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
-        return FoundAgent(read_agent(agent.place), agent.place, agent.learner, is_bundled=True)
+        return FoundAgent(read_agent(agent.location), agent.location, agent.learner, is_bundled=True)
     missing = f"{name} is no run folder: {RunFolder(path).config_file.name}: No such file or directory"
     accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'an agent of expgen agents'}"
     raise InputError(f"{missing}; accepted: {accepted}")

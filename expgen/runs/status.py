@@ -83,12 +83,12 @@ def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
     return "scoring" if entry.work == "score" else "running"
 
 
-def runs_below(place: Location) -> Iterator[Path]:
-    """`place` if it is a run folder, else the run folders in it or in its `runs`; of a URL, copies without weights."""
-    if is_url(place):
-        yield from _runs_at(str(place))
+def runs_in(where: Location) -> Iterator[Path]:
+    """`where` if it is a run folder, else the run folders in it or in its `runs`; of a URL, copies without weights."""
+    if is_url(where):
+        yield from _runs_at(str(where))
         return
-    path = Path(place)
+    path = Path(where)
     if _is_run(path):
         yield path
         return

@@ -144,7 +144,7 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
 
 def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
     found = find_agent(runs / "population", runs / "shipped")
-    assert (found.place, found.learner, found.is_bundled) == (runs / "population", None, False)
+    assert (found.location, found.learner, found.is_bundled) == (runs / "population", None, False)
     with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
         find_agent("minimaze/a3c", runs / "shipped")
 
