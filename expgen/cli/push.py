@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from expgen.cli.flags import Parser, agent_location
 from expgen.cli.playing_flags import add_agent_argument
 from expgen.runs.push import push
-from expgen.runs.shipped import find_agent
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,7 +20,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("to", type=agent_location, metavar="TO", help=text)
     parser.add_argument("--private", action="store_true", help="make the repository private, if it is a new one")
     arguments = parser.parse_args(argv)
-    count = push(arguments.run, arguments.to, arguments.private)
-    env = find_agent(arguments.run).agent.env
-    print(f"done: {arguments.to}  ({count} policies of {env}; expgen.load_agent({str(arguments.to)!r}) loads it)")
+    agent, to = push(arguments.run, arguments.to, arguments.private), arguments.to
+    print(f"done: {to}  ({len(agent.policies)} policies of {agent.env}; expgen.load_agent({str(to)!r}) loads it)")
     return 0

@@ -19,7 +19,7 @@ from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.supervise import DEATHS, Job, Learners, Workers, say
-from expgen.runs.workers import score_requested, train_assigned
+from expgen.runs.workers import WorkerSettings, score_requested, train_assigned
 from expgen.runs.writer import RunWriter, stored_steps
 from expgen.text import printable
 from expgen.training.life import Watcher
@@ -43,7 +43,8 @@ def run_in_processes(
         if chosen.type == "cuda":
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
-        crew = _Crew(runs, watcher.should_stop, str(chosen), num_workers, variables, permits, hang_seconds)
+        settings = WorkerSettings(str(chosen), max(1, cores_here() // num_workers), permits, hang_seconds)
+        crew = _Crew(runs, settings, variables, watcher.should_stop)
         cleanup.callback(crew.workers.close)
         crew.build(num_workers)
         for run in runs:
@@ -63,15 +64,12 @@ class _Crew:
     def __init__(
         self,
         runs: Sequence[OpenedRun],
-        should_stop: Callable[[], bool],
-        device: str,
-        num_workers: int,
+        settings: WorkerSettings,
         variables: dict[str, str],
-        permits: Path | None,
-        hang_seconds: float,
+        should_stop: Callable[[], bool],
     ) -> None:
-        self.device, self.permits, self.hang_seconds, self.should_stop = device, permits, hang_seconds, should_stop
-        self.cores = max(1, cores_here() // num_workers)
+        """`variables` are what the environment of workers has besides."""
+        self.settings, self.should_stop = settings, should_stop
         self.workers = Workers(self._work_of, self._progress_of, variables)
         self.runs = {run.folder.path: run for run in runs}
         self.writers: dict[Path, RunWriter] = {}
@@ -191,10 +189,10 @@ class _Crew:
     def _work_of(self, learners: Learners) -> Work:
         if learners is None:
             owners = {run: writer.lock.owner for run, writer in self.writers.items()}
-            return partial(score_requested, owners, self.device, self.cores, self.hang_seconds)
+            return partial(score_requested, owners, self.settings)
         names = {run: tuple(name for of, name in learners if of == run) for run, _ in learners}
         assignments = [Assignment(run, self.runs[run].config, names[run]) for run in names]
-        return partial(train_assigned, assignments, self.device, self.cores, self.permits, self.hang_seconds)
+        return partial(train_assigned, assignments, self.settings)
 
     def _progress_of(self, learners: Learners) -> object:
         if learners is None:

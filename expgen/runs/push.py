@@ -25,8 +25,8 @@ from expgen.text import printable
 MODEL_CARD = "README.md"
 
 
-def push(agent: Location, to: Location, private: bool = False) -> int:
-    """Put `agent`, as `load_agent` takes it, to a new folder or to `hf://USER/NAME`; returns how many policies it has.
+def push(agent: Location, to: Location, private: bool = False) -> AgentDescription:
+    """Put `agent`, as `load_agent` takes it, to a new folder or to `hf://USER/NAME`; returns it as it is there.
 
     private: a repository that is made for it is not public.
     """
@@ -36,7 +36,7 @@ def push(agent: Location, to: Location, private: bool = False) -> int:
         folder = scratch_folder()
         packed = pack(find_agent(agent), folder, str(to))
         upload(folder, str(to), private)
-        return len(packed.policies)
+        return packed
     if is_url(to):
         raise InputError(f"TO is {str(to)!r}; accepted: hf://USER/NAME, or a folder that is new or empty")
     folder = Path(to)
@@ -44,7 +44,7 @@ def push(agent: Location, to: Location, private: bool = False) -> int:
         raise InputError("--private is for repositories; accepted: with hf://USER/NAME alone")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"TO is {str(to)!r}, which is not empty; accepted: hf://USER/NAME, or a new folder")
-    return len(pack(find_agent(agent), folder, folder.name).policies)
+    return pack(find_agent(agent), folder, folder.name)
 
 
 def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:

@@ -7,6 +7,7 @@ worker plays them as they are written, while the learners continue to train.
 import contextlib
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,23 +35,20 @@ from expgen.training.resources import allotted, plan_resources
 AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
 
 
-def train_assigned(
-    assignments: Sequence[Assignment],
-    device: str,
-    cores: int,
-    permits: Path | None,
-    hang_seconds: float,
-    parent: Connection,
-) -> None:
-    """Build, wait for the parent, train each learner from its newest checkpoint.
+@dataclass(frozen=True)
+class WorkerSettings:
+    """What a worker may use, and for how long."""
 
-    assignments: what to train.
-    cores: this worker's share of the machine.
-    permits: folder of the permits to update that all workers share; None: this one has its own.
-    hang_seconds: limit of HangLimit; 0 for none.
-    """
-    with allotted(cores), contextlib.ExitStack() as cleanup:
-        resources = plan_resources(device, sum(len(part.learners) for part in assignments))
+    device: str
+    cores: int  # its share of the machine
+    permits: Path | None  # folder of the permits to update that all training workers share; None: each has its own
+    hang_seconds: float  # limit of HangLimit; 0 for none
+
+
+def train_assigned(assignments: Sequence[Assignment], settings: WorkerSettings, parent: Connection) -> None:
+    """Build the learners of `assignments`, wait for the parent, train each from its newest checkpoint."""
+    with allotted(settings.cores), contextlib.ExitStack() as cleanup:
+        resources = plan_resources(settings.device, sum(len(part.learners) for part in assignments))
         torch.set_num_threads(resources.torch_threads)
         learners: dict[LearnerId, Learner] = {}
         specs = {}
@@ -61,7 +59,7 @@ def train_assigned(
                     cleanup.callback(learner.close)
                     specs[run] = learner.env.spec
         parent.send(Built(specs))
-        answers, limit = _Answers(parent), HangLimit(hang_seconds)
+        answers, limit = _Answers(parent), HangLimit(settings.hang_seconds)
         turns = []
         for who, learner in learners.items():
             folder = RunFolder(who.run)
@@ -72,8 +70,8 @@ def train_assigned(
             saved = partial(_tell_saved, parent, who)
             life = life_of(learner, score, report, checkpoints, answers.should_stop, saved)
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
-        number = resources.updates_at_once
-        run_side_by_side(turns, OwnPermits(number) if permits is None else SharedPermits(permits, number))
+        number, shared = resources.updates_at_once, settings.permits
+        run_side_by_side(turns, OwnPermits(number) if shared is None else SharedPermits(shared, number))
 
 
 def hand_over(folder: Path, learner: Learner) -> Generator[None, None, Scores]:
@@ -128,17 +126,13 @@ def _announced(
     parent.send(Ended(who, learner.env_steps))
 
 
-def score_requested(
-    owners: Mapping[Path, str], device: str, cores: int, hang_seconds: float, parent: Connection
-) -> None:
+def score_requested(owners: Mapping[Path, str], settings: WorkerSettings, parent: Connection) -> None:
     """Answer each `ScoreRequest` of `parent` as it ends.
 
-    owners: the `RunLock.owner` of each run folder, without which nothing is written to it.
-    cores: this worker's share of the machine.
-    hang_seconds: limit of HangLimit; 0 for none.
+    `owners` has the `RunLock.owner` of each run folder, without which nothing is written to it.
     """
-    with allotted(cores):
-        resources = plan_resources(device, AT_ONCE)
+    with allotted(settings.cores):
+        resources = plan_resources(settings.device, AT_ONCE)
         torch.set_num_threads(resources.torch_threads)
         scorers = {}
         for run, owner in owners.items():
@@ -146,7 +140,7 @@ def score_requested(
             is_ours = partial(check_owner, folder, owner)
             scorers[run] = RunScorer(read_agent(run), folder.read_config()[0], folder, resources, is_ours)
         playing: dict[ScoreRequest, Generator[None, None, Scores]] = {}
-        limit = HangLimit(hang_seconds)
+        limit = HangLimit(settings.hang_seconds)
         while True:
             while len(playing) < AT_ONCE and (not playing or parent.poll()):
                 request: ScoreRequest = parent.recv()
