@@ -22,6 +22,17 @@ GAP_NOTE = (
 )
 
 
+_EXPLORERS = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
+LEVEL_ROWS = {
+    "figure-4": [("intrinsic return", INTRINSIC, {"": Method("maxent")}), ("return", RETURN, {"": Method("ppo")})],
+    "figure-11": [
+        ("share of the oracle's", ORACLE, _EXPLORERS),
+        ("all of the oracle's", SUCCESS, _EXPLORERS),
+        ("return", RETURN, {"": Method("ppo"), ", GRU": Method("ppo-gru")}),
+    ],
+}  # by figure: what a row of panels shows, its measure, and the methods by what tells their lines apart
+
+
 def _spread(table: ScoreTable, method: Method, game: str, split: Split, measure: str) -> Estimate | None:
     """Mean ± standard deviation over runs, as these figures show it."""
     values = [entry.row.mean_return for entry in table.final(method, game, split, measure)]
@@ -31,18 +42,12 @@ def _spread(table: ScoreTable, method: Method, game: str, split: Split, measure:
     return Estimate(mean, mean - std, mean + std)
 
 
-def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict[str, Method]]]) -> Section:
-    """Train and test scores and gaps against the number of training levels, a row of panels per measure.
-
-    `rows` has for each the axis label, the measure, and the methods by what tells their lines apart.
-    """
+def levels_section(table: ScoreTable, name: str) -> Section:
+    """Figures 4 and 11: train and test scores and gaps against the number of training levels."""
     panels: dict[tuple[str, str], dict[str, dict[float, Estimate]]] = {}
-    gaps = Table(
-        name,
-        "Train and test score and gap by number of training levels.",
-        ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap"),
-    )
-    for ylabel, measure, methods in rows:
+    columns = ("what", "game", "method", "levels", "train", "test", "gap", "paper's gap")
+    gaps = Table(name, "Train and test score and gap by number of training levels.", columns)
+    for ylabel, measure, methods in LEVEL_ROWS[name]:
         for prefix, plain in methods.items():
             variants = [m for m in table.methods(measure) if _is_variant(m, plain)]
             for game in table.games([m for m in variants if m.setting("levels")], measure):
@@ -55,10 +60,8 @@ def levels_section(table: ScoreTable, name: str, rows: list[tuple[str, str, dict
                         paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == 200 else None
                         means = [number_cell(found[split].value, 2, table.final(method, game, split, measure))
                                  for split in SPLITS]  # fmt: skip
-                        levels = TableCell(f"{_levels(method):g}", _levels(method))
-                        gaps.add(
-                            ylabel, game, plain.label, levels, *means, percent_cell(gap.value), percent_cell(paper)
-                        )
+                        shares = (percent_cell(gap.value), percent_cell(paper))
+                        gaps.add(ylabel, game, plain.label, number_cell(_levels(method), 0), *means, *shares)
     figures = [
         (f"{what} on {game}, train and test, against the number of training levels", over_levels(game, what, lines))
         for (what, game), lines in panels.items()
@@ -74,23 +77,6 @@ def _is_variant(method: Method, plain: Method) -> bool:
 
 def _levels(method: Method) -> float:
     return float(method.setting("levels", PLAIN_LEVELS))
-
-
-def figure_4(table: ScoreTable) -> Section:
-    """Explorer with memory and PPO without."""
-    rows = [("intrinsic return", INTRINSIC, {"": Method("maxent")}), ("return", RETURN, {"": Method("ppo")})]
-    return levels_section(table, "figure-4", rows)
-
-
-def figure_11(table: ScoreTable) -> Section:
-    """Both with and without memory; the explorer beside its oracle."""
-    explorers = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
-    rows = [
-        ("share of the oracle's", ORACLE, explorers),
-        ("all of the oracle's", SUCCESS, explorers),
-        ("return", RETURN, {"": Method("ppo"), ", GRU": Method("ppo-gru")}),
-    ]
-    return levels_section(table, "figure-11", rows)
 
 
 def gap_section(table: ScoreTable) -> Section | None:

@@ -15,7 +15,7 @@ from expgen.report.curve_sections import (
     training_section,
 )
 from expgen.report.curves import Curve
-from expgen.report.exploration_sections import exploration_table, figure_4, figure_11, gap_section, neighbor_section
+from expgen.report.exploration_sections import exploration_table, gap_section, levels_section, neighbor_section
 from expgen.report.finding import finding_section
 from expgen.report.own_sections import every_setting, glance_section, own_scores_section
 from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
@@ -26,7 +26,7 @@ Builder = Callable[[ScoreTable], Section | None]
 
 BUILDERS: dict[str, Builder] = {
     "figure-2": lambda table: bar_section(table, "figure-2", ("expgen", "leep", "idaac", "daac", "ppo"), FIVE_GAMES),
-    "figure-4": figure_4,
+    "figure-4": lambda table: levels_section(table, "figure-4"),
     "figure-5": mixture_section,
     "table-1": lambda table: score_section(table, "table-1", "test"),
     "table-2": lambda table: score_section(table, "table-2", "train"),
@@ -34,7 +34,7 @@ BUILDERS: dict[str, Builder] = {
     "figure-7": aggregate_section,
     "figure-9": hidden_section,
     "figure-10": gap_section,
-    "figure-11": figure_11,
+    "figure-11": lambda table: levels_section(table, "figure-11"),
     "table-4": quorum_section,
     "table-5": ensemble_size_section,
     "table-7": neighbor_section,

@@ -3,7 +3,7 @@
 import contextlib
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,9 @@ from expgen.reproduce.job import Job, JobResult, write_job_list
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.other_exhibits import other_sections
 from expgen.reproduce.scale import Scale
-from expgen.reproduce.work import RUNS, SCORES, explored_file, made_file, run_job, score_files
+from expgen.reproduce.work import MADE, RUNS, SCORES, explored_file, run_job, score_files
 from expgen.storage.location import Location, absolute, is_url, join
+from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
@@ -63,9 +64,10 @@ def reproduce(
             return None, [f"{len(jobs) - ended_well} of {len(jobs)} jobs stopped; the same command continues them"]
         explorer = next((join(out, RUNS, job.name) for job in jobs if job.algo == "maxent"), None)
         others, more = other_sections(names, explorer)
+        rows = scratch_folder() if is_url(out) else here
         for job in jobs if is_url(out) else ():
-            fetch(str(join(out, SCORES, job.name)), here / SCORES / job.name)
-        is_empty = not gather(jobs, here) and not others
+            fetch(str(join(out, SCORES, job.name)), rows / SCORES / job.name)
+        is_empty = not gather(jobs, rows, here) and not others
         return None if is_empty else _report(names, scale, here, others), complaints + more
 
 
@@ -75,7 +77,7 @@ def _local_folder(out: Location, watcher: Watcher) -> Iterator[tuple[Path, Watch
     if not is_url(out):
         yield Path(out), watcher
         return
-    with workspace(str(out), leave_out=(RUNS, SCORES)) as space:
+    with workspace(str(out)) as space:
         try:
             yield space.folder, replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         except StorageOutage as outage:  # the next command writes again what the URL lacks of this folder
@@ -95,20 +97,20 @@ def _run(
         yield ended.answer if error is None else JobResult(tasks[ended.task], "failed", line_of(error))
 
 
-def gather(jobs: Sequence[Job], out: Path) -> int:
-    """scores.csv and exploration.csv of all that is done, with provenance; how many scores that is."""
-    files = [(job, file) for job in jobs for file in score_files(job, out)]
-    _gather(EXPLORATION_ROWS, [(job, explored_file(file)) for job, file in files], out, out / EXPLORATION_FILE)
-    return _gather(SCORE_ROWS, files, out, out / "scores.csv")
+def gather(jobs: Sequence[Job], kept: Path, out: Path) -> int:
+    """Write scores.csv and exploration.csv of all that jobs have `kept`, with provenance; how many scores that is."""
+    files = [file for job in jobs for file in score_files(job, kept)]
+    _gather(EXPLORATION_ROWS, map(explored_file, files), out / EXPLORATION_FILE)
+    return _gather(SCORE_ROWS, files, out / "scores.csv")
 
 
-def _gather(kind: TableFile, files: Sequence[tuple[Job, Path]], out: Path, target: Path) -> int:
+def _gather(kind: TableFile, files: Iterable[Path], target: Path) -> int:
     """The rows of `files` in `target`, and what made each of them beside it."""
     rows, provenance = [], io.StringIO()
     writer = csv.writer(provenance, lineterminator="\n")
     writer.writerow(("row", *KEPT))
-    for job, file in files:
-        made = read_json(made_file(job, out)) if made_file(job, out).exists() else {}
+    for file in files:
+        made = read_json(file.with_name(MADE)) if file.with_name(MADE).exists() else {}
         for row in kind.rows_so_far(file):
             rows.append(row)
             writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))

@@ -37,6 +37,7 @@ from expgen.training.sessions import total_seconds
 
 RUNS, SCORES = "runs", "scores"  # folders of a reproduction
 CURVE = "curve"  # the file of scores taken while training
+MADE = "made.json"  # what made a job's rows
 
 
 def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
@@ -187,7 +188,7 @@ def score_files(job: Job, out: Path) -> list[Path]:
 
 def made_file(job: Job, out: Path) -> Path:
     """What made a job's rows."""
-    return out / SCORES / job.name / "made.json"
+    return out / SCORES / job.name / MADE
 
 
 def explored_file(file: Path) -> Path:

@@ -68,10 +68,10 @@ _reread = retry(retry=_is_gone, stop=stop_after_attempt(5), retry_error_callback
 
 
 class Mirror:
-    """Downloads snapshots into `folder` and, once it owns the URL, uploads them, without what `leave_out` names."""
+    """Downloads snapshots into `folder` and, once it owns the URL, uploads them."""
 
-    def __init__(self, store: Store, folder: Path, leave_out: tuple[str, ...] = ()) -> None:
-        self.store, self.folder, self.leave_out = store, folder, leave_out
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store, self.folder = store, folder
         self.owner, self.claims, self.uploads = uuid.uuid4().hex[:12], 0, 0
         self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
         self.looked = float("-inf")  # when the URL was last downloaded
@@ -135,7 +135,7 @@ class Mirror:
         files, contents = {}, {}
         for path in sorted(self.folder.rglob("*"), key=lambda path: (path.suffix != ".json", path.suffix != WEIGHTS)):
             name = path.relative_to(self.folder).as_posix()
-            if name.partition("/")[0] in self.leave_out or name.endswith(PART) or not path.is_file():
+            if name.endswith(PART) or not path.is_file():
                 continue
             facts = path.stat()
             *version, digest = self.known.get(name, (0, 0, ""))

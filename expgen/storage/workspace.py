@@ -18,12 +18,12 @@ ROWS_SECONDS = 30.0  # after which rows are uploaded without one
 
 
 @contextlib.contextmanager
-def workspace(url: str, folder: Path | None = None, leave_out: tuple[str, ...] = ()) -> Iterator[Mirror]:
+def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
     """Own `url`, download it to `folder` (default: a scratch folder), upload during the work and at its end.
 
-    Names in `leave_out` are not uploaded. Work that ends with a StorageOutage does not wait for the storage again.
+    Work that ends with a StorageOutage does not wait for the storage again.
     """
-    mirror, ending = Mirror(Store(url), folder or scratch_folder(), leave_out), threading.Event()
+    mirror, ending = Mirror(Store(url), folder or scratch_folder()), threading.Event()
     mirror.folder.mkdir(parents=True, exist_ok=True)
     mirror.claim()  # before what it resumes from is read
     mirror.download()
