@@ -19,8 +19,7 @@ from torch import Tensor
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
-from expgen.envs.level_stream import LevelStream
-from expgen.envs.levels import LevelSet
+from expgen.envs.levels import LevelSet, LevelStream
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.state import Part

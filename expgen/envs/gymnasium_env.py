@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.level_stream import LevelStream
-from expgen.envs.levels import LevelSet
+from expgen.envs.levels import LevelSet, LevelStream
 from expgen.envs.spaces import action_range, obs_layout
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
 from expgen.errors import InputError

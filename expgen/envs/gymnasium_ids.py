@@ -24,7 +24,7 @@ def register_ids() -> None:
         if f"{NAMESPACE}/{short}" not in gymnasium.registry:
             gymnasium.register(
                 f"{NAMESPACE}/{short}",
-                "expgen.envs.gymnasium_single:GymnasiumSingleEnv",
+                "expgen.envs.gymnasium_vector:GymnasiumSingleEnv",
                 vector_entry_point="expgen.envs.gymnasium_vector:GymnasiumVectorEnv",
                 kwargs={"env": name},
             )

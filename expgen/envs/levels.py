@@ -1,4 +1,4 @@
-"""Which levels an environment may play: a range, a list, or the whole distribution.
+"""Which levels an environment may play (a range, a list, or the whole distribution), and which one it plays next.
 
 A level is the seed its generator starts from. Text forms, used by flags, files and `build_env` alike:
 `200` (levels 0 to 199), `1000:500` (500 levels from 1000), `3,7,9` (just those) and `all`.
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from expgen.errors import InputError
+from expgen.random import counter_hash, draw_below
 
 MOST_LEVELS = 10**7  # of a finite set, which is held in memory
 SEED_LIMIT = 2**31 - 1  # levels are drawn from [0, SEED_LIMIT), as ProcGen does
@@ -79,7 +81,7 @@ class LevelSet:
         few, many = sorted((self, other), key=len)
         return few.seeds is None or any(level in many for level in few.seeds)
 
-    def draw(self, num: int, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, num: int, rng: np.random.Generator) -> ndarray:
         """`num` levels, each as often as any other up to one, in random order. `[num]` int64."""
         if self.seeds is None:
             drawn = rng.integers(SEED_LIMIT, size=num)
@@ -115,3 +117,50 @@ def _checked(seeds: range | tuple[int, ...], field: str) -> LevelSet:
     if not isinstance(seeds, range) and len(set(seeds)) < len(seeds):
         raise InputError(f"{field} names a level twice; accepted: distinct levels")
     return LevelSet(seeds)
+
+
+class LevelStream:
+    """Levels drawn from a LevelSet with replacement, one independent sequence per environment.
+
+    Environment i's k-th level depends on the seed, i and k alone: not on how many environments run beside it, nor on
+    the NumPy version, whose generators may change between releases. So its future is one number, how far it was read.
+    """
+
+    def __init__(self, levels: LevelSet, num_envs: int, seed: int):
+        seed_word = np.array([seed & (2**64 - 1)], dtype=np.uint64)
+        self._key = counter_hash(counter_hash(seed_word, np.uint64(0)), np.arange(num_envs, dtype=np.uint64))  # [N]
+        self._seeds = np.array(levels.seeds) if isinstance(levels.seeds, tuple) else levels.seeds
+        self._excluded = np.sort(np.array(levels.excluded, dtype=np.int64))
+        self.drawn = np.zeros(num_envs, dtype=np.uint64)  # [N] the whole state: how far each sequence has been read
+
+    def next(self, env: ndarray) -> ndarray:
+        """The next level of each environment in `env` (distinct indices), int64."""
+        drawn = self.drawn[env]
+        level = self._read(self._key[env], drawn)
+        self.drawn[env] = drawn
+        return level
+
+    def ahead(self, count: int) -> ndarray:
+        """The next `count` levels of every environment, `[count * N]` int64; nothing is drawn."""
+        drawn = self.drawn.copy()
+        return np.concatenate([self._read(self._key, drawn) for _ in range(count)])
+
+    def _read(self, key: ndarray, drawn: ndarray) -> ndarray:
+        level = self._level(counter_hash(key, drawn))
+        drawn += np.uint64(1)
+        while self._excluded.size and (leaked := self._is_excluded(level)).any():
+            level[leaked] = self._level(counter_hash(key[leaked], drawn[leaked]))
+            drawn[leaked] += np.uint64(1)
+        return level
+
+    def _level(self, word: ndarray) -> ndarray:
+        if self._seeds is None:
+            return draw_below(word, SEED_LIMIT)
+        index = draw_below(word, len(self._seeds))
+        if isinstance(self._seeds, range):
+            return self._seeds.start + index * self._seeds.step
+        return self._seeds[index]
+
+    def _is_excluded(self, level: ndarray) -> ndarray:
+        at = np.searchsorted(self._excluded, level)
+        return self._excluded.take(at, mode="clip") == level

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import ndarray
 
-from expgen.envs.level_stream import LevelStream
-from expgen.envs.levels import SEED_LIMIT, LevelSet
+from expgen.envs.levels import SEED_LIMIT, LevelSet, LevelStream
 from expgen.envs.maze_generator import AGENT_COLOR, THEMES, MazeCache, MazeGenerator
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
 from expgen.errors import InputError

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from expgen.envs.level_stream import LevelStream
-from expgen.envs.levels import SEED_LIMIT, LevelSet
+from expgen.envs.levels import SEED_LIMIT, LevelSet, LevelStream
 
 
 def draw(stream: LevelStream, num_envs: int, count: int) -> np.ndarray:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.envs.level_stream import LevelStream
-from expgen.envs.levels import LevelSet
+from expgen.envs.levels import LevelSet, LevelStream
 from expgen.envs.make import make_env
 from expgen.envs.maze_generator import AGENT_COLOR, MazeGenerator
 from expgen.envs.minimaze import ACTIONS, Minimaze, MinimazeConfig
