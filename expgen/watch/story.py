@@ -11,8 +11,7 @@ from expgen.agents.build import build_agent
 from expgen.agents.description import EXPLORER
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
-from expgen.envs.make import build_env
-from expgen.evaluation.evaluate import Evaluation, evaluate
+from expgen.evaluation.evaluate import Arena, Evaluation, play_levels, result_of
 from expgen.html import render
 from expgen.paper.numbers import ablation, scores
 from expgen.runs.shipped import bundled_agents, find_agent
@@ -54,12 +53,9 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
         cast[OPEN_END] = build_agent(replace(best, members=())).agent
         cast[BEST] = build_agent(best).agent
     threads = plan_resources("cpu", 1).env_threads
+    arena = Arena(found.env, found.options, episodes, most_envs=num_envs, threads=threads)
     for title, agent in cast.items():
-        env = build_env(found.env, found.test_set, min(num_envs, episodes), threads=threads, **found.options)
-        try:
-            yield Chapter(title, agent, evaluate(agent, env, episodes), _in_paper(game, title))
-        finally:
-            env.close()
+        yield Chapter(title, agent, result_of(play_levels(agent, arena, found.test_set)), _in_paper(game, title))
 
 
 def story_page(game: str, chapters: Sequence[Chapter]) -> str:
