@@ -121,10 +121,13 @@ class Vote:
 
     def candidate(self, votes: ndarray, panel: Panel) -> Candidate:
         """Whose action the votes are about; the leader must have been asked."""
-        if not self.is_majority:
-            return Candidate(panel.leader, self.agreement.count(votes, panel.leader))
+        return self._candidate(votes, panel, self.agreement.support(votes))
+
+    def _candidate(self, votes: ndarray, panel: Panel, support: ndarray) -> Candidate:
         column = np.arange(votes.shape[1])
-        agree = np.where(votes >= 0, self.agreement.support(votes)[votes, column], -1)  # [M, n]
+        if not self.is_majority:
+            return Candidate(panel.leader, support[votes[panel.leader, column], column])
+        agree = np.where(votes >= 0, support[votes, column], -1)  # [M, n]
         most = agree.max(0)
         return Candidate(np.where(agree[panel.leader, column] == most, panel.leader, agree.argmax(0)), most)
 
@@ -135,10 +138,11 @@ class Vote:
         rival may get every vote still to come; with as many as the candidate it comes before it only if a member asked
         earlier voted for it.
         """
-        member, agree = self.candidate(votes, panel)
+        support = self.agreement.support(votes)  # [A, n]
+        member, agree = self._candidate(votes, panel, support)
         index, column = np.arange(len(votes))[:, None], np.arange(votes.shape[1])
         own, to_come = votes[member, column], (panel.sits & (votes < 0)).sum(0)  # [n]
-        may_agree = self.agreement.support(votes) + np.where(self.has_class[:, None], to_come, 0)  # [A, n]
+        may_agree = support + np.where(self.has_class[:, None], to_come, 0)  # [A, n]
         if not self.is_majority:
             return (agree >= panel.quorum) | (may_agree[own, column] < panel.quorum)
         is_rival = self.is_rival[own].T  # [A, n]
