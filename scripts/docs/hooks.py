@@ -56,7 +56,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Give every cell of a table its column's name, which narrow screens show beside it."""
+    """Give every cell of a table its column's name, which narrow screens show beside it; keep flags in one line."""
+    content = re.sub(r"<code>(--[\w-]{1,16})</code>", r'<code class="flag">\1</code>', content)
     return re.sub(r"<table>.*?</table>", lambda match: _named(match[0]), content, flags=re.DOTALL)
 
 
