@@ -15,11 +15,11 @@ from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
 BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
 NOTE = (
-    "Mean return, with a 95 % interval: bootstrap over runs, or over levels where there is one run. Where `runs` says "
-    "leaders it is over leaders that share their members and the explorer: how far another training would differ is "
-    "not in it. `overlap`: with the paper's interval, mean ± t · std / √runs. A number leads to its score rows. A "
-    "policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also have the "
-    "mean over their last five, under “One checkpoint and the last five”."
+    "Mean return, with a 95 % interval: mean ± t · std / √runs, or a bootstrap over levels where there is one run. "
+    "Where `runs` says leaders it is over leaders that share their members and the explorer: how far another training "
+    "would differ is not in it. `overlap`: with the paper's interval, by the same formula. A number leads to its score "
+    "rows. A policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also "
+    "have the mean over their last five, under “One checkpoint and the last five”."
 )
 
 

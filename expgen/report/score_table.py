@@ -101,7 +101,7 @@ class ScoreTable:
         if len(entries) == 1:
             row = entries[0].row
             return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), tuple(entries))
-        return Cell(mean_of_runs([entry.row.mean_return for entry in entries], self.resamples), tuple(entries))
+        return Cell(mean_of_runs([entry.row.mean_return for entry in entries]), tuple(entries))
 
     def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
         """Those of `methods` that several leaders of one population scored on unseen levels, and in which games."""

@@ -1,4 +1,4 @@
-"""Aggregates over games and runs with rliable: percentile stratified bootstrap, 95 %.
+"""Means over runs by Student's t; aggregates over games and runs with rliable: percentile stratified bootstrap; 95 %.
 
 Scores are matrices `[runs, games]`, normalised where games are put together. rliable draws from NumPy's global
 generator whatever it is given; `_steady` seeds that generator and puts it back as it was.
@@ -47,9 +47,13 @@ def aggregates(scores: Mapping[str, ndarray], resamples: int = RESAMPLES) -> dic
     return {method: dict(zip(METRICS, estimates)) for method, estimates in found.items()}
 
 
-def mean_of_runs(values: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
-    """The mean over runs of one game."""
-    return _estimates({"": np.array(values, dtype=float)[:, None]}, [np.mean], resamples)[""][0]
+def mean_of_runs(values: Sequence[float]) -> Estimate:
+    """The mean over two or more runs of one game: ± t · std / √runs, since a bootstrap of few runs is too narrow."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    half = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5)
+    return Estimate(mean, mean - half, mean + half)
 
 
 def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
