@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from expgen.bench.load import settle
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Phase
@@ -69,6 +70,5 @@ def peak_flops(device: torch.device, seconds: float) -> float:
 
 
 def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    settle(device)
     return time.perf_counter()

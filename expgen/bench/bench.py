@@ -10,7 +10,7 @@ import torch
 
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
-from expgen.bench.load import LearnerClock, Watch
+from expgen.bench.load import LearnerClock, Watch, settle
 from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
@@ -90,8 +90,7 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
     def work() -> int:
         for _ in range(8):
             forward()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        settle(device)
         return 8 * batch
 
     with torch.no_grad():

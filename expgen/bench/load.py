@@ -132,14 +132,15 @@ class _TimedReward:
         return getattr(self.reward, name)
 
     def __call__(self, rollout: Rollout) -> torch.Tensor:
-        _settle(rollout.device)
+        settle(rollout.device)
         began = time.perf_counter()
         paid = self.reward(rollout)
-        _settle(rollout.device)
+        settle(rollout.device)
         self.clock.seconds["reward"] += time.perf_counter() - began
         return paid
 
 
-def _settle(device: torch.device) -> None:
+def settle(device: torch.device) -> None:
+    """Wait until the device has nothing left to do."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
