@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from expgen.agents.agent import PolicyAgent
+from expgen.agents.agent import PolicyAgent, TurnsAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
@@ -201,6 +201,17 @@ def test_players_inside_another_page_listen_where_the_focus_is(
     page.run("document.querySelectorAll('.xg-line')[1].focus()")
     page.press("ArrowRight")
     assert page.run(SHOWN) == [0, 1]
+
+
+def test_explorers_without_members_are_named_by_their_turn(page: Any, show: Callable[[str], None]) -> None:
+    agent = TurnsAgent([make_network(index, memory=True) for index in range(3)], turn=2, seed=1)
+    recording = play(agent, "openend", 9)
+    show(inspector_page([recording]))
+    for step in recording.steps[:3]:
+        (why,) = page.texts(".xg-why")
+        assert why.startswith(f"It is the turn of explorer {step.reason.turn} of 3, which samples")
+        page.press("ArrowRight")
+    assert page.texts(".xg-box h4")[0] == "The explorer’s choice" and page.flaws() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
