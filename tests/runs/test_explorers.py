@@ -27,7 +27,8 @@ def test_openend_trains_explorers_that_play_together_with_their_averaged_weights
     assert isinstance(player, TurnsAgent) and player.turn == 50 and len(player.agents) == 2
     together = [row for row in read_scores(tmp_path / "scores.csv") if row.agent == "openend"]
     assert {(row.split, row.env_steps) for row in together} == {(s, 4 * small.update_steps) for s in ("train", "test")}
-    assert {row.settings for row in together} == {"weights=average explorers=2 turn=50", "explorers=2 turn=50"}
+    told = "explorers=2 turn=50 end_value=1"
+    assert {row.settings for row in together} == {f"weights=average {told}", told}
 
 
 def test_an_ensemble_trains_several_explorers_and_resumes_bit_equal(small: Any, equal: Any, tmp_path: Path) -> None:
