@@ -97,10 +97,10 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     director = None
     if recipe.build_levels is not None:
         director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
-    algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
     observation = env.observe()
-    sizes = (plan.rollout_steps, plan.envs, algorithm.policy.state_size)
     has_full_view = observation.full is not observation.obs
+    algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
+    sizes = (plan.rollout_steps, plan.envs, algorithm.policy.state_size)
     rollout = Rollout(env.spec, *sizes, resources.device, full_view=has_full_view)
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
