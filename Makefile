@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.expgen-setup
 
-.PHONY: setup demo test lint dist docs bench chaos clean attack audit
+.PHONY: setup demo test tools lint dist docs bench chaos clean attack audit
 
 setup: $(STAMP)
 
@@ -31,6 +31,11 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
+
+# Weights & Biases, MLflow and the Hugging Face Hub, offline: apart, for they bring some fifty packages
+tools: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-tools.txt --no-build-isolation -e '.[hub,mlflow,wandb]'
+	$(BIN)/pytest tests/training/test_loggers.py tests/runs/test_push.py
 
 # Source archive and wheel, tried in an empty environment; of several Pythons: make dist PYTHONS="python3.11 python3.12"
 dist: setup

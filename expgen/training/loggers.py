@@ -96,9 +96,14 @@ class WandbLogger(RowLogger):
     def on_start(self, folder: Path, settings: Mapping[str, Any]) -> None:
         import wandb
 
-        keywords = {"project": os.environ.get("WANDB_PROJECT", PROJECT), "name": folder.name, "resume": "allow"}
-        known = known_id(folder, "wandb")
-        self.run = wandb.init(id=known, config=_plain(settings), reinit="create_new", **keywords)
+        self.run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", PROJECT),
+            name=folder.name,
+            id=known_id(folder, "wandb"),
+            resume="allow",
+            config=_plain(settings),
+            reinit="create_new",
+        )
         keep_id(folder, "wandb", self.run.id)
 
     def on_learner(self, learner: str, env_steps: int) -> None:
