@@ -45,7 +45,7 @@ class PolicyDescription:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":
         """From the plain data that `plain` makes of one; KeyError or TypeError where it is none."""
-        check_plain_fields(PolicyDescription, data)
+        check_plain_fields(PolicyDescription, data, "a policy")
         recipe = recipe_of(str(data["algo"]))
         parts = {
             "levels": LevelSet.parse(str(data["levels"])),
@@ -111,7 +111,7 @@ class AgentDescription:
     @staticmethod
     def from_json(folder: Path, data: Mapping[str, Any]) -> "AgentDescription":
         """From the plain data that `plain` makes of one; KeyError, TypeError or InputError where it is none."""
-        check_plain_fields(AgentDescription, data, without=("folder",))
+        check_plain_fields(AgentDescription, data, "the agent", without=("folder",))
         consensus = data["consensus"]
         parts = {
             "spec": EnvSpec.from_json(data["spec"]),

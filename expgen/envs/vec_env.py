@@ -59,7 +59,7 @@ class EnvSpec:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "EnvSpec":
         """From the plain data that `dataclasses.asdict` makes of one; KeyError or TypeError where it is none."""
-        check_plain_fields(EnvSpec, data)
+        check_plain_fields(EnvSpec, data, "spec")
         spec = EnvSpec(**{**data, "obs_shape": tuple(data["obs_shape"])})
         sizes = (*spec.obs_shape, spec.num_actions)
         if any(type(size) is not int or size < 0 for size in sizes) or spec.obs_dtype not in ("uint8", "float32"):

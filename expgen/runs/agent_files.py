@@ -14,7 +14,7 @@ from expgen.files import join_inside, read_json, write_whole
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
-from expgen.settings import filled
+from expgen.settings import check_type, filled
 from expgen.training.average import Weights
 
 
@@ -105,6 +105,7 @@ def _kind(members: Sequence[str], num_explorers: int) -> dict[str, Any]:
 
 def _completed_policy(folder: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:
     """One policy in full; `runs` are those that were read for it and before."""
+    check_type("a policy", data, Mapping, "an object with its path")
     path = str(data["path"])
     if "algo" in data:
         return dict(data)
