@@ -22,7 +22,7 @@ from numpy import ndarray
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
+from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED
 
@@ -122,17 +122,6 @@ def observation_space(spec: EnvSpec) -> gymnasium.spaces.Box:
     if spec.obs_dtype == "uint8":
         return gymnasium.spaces.Box(0, 255, spec.obs_shape, np.uint8)
     return gymnasium.spaces.Box(-np.inf, np.inf, spec.obs_shape, np.float32)
-
-
-def checked_actions(actions: Any, num_envs: int, num_actions: int) -> ndarray:
-    """`[N]` int32, or an InputError."""
-    action = np.asarray(actions)
-    if action.shape != (num_envs,) or action.dtype.kind not in "iu":
-        what = f"actions have shape {action.shape}, type {action.dtype}"
-        raise InputError(f"{what}; accepted: {num_envs} whole numbers, one for each game")
-    if action.min() < 0 or action.max() >= num_actions:
-        raise InputError(f"actions are {int(action.min())} to {int(action.max())}; accepted: 0 to {num_actions - 1}")
-    return action.astype(np.int32)
 
 
 class GymnasiumSingleEnv(gymnasium.Env):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import LevelSet
-from expgen.errors import check_range
+from expgen.errors import InputError, check_range
 from expgen.settings import check_plain_fields
 
 MOST_ACTIONS, MOST_OBSERVED = 2**16, 2**24  # that a file may say an environment has, and numbers in an observation
@@ -87,6 +87,17 @@ class VecEnv(Protocol):
 
     def close(self) -> None:
         """Release threads and memory; safe to call twice."""
+
+
+def checked_actions(actions: Any, num_envs: int, num_actions: int) -> ndarray:
+    """`[N]` int32, or an InputError."""
+    action = np.asarray(actions)
+    if action.shape != (num_envs,) or action.dtype.kind not in "iu":
+        what = f"actions have shape {action.shape}, type {action.dtype}"
+        raise InputError(f"{what}; accepted: {num_envs} whole numbers, one for each game")
+    if action.min() < 0 or action.max() >= num_actions:
+        raise InputError(f"actions are {int(action.min())} to {int(action.max())}; accepted: 0 to {num_actions - 1}")
+    return action.astype(np.int32)
 
 
 def env_repr(env: VecEnv) -> str:

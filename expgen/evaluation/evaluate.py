@@ -14,10 +14,9 @@ from numpy import ndarray
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.gymnasium_vector import checked_actions
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, build_env, make_env
-from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv
+from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED, check_whole
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.gymnasium_vector import checked_actions
-from expgen.envs.vec_env import LevelControl, NamesActions
+from expgen.envs.vec_env import LevelControl, NamesActions, checked_actions
 from expgen.watch.actions import ActionRows, action_rows
 from expgen.watch.film import Film
 from expgen.watch.reasons import Cast, Reason, cast_of, reason_of

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,20 @@ def test_what_needs_no_torch_does_not_load_it(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
     assert "expgen.cli.main" in loaded and not {"torch", "numpy", "tensorboard"} & set(loaded)
+
+
+def test_our_own_games_train_and_score_where_nothing_beside_torch_is_installed(tmp_path: Path) -> None:
+    """A GPU machine without network has no more; what is missing there must be asked for only where it is used."""
+    code = """
+import sys
+from expgen.cli.main import main
+for name in ("gymnasium", "matplotlib", "pandas", "PIL", "scipy", "tensorboard", "wandb", "mlflow", "ray", "fsspec"):
+    sys.modules[name] = None
+sys.exit(main(sys.argv[1:]))"""
+    run = str(tmp_path / "run")
+    for words in (["train", "minimaze", "--preset", "smoke", "--run", run], ["evaluate", run, "--episodes", "4"]):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_failure_is_one_line_and_debug_shows_where(
