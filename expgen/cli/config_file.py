@@ -1,11 +1,13 @@
 """A config from a YAML or JSON file: each key a flag of `expgen train`, and flags on the command line win over it.
 
 Keys are flags' names (`entropy_coef` or `entropy-coef`). Settings may be grouped as in config.json (`network`,
-`algorithm`, `reward`; what is below `explorer` are its flags), so that a run's config.json is such a file too.
+`algorithm`, `reward`; what is below `explorer` are its flags), so that a run's config.json is such a file too. Several
+runs by one command stand below `runs`, by name, each with what it has beside the keys of all.
 """
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from expgen.settings import flag_of
 GROUPS = ("network", "algorithm", "reward")  # of config.json; their settings have no prefix
 ENDINGS = (".json", ".yaml", ".yml")
 NEVER = ("config", "help")  # flags that a file may not give
+RUNS = "runs"
+OF_ALL = ("device", "processes", "hang_seconds", "engine", "address", "cpus_per_job", "gpus_per_job")  # of the command
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
@@ -37,6 +41,24 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if isinstance(data, dict) and data.keys() == {"train", "spec"}:
         data = data["train"]  # of a run
     return dict(_flat(data, str(path)))
+
+
+def take_runs(path: Path, values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The runs by name, each with the flags of its own, taken out of `values`; without `runs` one that has no name."""
+    if RUNS not in values:
+        return [("", {})]
+    runs = values.pop(RUNS)
+    if not isinstance(runs, Mapping) or not runs:
+        raise InputError(f"{path}: {RUNS} is {runs!r:.60}; accepted: names with flags below each")
+    found = []
+    for name, own in runs.items():
+        if not re.fullmatch(r"[\w.-]*\w", str(name)):
+            raise InputError(f"{path}: {RUNS} has the name {name!r:.60}; accepted: letters, digits, '_', '-' and '.'")
+        flags = dict(_flat({} if own is None else own, f"{path}: {name}"))
+        if shared := [flag for flag in flags if flag in OF_ALL]:
+            raise InputError(f"{path}: {name} has {shared[0]!r}, which all runs share; accepted: beside {RUNS}")
+        found.append((str(name), flags))
+    return found
 
 
 def _yaml(content: bytes) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from expgen.cli.config_file import OF_ALL
 from expgen.cli.flags import env_name, parse_options, pop_engine
 from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
@@ -28,13 +29,13 @@ from expgen.training.resources import check_processes
 
 def main(argv: Sequence[str]) -> int:
     """Parse, train, say where it is and how to go on."""
-    arguments = parsed(argv)
-    is_local = arguments["engine"] == "local"
-    engine = pop_engine(arguments)
-    where_to = {name: arguments.pop(name) for name in ("device", "processes", "hang_seconds")}
+    asked = parsed(argv)
+    where_to = {name: arguments.pop(name) for arguments in asked for name in OF_ALL}  # the same for each
+    is_local = where_to["engine"] == "local"
+    engine = pop_engine(where_to)
     check_processes(where_to["processes"])
     check_range("--hang-seconds", where_to["hang_seconds"], 0, sys.maxsize)
-    runs = [_opened(each) for each in each_run(arguments)]
+    runs = [_opened(each) for arguments in asked for each in each_run(arguments)]
     banner = [line for run in runs for line in run.banner]
     num_learners = sum(run.num_learners for run in runs)
     device = device_line(is_local, where_to["device"], where_to["processes"], num_learners)

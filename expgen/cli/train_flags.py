@@ -3,15 +3,17 @@
 import argparse
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
-from expgen.cli.config_file import as_text, read_config_file, use_as_defaults
+from expgen.cli.config_file import as_text, read_config_file, take_runs, use_as_defaults
 from expgen.cli.flags import Parser, add_config_flags, add_engine_flags, folder, location, whole_number
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import RUNS_FOLDER
 from expgen.runs.presets import PRESETS, default_algo
 from expgen.settings import parts_of
 from expgen.storage.location import join
@@ -20,21 +22,29 @@ from expgen.storage.view import local_copy
 COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
 
 
-def parsed(argv: Sequence[str]) -> dict[str, Any]:
-    """What flags and a config file ask for; the flags are those of the algorithm."""
+def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
+    """What flags and a config file ask for; several where the file names `runs`, each by flags of its algorithm."""
     first = Parser("train", add_help=False)
     first.add_argument("--config", type=folder)
+    path = first.parse_known_args(argv)[0].config
+    if path is None:
+        return [_parsed_run(argv, path, {})]
+    values = read_config_file(path)
+    return [_parsed_run(argv, path, {**values, **own}, name) for name, own in take_runs(path, values)]
+
+
+def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """`values` are what the file `path` says of the run `name`, which is none where the file is of one alone."""
+    first = Parser("train", add_help=False)
     first.add_argument("--algo")
     first.add_argument("--preset")
     first.add_argument("--run", type=location)
     first.add_argument("--resume", action="store_true")
-    path = first.parse_known_args(argv)[0].config
-    values = read_config_file(path) if path else {}
     first.set_defaults(**{name: as_text(name, values[name]) for name in ("algo", "preset", "run") if name in values})
     known, _ = first.parse_known_args(argv)
     algo = known.algo or default_algo(known.preset)
     may_resume = known.resume or values.get("resume") is True
-    if known.algo is None and may_resume and known.run:
+    if known.algo is None and may_resume and known.run and not name:
         there = RunFolder(local_copy(known.run, is_sketch=True))
         algo = there.read_config()[0].algo if there.exists() else algo
     recipe_of(algo)
@@ -43,13 +53,13 @@ def parsed(argv: Sequence[str]) -> dict[str, Any]:
         use_as_defaults(path, values, parser, argv)
     arguments = vars(parser.parse_args(argv))
     arguments.pop("config", None)
-    return arguments
+    return {**arguments, "name": name}
 
 
 def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What is asked of each run: GAME and --seed may be lists, and every game with every seed is a run.
 
-    Below `--run`, which then is a folder of several, each has its own.
+    Below `--run`, which then is a folder of several, each has its own; so has one that a config file gives a name.
     """
     games, seeds = _each_once("GAME", arguments["game"]), _each_once("--seed", arguments.get("seed"))
     for seed, game in itertools.product(seeds, games):
@@ -59,9 +69,11 @@ def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 one["seed"] = whole_number(seed)
             except ValueError:
                 raise InputError(f"--seed is {seed!r}; accepted: a whole number") from None
-        parts = [*([game] if len(games) > 1 else []), *([f"seed{seed}"] if len(seeds) > 1 else [])]
-        if one["run"] and parts:
-            one["run"] = join(one["run"], "-".join(map(str, parts)))
+        name = one.pop("name")
+        told_apart = (name, game if len(games) > 1 else None, f"seed{seed}" if len(seeds) > 1 else None)
+        parts = [part for part in told_apart if part]
+        if parts and (one["run"] or name):
+            one["run"] = join(one["run"] or RUNS_FOLDER, "-".join(parts))
         yield one
 
 
@@ -105,7 +117,7 @@ def _parser(algo: str) -> Parser:
         "--config",
         metavar="FILE",
         default=argparse.SUPPRESS,
-        help="flags from a YAML or JSON file, as a run's config.json; those given here win",
+        help="flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win",
     )
     parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
     parser.add_argument("--run", type=location, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")

@@ -23,6 +23,7 @@ from expgen.storage.view import local_copy
 from expgen.training.callbacks import Callback, Callbacks
 from expgen.training.checkpoint import latest_checkpoint
 
+RUNS_FOLDER = Path("runs")  # where runs are that are given no place
 RESUMABLE = ("steps", "members", "explorer_steps")  # what a resumed run may raise; the rest of its config is frozen
 
 
@@ -173,4 +174,4 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
 
 def default_folder(config: TrainConfig) -> Path:
     """`runs/maze-ppo-seed0`."""
-    return Path("runs") / f"{config.game.replace('/', '-')}-{config.algo}-seed{config.seed}"
+    return RUNS_FOLDER / f"{config.game.replace('/', '-')}-{config.algo}-seed{config.seed}"

@@ -70,6 +70,48 @@ def test_the_config_of_a_population_makes_the_same_population(
     assert config_of(tmp_path / "again") == config_of(tmp_path / "first")
 
 
+def test_a_file_of_several_runs_trains_each_with_its_own_algorithm_below_one_folder(
+    small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
+) -> None:
+    runs = {"members": {"algo": "ppo", "seed": [0, 1], "clip": 0.3}, "explorer": {"algo": "maxent", "end-value": 0.5}}
+    file = tmp_path / "runs.yaml"
+    file.write_text(yaml.safe_dump({**small.settings, "steps": 999, "run": str(tmp_path / "all"), "runs": runs}))
+    outcome = command("train", "--config", file, "--steps", 256)
+    assert outcome.status == 0 and outcome.out.count("done: ") == 3, outcome.err
+    assert sorted(each.name for each in (tmp_path / "all").iterdir()) == ["explorer", "members-seed0", "members-seed1"]
+    member, explorer = config_of(tmp_path / "all" / "members-seed1"), config_of(tmp_path / "all" / "explorer")
+    assert (member["algo"], member["seed"], member["algorithm"]["clip"]) == ("ppo", 1, 0.3)
+    assert (explorer["algo"], explorer["reward"]["end_value"], explorer["algorithm"]["clip"]) == ("maxent", 0.5, 0.2)
+    assert {each["steps"] for each in (member, explorer)} == {256}
+    small.train(tmp_path / "alone", 2, algo="maxent", end_value=0.5)
+    assert equal(small.weights(tmp_path / "all" / "explorer"), small.weights(tmp_path / "alone"))
+    again = command("train", "--config", file, "--steps", 384, "--resume")
+    assert again.status == 0, again.err
+    assert config_of(tmp_path / "all" / "explorer")["steps"] == 384
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([], "runs is []; accepted: names with flags below each"),
+        ({}, "runs is {}; accepted: names with flags below each"),
+        ({"../a": {}}, "runs has the name '../a'; accepted: letters, digits, '_', '-' and '.'"),
+        ({"..": {}}, "runs has the name '..'; accepted"),
+        ({"a": 3}, "a is 3; accepted: names of flags with their values"),
+        ({"a": {}, "b": {"device": "cpu"}}, "b has 'device', which all runs share; accepted: beside runs"),
+        ({"a": {}, "b": {"clipp": 1}}, "has the key 'clipp', which is no flag of expgen train; did you mean 'clip'?"),
+        ({"a": {"runs": {"b": {}}}}, "has the key 'runs', which is no flag of expgen train"),
+    ],
+)
+def test_a_wrong_list_of_runs_is_one_line_and_begins_none(
+    runs: Any, message: str, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    file = tmp_path / "runs.yaml"
+    file.write_text(yaml.safe_dump({"preset": "smoke", "run": str(tmp_path / "all"), "runs": runs}))
+    assert message in refused("train", "--config", file)
+    assert not (tmp_path / "all").exists()
+
+
 def test_a_file_can_name_the_run_to_resume(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     small.train(tmp_path / "run", 1, algo="maxent")
     file = tmp_path / "more.json"

@@ -12,7 +12,7 @@ from expgen.errors import InputError
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
     """Game, seed and folder of each run."""
-    arguments = {"game": game, "seed": seed, "run": run and Path(run)}
+    arguments = {"name": "", "game": game, "seed": seed, "run": run and Path(run)}
     return [(one["game"], one["seed"], one["run"]) for one in each_run(arguments)]
 
 
