@@ -51,7 +51,8 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
     }
     if f"{game}/best" in bundled_agents() and (best := find_agent(f"{game}/best").agent).explorers:
         cast[OPEN_END] = build_agent(replace(best, members=())).agent
-        cast[BEST] = build_agent(best).agent
+        if best.members:
+            cast[BEST] = build_agent(best).agent
     threads = plan_resources("cpu", 1).env_threads
     arena = Arena(found.env, found.options, episodes, most_envs=num_envs, threads=threads)
     for title, agent in cast.items():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from expgen.watch.page import players_in
-from expgen.watch.story import EXPGEN, PPO, Chapter, story_page, tell
+from expgen.watch.story import EXPGEN, EXPLORING, OPEN_END, PPO, Chapter, story_page, tell
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_everyone_plays_the_same_levels(chapters: list[Chapter]) -> None:
 def test_the_page_shows_the_episodes_that_were_counted(chapters: list[Chapter]) -> None:
     page = story_page("minimaze", chapters)
     shown = [json.loads(re.findall(r"json\">(.*?)</script>", text)[0]) for text in players_in(page)]
-    assert [data["agent"] for data in shown] == [PPO, EXPGEN] * 2
+    assert [data["agent"] for data in shown] == [PPO, EXPGEN, PPO, EXPGEN, EXPLORING, OPEN_END]
     by_title = {chapter.title: chapter.evaluation.episodes for chapter in chapters}
     for data in shown:
         level = int(data["place"].split("level ")[1].split(",")[0])
