@@ -9,7 +9,15 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.config_file import as_text, read_config_file, take_runs, use_as_defaults
-from expgen.cli.flags import Parser, add_config_flags, add_engine_flags, folder, location, whole_number
+from expgen.cli.flags import (
+    Parser,
+    add_config_flags,
+    add_engine_flags,
+    env_name,
+    folder,
+    location,
+    whole_number,
+)
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
@@ -42,7 +50,7 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     first.add_argument("--resume", action="store_true")
     first.set_defaults(**{name: as_text(name, values[name]) for name in ("algo", "preset", "run") if name in values})
     known, _ = first.parse_known_args(argv)
-    algo = known.algo or default_algo(known.preset)
+    algo = known.algo or _usual_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
         there = RunFolder(local_copy(known.run, is_sketch=True))
@@ -54,6 +62,19 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     arguments = vars(parser.parse_args(argv))
     arguments.pop("config", None)
     return {**arguments, "name": name}
+
+
+def _usual_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
+    """What `preset` trains on what is to be played, which flags or a file's `values` say."""
+    given, _ = _parser(default_algo(preset)).parse_known_args(argv)
+    said = vars(given) if given.game or given.env else values
+    game, env = (as_text(name, said[name]) if said.get(name) else None for name in ("game", "env"))
+    games = [game] if game is None else game.split(",")
+    algos = {default_algo(preset, env_name(game, env)): game for game in games}
+    if len(algos) > 1:
+        kinds = " and ".join(f"{game} ({algo})" for algo, game in algos.items())
+        raise InputError(f"--preset {preset} is of different algorithms on {kinds}; accepted: one command for each")
+    return next(iter(algos))
 
 
 def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -102,7 +123,9 @@ def _parser(algo: str) -> Parser:
         help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
     )
     parser.add_argument(
-        "--algo", default=None, help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best openend)"
+        "--algo",
+        default=None,
+        help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best what is strongest on GAME)",
     )
     parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
     parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")

@@ -136,7 +136,7 @@ def open_run(request: RunRequest) -> OpenedRun:
             return open_run(replace(request, run=sketch))
     if request.resume and request.run and RunFolder(request.run).exists():
         return _resumed(RunFolder(request.run), request)
-    algo, preset = request.algo or default_algo(request.preset), request.preset
+    algo, preset = request.algo or default_algo(request.preset, request.env), request.preset
     trains, votes = split_settings(algo, request.settings)
     config = make_config(request.env or "minimaze", algo, preset, **trains)
     folder = RunFolder(request.run or default_folder(config))

@@ -28,6 +28,11 @@ BEST_EXPLORERS = 3
 BEST_STEPS = 8_192_000  # of an explorer on ProcGen
 BEST_STEPS_BY_GAME = {"procgen:heist": 13_107_200}
 BEST_AGENT = {"vote": "majority", "once": True}
+# Where novelty leads to deaths: IDAAC members, and explorers that the game's reward guides as well.
+BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
+BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
+BEST_MIXED_STEPS = 6_000_000
+BEST_IDAAC = {"members": 3, "average": 0.98, "steps": 12_000_000}
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
 # The explorer's discount, by game: the original code's (the paper's text says 0.999, with which it would not explore).
@@ -111,6 +116,11 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         values["steps"] = PAPER_STEPS[algo]
     if preset == "best" and recipe.explorer:
         values["explorer_count"] = BEST_EXPLORERS
+    if preset == "best" and env in BEST_ALGOS:
+        if algo == "mixed":
+            values |= {**BEST_MIXED, "steps": BEST_MIXED_STEPS}
+        if algo == BEST_ALGOS[env]:
+            values |= BEST_IDAAC
     if algo == "openend" or (preset == "best" and algo == "maxent"):
         values |= BEST_EXPLORER
         if env.startswith("procgen:") and preset in ("paper", "best"):
@@ -133,9 +143,9 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
     return PROCGEN_LAPTOP if preset == "laptop" and is_procgen else values
 
 
-def default_algo(preset: str | None) -> str:
-    """What is meant where no algorithm is named; `best` alone is the strongest agent for its steps."""
-    return "openend" if preset == "best" else "ppo"
+def default_algo(preset: str | None, env: str | None = None) -> str:
+    """What is meant where no algorithm is named; `best` alone is the strongest agent for its steps on `env`."""
+    return BEST_ALGOS.get(env or "", "openend") if preset == "best" else "ppo"
 
 
 def default_preset(env: str) -> Preset:

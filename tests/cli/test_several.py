@@ -69,3 +69,9 @@ def test_in_one_process_runs_follow_one_another(
     small.train(tmp_path / "two", 2, members=2)
     for seed in (0, 1):
         assert equal(small.weights(tmp_path / "runs" / f"seed{seed}"), small.weights(tmp_path / "two", f"member{seed}"))
+
+
+def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    line = refused("train", "maze,jumper", "--preset", "best", "--run", tmp_path / "runs")
+    assert "--preset best is of different algorithms on maze (openend) and jumper (expgen-idaac+mixed)" in line
+    assert not (tmp_path / "runs").exists()

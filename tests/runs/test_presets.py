@@ -6,7 +6,7 @@ from expgen.algorithms.recipes import RECIPES
 from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
 from expgen.runs.make_config import make_config
-from expgen.runs.presets import PRESETS, agent_values, default_preset, game_values, preset_values
+from expgen.runs.presets import PRESETS, agent_values, default_algo, default_preset, game_values, preset_values
 from expgen.settings import flat
 
 
@@ -91,3 +91,17 @@ def test_best_changes_the_explorer_and_the_vote_and_nothing_else() -> None:
             if name != "explorer_count"
         )
     assert make_config("procgen:maze", "ppo", "best") == make_config("procgen:maze", "ppo", "paper")
+
+
+def test_best_trains_members_and_guided_explorers_where_novelty_leads_to_deaths() -> None:
+    assert default_algo("best", "procgen:jumper") == "expgen-idaac+mixed"
+    assert {default_algo("best", env) for env in ("procgen:maze", "procgen:heist", "minimaze", None)} == {"openend"}
+    assert {default_algo(preset, "procgen:jumper") for preset in ("paper", "laptop", None)} == {"ppo"}
+    config = make_config("procgen:jumper", default_algo("best", "procgen:jumper"), "best")
+    explorer = config.explorer
+    assert (config.members, config.steps, config.average) == (3, 12_000_000, 0.98)
+    assert (explorer.count, explorer.steps, explorer.average) == (3, 6_000_000, 0.98)
+    assert (explorer.algorithm.gamma, explorer.reward.beta, explorer.reward.reward_scale) == (0.99, 0.5, 0.1)
+    alone = make_config("procgen:jumper", "mixed", "best")
+    assert (alone.algorithm, alone.reward, alone.steps) == (explorer.algorithm, explorer.reward, explorer.steps)
+    assert make_config("procgen:maze", "mixed", "best") == make_config("procgen:maze", "mixed", steps=25_000_000)
