@@ -18,6 +18,7 @@ from expgen.cli.flags import (
     location,
     whole_number,
 )
+from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
@@ -65,12 +66,14 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
 
 
 def _usual_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
-    """What `preset` trains on what is to be played, which flags or a file's `values` say."""
+    """What `preset` trains on the games that flags or a file's `values` name; bad names are refused later."""
+    if preset != "best":
+        return default_algo(preset)
     given, _ = _parser(default_algo(preset)).parse_known_args(argv)
     said = vars(given) if given.game or given.env else values
-    game, env = (as_text(name, said[name]) if said.get(name) else None for name in ("game", "env"))
-    games = [game] if game is None else game.split(",")
-    algos = {default_algo(preset, env_name(game, env)): game for game in games}
+    games, env = (as_text(name, said.get(name) or "") for name in ("game", "env"))
+    known: list[str | None] = [game for game in games.split(",") if game in GAMES]
+    algos = {default_algo(preset, env_name(game, env or None)): game for game in known or [None]}
     if len(algos) > 1:
         kinds = " and ".join(f"{game} ({algo})" for algo, game in algos.items())
         raise InputError(f"--preset {preset} is of different algorithms on {kinds}; accepted: one command for each")
