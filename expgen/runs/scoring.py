@@ -16,6 +16,7 @@ from expgen.exploration.oracle import Oracle, make_oracle
 from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
+from expgen.provenance import commit
 from expgen.reward.knn import KnnConfig
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
@@ -45,6 +46,7 @@ def score_agent(
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, ScoredAgent]:
     """One agent on one set of levels; gives way once a step. A policy that learnt from r_I is measured by it too."""
+    commit()  # asked for before it plays: the checkout may move on while it does
     reward = loaded.policy.reward if loaded.policy else None
     watcher = ExplorationWatcher(reward, arena.num_envs, arena.episodes) if isinstance(reward, KnnConfig) else None
     full_view = watcher is not None

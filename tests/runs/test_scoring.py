@@ -46,6 +46,14 @@ def test_scores_on_schedule_are_in_the_metrics(run: Path, small: Any) -> None:
     assert float(last["test_return"]) == test.mean_return and float(last["test_solved"]) == test.solved_rate
 
 
+def test_a_score_names_the_commit_at_which_it_began_to_play(run: Path) -> None:
+    commit.cache_clear()
+    known: list[int] = []
+    request = EvaluationRequest(episodes=2, learner="member0")
+    (scored,) = score_all(read_agent(run), request, lambda episode: known.append(commit.cache_info().currsize))
+    assert known == [1, 1] and scored.score.commit == commit()
+
+
 def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     folder = RunFolder(run)
     config, _ = folder.read_config()
