@@ -22,8 +22,9 @@ from expgen.settings import flag_of
 GROUPS = ("network", "algorithm", "reward")  # of config.json; their settings have no prefix
 ENDINGS = (".json", ".yaml", ".yml")
 NEVER = ("config", "help")  # flags that a file may not give
-RUNS = "runs"
-OF_ALL = ("device", "processes", "hang_seconds", "engine", "address", "cpus_per_job", "gpus_per_job")  # of the command
+RUNS = "runs"  # the key below which several runs stand
+# flags that all runs of a command share
+SHARED = ("device", "processes", "hang_seconds", "engine", "address", "cpus_per_job", "gpus_per_job")
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def take_runs(path: Path, values: dict[str, Any]) -> list[tuple[str, dict[str, A
         if not re.fullmatch(r"[\w.-]*\w", str(name)):
             raise InputError(f"{path}: {RUNS} has the name {name!r:.60}; accepted: letters, digits, '_', '-' and '.'")
         flags = dict(_flat({} if own is None else own, f"{path}: {name}"))
-        if shared := [flag for flag in flags if flag in OF_ALL]:
+        if shared := [flag for flag in flags if flag in SHARED]:
             raise InputError(f"{path}: {name} has {shared[0]!r}, which all runs share; accepted: beside {RUNS}")
         found.append((str(name), flags))
     return found

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from expgen.cli.config_file import OF_ALL
+from expgen.cli.config_file import SHARED
 from expgen.cli.flags import env_name, parse_options, pop_engine
 from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
-from expgen.errors import check_range
+from expgen.errors import InputError, check_range
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
@@ -30,12 +30,15 @@ from expgen.training.resources import check_processes
 def main(argv: Sequence[str]) -> int:
     """Parse, train, say where it is and how to go on."""
     asked = parsed(argv)
-    where_to = {name: arguments.pop(name) for arguments in asked for name in OF_ALL}  # the same for each
+    where_to = {name: arguments.pop(name) for arguments in asked for name in SHARED}  # the same for each
     is_local = where_to["engine"] == "local"
     engine = pop_engine(where_to)
     check_processes(where_to["processes"])
     check_range("--hang-seconds", where_to["hang_seconds"], 0, sys.maxsize)
     runs = [_opened(each) for arguments in asked for each in each_run(arguments)]
+    places = [str(run.where) for run in runs]
+    if twice := [place for place in places if places.count(place) > 1]:
+        raise InputError(f"two runs would be in {twice[0]}; accepted: names that make folders of their own")
     banner = [line for run in runs for line in run.banner]
     num_learners = sum(run.num_learners for run in runs)
     device = device_line(is_local, where_to["device"], where_to["processes"], num_learners)

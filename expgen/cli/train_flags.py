@@ -49,7 +49,7 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     first.add_argument("--preset")
     first.add_argument("--run", type=location)
     first.add_argument("--resume", action="store_true")
-    first.set_defaults(**{name: as_text(name, values[name]) for name in ("algo", "preset", "run") if name in values})
+    first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
     known, _ = first.parse_known_args(argv)
     algo = known.algo or _usual_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True

@@ -43,8 +43,8 @@ def test_what_needs_no_torch_does_not_load_it(words: list[str]) -> None:
     assert "expgen.cli.main" in loaded and not {"torch", "numpy", "tensorboard"} & set(loaded)
 
 
-def test_our_own_games_train_and_score_where_nothing_beside_torch_is_installed(tmp_path: Path) -> None:
-    """A GPU machine without network has no more; what is missing there must be asked for only where it is used."""
+def test_our_own_games_train_and_score_without_packages_that_they_do_not_use(tmp_path: Path) -> None:
+    """A bare GPU machine may lack them: a package is imported only where it is used."""
     code = """
 import sys
 from expgen.cli.main import main
