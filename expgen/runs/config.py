@@ -75,6 +75,9 @@ class TrainConfig:
     envs: int = setting(32, "environments of each learner", low=1, high=MOST_ENVS)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
     average: float = average_setting()
+    mirror: bool = later_setting(
+        False, "show half of the games mirrored, with left and right swapped: twice the levels to learn from"
+    )
     eval_every: int = setting(
         2_500_000, "score on train and test levels every so many steps; 0 for never", low=0, high=MOST_STEPS
     )
