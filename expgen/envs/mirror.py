@@ -1,27 +1,93 @@
-"""Half of a learner's games mirrored: what 200 levels teach of left they teach of right.
+"""Games shown mirrored and turned: what 200 levels teach of left they teach of right.
 
 Many games know no difference between left and right: the mirror image of a level is a level that their generator could
-have made, and playing it with left and right swapped is playing the level. A learner whose games N/2 … N−1 are shown
-mirrored, with their actions swapped, therefore learns from twice the levels. No level is seen that the set does not
-hold; what goes in beside it is that the game has this symmetry. Agents play unmirrored.
+have made, and playing it with left and right swapped is playing the level. Mazes seen from above can be turned as well.
+A learner whose games are shown in each of these ways, an equal share of them in each, therefore learns from twice the
+levels, or from eight times as many. No level is seen that the set does not hold; what goes in beside it is that the
+game has these symmetries. Agents play the game as it is.
 
 What a game writes into a corner stays there: Jumper's compass is mirrored in its place and the bar of distance below it
 is left as it is. The corner that mirroring uncovers keeps the mirrored copy, for what was behind it nobody has seen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
 from numpy import ndarray
 
+from expgen.envs.minimaze import ACTIONS as MINIMAZE_ACTIONS
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, Snapshots, VecEnv, env_repr
 from expgen.errors import InputError
 
-_PROCGEN_SWAP = np.array([6, 7, 8, 3, 4, 5, 0, 1, 2, *range(9, 15)], np.int32)  # left and right of every direction
-_MINIMAZE_SWAP = np.array([0, 2, 1, 3, 4], np.int32)
+Direction = tuple[int, int]  # (row, column) on a picture, whose rows go down
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to show a picture: rows and columns exchanged, then either turned round."""
+
+    is_transposed: bool = False
+    flips_rows: bool = False
+    flips_columns: bool = False
+
+    def show(self, obs: ndarray) -> ndarray:
+        """`obs` `[N, H, W, C]` in this view."""
+        picture = torch.from_numpy(obs)
+        if self.is_transposed:
+            picture = picture.transpose(1, 2)
+        shown: ndarray = picture.flip([1] * self.flips_rows + [2] * self.flips_columns).contiguous().numpy()
+        return shown
+
+    def in_game(self, direction: Direction) -> Direction:
+        """Where a movement on this view leads in the game."""
+        row = -direction[0] if self.flips_rows else direction[0]
+        column = -direction[1] if self.flips_columns else direction[1]
+        return (column, row) if self.is_transposed else (row, column)
+
+
+MIRROR = (View(), View(flips_columns=True))
+EVERY_WAY = tuple(View(*ways) for ways in product((False, True), repeat=3))  # four turns, each mirrored or not
+
+_PROCGEN = [(1 - action % 3, action // 3 - 1) for action in range(9)]  # the directions of actions 0 to 8
+_STEPS: dict[str, Direction] = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """The views in which a game is the same game, and what its actions do in them."""
+
+    views: tuple[View, ...]
+    directions: Mapping[int, Direction]  # of the actions that move; the others are the same in every view
+    corner: Callable[[ndarray, ndarray], None] | None = None  # puts back what a mirrored picture has in its corner
+
+    def show(self, view: View, obs: ndarray) -> ndarray:
+        """`obs` `[N, H, W, C]` as `view` shows the game."""
+        shown = view.show(obs)
+        if self.corner is not None and view != View():
+            self.corner(shown, obs)
+        return shown
+
+    def actions_in_game(self, view: View, num_actions: int) -> ndarray:
+        """The action of the game that each action means to who sees `view`, `[A]`; where several do it, the last."""
+        by_direction = {direction: action for action, direction in self.directions.items()}
+        actions = np.arange(num_actions, dtype=np.int32)
+        if view != View():
+            for action, direction in self.directions.items():
+                actions[action] = by_direction[view.in_game(direction)]
+        return actions
+
+
+def _keep_compass(shown: ndarray, obs: ndarray) -> None:
+    """Jumper's corner: the compass mirrored in its place, and the bar as it was."""
+    compass, bar = _jumper_corner()
+    row, column = np.nonzero(compass)
+    shown[:, row, column] = obs[:, row, 2 * _COMPASS - column]
+    shown[:, bar] = obs[:, bar]
 
 
 _COMPASS = 54  # the column of its middle
@@ -29,50 +95,39 @@ _COMPASS = 54  # the column of its middle
 
 @cache
 def _jumper_corner() -> tuple[ndarray, ndarray]:
-    """Of Jumper's 64 × 64 pixels, those of the compass (a disc around row 9, column 54) and those of the bar."""
+    """Of 64 × 64 pixels, those of the compass (a disc around row 9, column 54) and those of the bar."""
     row, column = np.mgrid[:64, :64]
     compass = (column - _COMPASS) ** 2 + (row - 9) ** 2 <= 73
     bar = (row >= 17) & (row <= 18) & (column >= 46) & ~compass
     return compass, bar
 
 
-@dataclass(frozen=True)
-class Mirror:
-    """How the mirror image of a game is made: the actions that change places, and what stays in its corner."""
-
-    swap: ndarray  # [A] the action that does in the mirrored game what each does in the game
-    has_compass: bool = False  # in the upper right corner, as Jumper has it
-
-    def mirrored(self, obs: ndarray) -> ndarray:
-        """`obs` `[N, H, W, C]` as the mirrored game shows it."""
-        image = torch.from_numpy(obs).flip(2).numpy()
-        if self.has_compass:
-            compass, bar = _jumper_corner()
-            row, column = np.nonzero(compass)
-            image[:, row, column] = obs[:, row, 2 * _COMPASS - column]
-            image[:, bar] = obs[:, bar]
-        return image
-
-
-MIRRORS = {
-    "minimaze": Mirror(_MINIMAZE_SWAP),
-    "procgen:jumper": Mirror(_PROCGEN_SWAP, has_compass=True),
-    "procgen:maze": Mirror(_PROCGEN_SWAP),
+_FREE = dict(enumerate(_PROCGEN))  # nine directions
+_GRID = {action: (0, column) if column else (row, 0) for action, (row, column) in _FREE.items()}  # no diagonals
+SYMMETRIES = {
+    "minimaze": Symmetry(EVERY_WAY, {MINIMAZE_ACTIONS.index(name): step for name, step in _STEPS.items()}),
+    "procgen:chaser": Symmetry(EVERY_WAY, _FREE),
+    "procgen:climber": Symmetry(MIRROR, _FREE),
+    "procgen:heist": Symmetry(EVERY_WAY, _FREE),
+    "procgen:jumper": Symmetry(MIRROR, _FREE, _keep_compass),
+    "procgen:leaper": Symmetry(MIRROR, _FREE),
+    "procgen:maze": Symmetry(EVERY_WAY, _GRID),
+    "procgen:miner": Symmetry(MIRROR, _FREE),
 }
 
 
-def mirror_of(spec: EnvSpec) -> Mirror:
-    """How the games of `spec` are mirrored; an InputError where that is not known."""
-    if spec.name not in MIRRORS:
-        known = ", ".join(name.removeprefix("procgen:") for name in MIRRORS)
+def symmetry_of(spec: EnvSpec) -> Symmetry:
+    """The symmetry of the games of `spec`; an InputError where none is known."""
+    if spec.name not in SYMMETRIES:
+        known = ", ".join(name.removeprefix("procgen:") for name in SYMMETRIES)
         raise InputError(f"--mirror is on but {spec.name} has no mirror image that we know; accepted: {known}")
-    return MIRRORS[spec.name]
+    return SYMMETRIES[spec.name]
 
 
-class HalfMirrored:
-    """Games of which the second half is mirrored; levels, rewards and ends are as they were.
+class MirroredGames:
+    """Games shown in all views of their symmetry, the first of them as they are; levels, rewards and ends stay.
 
-    `full`, which r_I is measured on, is mirrored where it is `obs`; where it is a view of its own it stays as it is,
+    `full`, which r_I is measured on, is shown alike where it is `obs`; where it is a view of its own it stays as it is,
     for distances within an episode are the same either way.
     """
 
@@ -82,16 +137,19 @@ class HalfMirrored:
         if not (isinstance(env, LevelControl) and isinstance(env, Snapshots)):
             raise InputError(f"--mirror is on but {env.spec.name} can't be saved; accepted: games without such options")
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
-        self._env, self._mirror, self._from = env, mirror_of(env.spec), env.num_envs // 2
+        self._env: Any = env
+        self._symmetry = symmetry_of(env.spec)
+        views = self._symmetry.views
+        self._view = np.arange(env.num_envs) * len(views) // env.num_envs  # [N] equal shares, side by side
+        tables = [self._symmetry.actions_in_game(view, env.spec.num_actions) for view in views]
+        self._in_game = np.stack(tables)[self._view]  # [N, A]
         bare = env.observe()
         self._bare, obs = bare.obs, bare.obs.copy()
         self._seen = bare._replace(obs=obs, full=obs if bare.full is bare.obs else bare.full)
         self._is_stale = True
 
     def act(self, action: ndarray) -> None:
-        swapped = np.array(action, np.int32)
-        swapped[self._from :] = self._mirror.swap[swapped[self._from :]]
-        self._env.act(swapped)
+        self._env.act(self._in_game[np.arange(self.num_envs), action])
         self._is_stale = True
 
     def observe(self) -> Observation:
@@ -102,13 +160,14 @@ class HalfMirrored:
         return self._seen
 
     def play(self, env: int, level: int) -> None:
-        """As LevelControl says; the level is mirrored where the game is."""
+        """As LevelControl says; the level is shown as the game is."""
         self._env.play(env, level)
         self._show(env, env + 1)
 
     def save(self) -> dict[str, ndarray]:
-        """What the games save: which of them are mirrored follows from their number."""
-        return self._env.save()
+        """What the games save: how each is shown follows from its number."""
+        state: dict[str, ndarray] = self._env.save()
+        return state
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
         self._env.restore(state)
@@ -119,7 +178,7 @@ class HalfMirrored:
 
     def _show(self, begin: int, end: int) -> None:
         """Bring games begin … end − 1 to `obs`."""
-        middle = min(max(self._from, begin), end)
-        self._seen.obs[begin:middle] = self._bare[begin:middle]
-        if middle < end:
-            self._seen.obs[middle:end] = self._mirror.mirrored(self._bare[middle:end])
+        for index, view in enumerate(self._symmetry.views):
+            low, high = np.searchsorted(self._view, (index, index + 1)).clip(begin, end)
+            if low < high:
+                self._seen.obs[low:high] = self._symmetry.show(view, self._bare[low:high])

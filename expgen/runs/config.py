@@ -76,7 +76,7 @@ class TrainConfig:
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
     average: float = average_setting()
     mirror: bool = later_setting(
-        False, "show half of the games mirrored, with left and right swapped: twice the levels to learn from"
+        False, "show a share of the games mirrored (mazes turned too), to learn from more levels than there are"
     )
     eval_every: int = setting(
         2_500_000, "score on train and test levels every so many steps; 0 for never", low=0, high=MOST_STEPS

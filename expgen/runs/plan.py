@@ -10,7 +10,7 @@ from expgen.agents.description import explorer_name
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
-from expgen.envs.mirror import HalfMirrored
+from expgen.envs.mirror import MirroredGames
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
@@ -96,7 +96,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
     env = build_env(config.env, *games, **config.options)
     if config.mirror:
-        env = HalfMirrored(env)
+        env = MirroredGames(env)
     director = None
     if recipe.build_levels is not None:
         director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))

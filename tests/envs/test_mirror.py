@@ -4,72 +4,87 @@ import numpy as np
 import pytest
 
 from expgen.envs.make import build_env
-from expgen.envs.mirror import MIRRORS, HalfMirrored
+from expgen.envs.mirror import EVERY_WAY, SYMMETRIES, MirroredGames, View
 from expgen.errors import InputError
 
-GAMES = sorted(MIRRORS)
+GAMES = sorted(SYMMETRIES)
 
 
-def pair(game: str, levels="0:8", num_envs: int = 4, full_view: bool = False):
+def pair(game: str, levels="0:8", num_envs: int = 16, full_view: bool = False):
     bare = build_env(game, levels, num_envs, seed=3, full_view=full_view)
-    return bare, HalfMirrored(build_env(game, levels, num_envs, seed=3, full_view=full_view))
+    return bare, MirroredGames(build_env(game, levels, num_envs, seed=3, full_view=full_view))
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_the_first_half_of_the_games_is_shown_and_played_as_it_is(game):
-    bare, half = pair(game)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        plain, seen = bare.observe(), half.observe()
-        np.testing.assert_array_equal(seen.obs[:2], plain.obs[:2])
-        action = rng.integers(bare.spec.num_actions, size=4).astype(np.int32)
-        bare.act(action)
-        half.act(action)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_mirrored_game_is_the_game_played_with_left_and_right_swapped(game):
-    bare, half = pair(game)
-    mirror, rng = MIRRORS[game], np.random.default_rng(1)
-    for _ in range(200):
-        plain, seen = bare.observe(), half.observe()
-        np.testing.assert_array_equal(seen.obs[2:], mirror.mirrored(plain.obs[2:]))
+def test_games_are_shown_in_equal_shares_and_the_first_of_them_as_they_are(game):
+    bare, mirrored = pair(game)
+    views = SYMMETRIES[game].views
+    share = 16 // len(views)
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        plain, seen = bare.observe(), mirrored.observe()
+        np.testing.assert_array_equal(seen.obs[:share], plain.obs[:share])
+        for index, view in enumerate(views):
+            part = slice(index * share, (index + 1) * share)
+            np.testing.assert_array_equal(seen.obs[part], SYMMETRIES[game].show(view, plain.obs[part]))
         for name in ("reward", "first", "level", "solved", "timed_out"):
             np.testing.assert_array_equal(getattr(seen, name), getattr(plain, name))
-        action = rng.integers(bare.spec.num_actions, size=4).astype(np.int32)
-        bare.act(np.concatenate([action[:2], mirror.swap[action[2:]]]))
-        half.act(action)
+        action = rng.integers(bare.spec.num_actions, size=16).astype(np.int32)
+        tables = [SYMMETRIES[game].actions_in_game(view, bare.spec.num_actions) for view in views]
+        bare.act(np.array([tables[env // share][action[env]] for env in range(16)], np.int32))
+        mirrored.act(action)
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_swapping_twice_is_the_action_itself(game):
-    swap = MIRRORS[game].swap
-    np.testing.assert_array_equal(swap[swap], np.arange(len(swap)))
+def test_the_views_of_a_maze_are_eight_and_all_different():
+    picture = np.arange(27, dtype=np.uint8).reshape(1, 3, 3, 3)
+    shown = {view.show(picture).tobytes() for view in EVERY_WAY}
+    assert len(shown) == len(EVERY_WAY) == 8
+    assert EVERY_WAY[0] == View()
 
 
-def test_going_left_in_a_mirrored_minimaze_moves_the_agent_left_on_its_picture():
-    _, half = pair("minimaze", "0:40", 40)
-    before = half.observe().obs.copy()
-    half.act(np.full(40, 1, np.int32))  # left
-    moved = 0
-    seen = half.observe()
-    for old, new in zip(before[20:][~seen.first[20:]], seen.obs[20:][~seen.first[20:]]):
-        changed = np.flatnonzero((old != new).any((0, 2)))  # columns
-        if len(changed):  # no wall in the way: the agent left one column and stands in the one before
-            assert len(changed) == 2 and changed[1] == changed[0] + 1
-            agent = _agent_of(old, new)
-            assert agent == (changed[1], changed[0])
-            moved += 1
-    assert moved >= 3
+@pytest.mark.parametrize("view", EVERY_WAY)
+def test_a_step_on_a_view_is_the_step_in_the_game_that_moves_what_the_view_shows(view):
+    game = np.zeros((1, 5, 5, 1), np.uint8)
+    game[0, 2, 1] = 1  # row 2, column 1
+    seen = np.argwhere(view.show(game)[0, :, :, 0])[0]
+    for step in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+        row, column = view.in_game(step)
+        moved = np.zeros_like(game)
+        moved[0, 2 + row, 1 + column] = 1
+        np.testing.assert_array_equal(np.argwhere(view.show(moved)[0, :, :, 0])[0], seen + step)
 
 
-def _agent_of(old, new):
-    """The columns of the colour that both frames have once, and in different places."""
-    for colour in np.unique(old.reshape(-1, 3), axis=0):
-        was, now = (np.argwhere((frame == colour).all(2)) for frame in (old, new))
-        if len(was) == len(now) == 1 and (was != now).any():
-            return int(was[0, 1]), int(now[0, 1])
-    raise AssertionError("nobody moved")
+def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
+    mirrored, on_its_head, turned = View(flips_columns=True), View(flips_rows=True), View(is_transposed=True)
+    jumper, heist, maze = (SYMMETRIES[f"procgen:{game}"] for game in ("jumper", "heist", "maze"))
+    others = [9, 10, 11, 12, 13, 14]
+    assert jumper.actions_in_game(mirrored, 15).tolist() == [6, 7, 8, 3, 4, 5, 0, 1, 2, *others]
+    assert heist.actions_in_game(on_its_head, 15).tolist() == [2, 1, 0, 5, 4, 3, 8, 7, 6, *others]
+    # exchanged rows and columns: right is down, up is left, and so up-right is down-left
+    assert heist.actions_in_game(turned, 15).tolist() == [8, 5, 2, 7, 4, 1, 6, 3, 0, *others]
+    # in a maze left wins over up and down; of the actions that go left or right the last stands for them
+    assert maze.actions_in_game(turned, 15).tolist() == [5, 5, 5, 8, 4, 2, 3, 3, 3, *others]
+
+
+@pytest.mark.parametrize(
+    ("game", "sideways", "updown"), [("minimaze", (1, 2), (3, 4)), ("procgen:maze", (1, 7), (5, 3))]
+)
+def test_a_maze_moves_its_agent_along_the_axis_that_the_action_says(game, sideways, updown):
+    """The real games: an agent that goes left is seen elsewhere in its row, however its maze is shown."""
+    mirrored = MirroredGames(build_env(game, "0:64", 64, seed=3))
+    rng, moved = np.random.default_rng(4), set()
+    for _ in range(60):
+        action = int(rng.choice(sideways + updown))
+        before = mirrored.observe().obs.astype(int)
+        mirrored.act(np.full(64, action, np.int32))
+        seen = mirrored.observe()
+        for env in np.flatnonzero(~seen.first):
+            rows, columns = np.nonzero(np.abs(seen.obs[env].astype(int) - before[env]).sum(2))
+            if len(rows) > 7 or (game == "minimaze" and len(rows)):  # it moved, and did not only look another way
+                wide, high = np.ptp(columns), np.ptp(rows)
+                assert (wide > high) if action in sideways else (high > wide)
+                moved.add(env * 8 // 64)
+    assert moved == set(range(8))
 
 
 def test_jumpers_compass_stays_in_its_corner_and_points_to_the_other_side():
@@ -87,12 +102,13 @@ def test_a_level_that_is_chosen_is_mirrored_at_once():
     bare, half = pair("procgen:jumper")
     seen = half.observe()
     bare.observe()
-    for env in (0, 3):
+    for env in (0, 15):
         bare.play(env, 5)
         half.play(env, 5)
-    np.testing.assert_array_equal(seen.obs[0], bare.observe().obs[0])
-    np.testing.assert_array_equal(seen.obs[3:], MIRRORS["procgen:jumper"].mirrored(bare.observe().obs[3:]))
-    assert (seen.level[[0, 3]] == 5).all()
+    plain, jumper = bare.observe().obs, SYMMETRIES["procgen:jumper"]
+    np.testing.assert_array_equal(seen.obs[0], plain[0])
+    np.testing.assert_array_equal(seen.obs[8:], jumper.show(jumper.views[1], plain[8:]))
+    assert (seen.level[[0, 15]] == 5).all()
 
 
 def test_what_the_intrinsic_reward_measures_is_not_mirrored_where_it_is_a_view_of_its_own():
@@ -105,7 +121,7 @@ def test_what_the_intrinsic_reward_measures_is_not_mirrored_where_it_is_a_view_o
 def test_saved_mirrored_games_go_on_as_they_would_have():
     _, half = pair("procgen:maze")
     rng = np.random.default_rng(2)
-    actions = rng.integers(15, size=(60, 4)).astype(np.int32)
+    actions = rng.integers(15, size=(60, 16)).astype(np.int32)
     for action in actions[:30]:
         half.observe()
         half.act(action)
@@ -122,9 +138,9 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
 
 def test_a_game_without_a_known_mirror_image_is_refused():
     with pytest.raises(InputError, match="--mirror is on but procgen:starpilot has no mirror image that we know"):
-        HalfMirrored(build_env("procgen:starpilot", "0:2", 2))
+        MirroredGames(build_env("procgen:starpilot", "0:2", 2))
     with pytest.raises(InputError, match="can't be saved"):
-        HalfMirrored(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
+        MirroredGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
 
 
 def test_training_on_mirrored_games_differs_and_resumes_bit_equal(small, tmp_path, equal):
