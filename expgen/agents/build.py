@@ -72,7 +72,7 @@ def build_agent(
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
-        told = {**marks, **_end_value([described])}
+        told = {**marks, **_training([described])}
         return LoadedAgent(agent, described.algo, described.seed, name, told, env_steps, described)
     asked = dict(changes or {})
     settings = consensus_of(description, asked)
@@ -124,15 +124,16 @@ def _told(
         told |= {"explorers": len(description.explorers), "turn": settings.turn}
     if num_members:
         told |= {name: getattr(settings, name) for name in BEYOND if getattr(settings, name) != BEYOND[name]}
-    told |= _end_value(description.explorers if settings.fallback == "explorer" else ())
+    told |= _training([description.policies[name] for name in players_of(description, settings)])
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]
     return told | ({"tuned": "+".join(picked)} if picked else {})
 
 
-def _end_value(policies: Sequence[PolicyDescription]) -> dict[str, str]:
-    """κ of explorers that success does not stop; nothing of the paper's (κ = 0) and of policies without one."""
-    values = {getattr(policy.reward, "end_value", 0) for policy in policies}
-    return {"end_value": "+".join(f"{value:g}" for value in sorted(values))} if any(values) else {}
+def _training(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
+    """What was not the paper's way to train them: κ of explorers that success does not stop, and mirrored games."""
+    values = {policy.reward.end_value for policy in policies if hasattr(policy.reward, "end_value")} or {0}
+    told: dict[str, Any] = {"end_value": "+".join(f"{value:g}" for value in sorted(values))} if any(values) else {}
+    return told | ({"mirror": True} if any(policy.mirror for policy in policies) else {})
 
 
 def load_policies(

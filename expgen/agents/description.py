@@ -41,6 +41,7 @@ class PolicyDescription:
     network: NetworkConfig
     algorithm: Any  # settings of `algo`
     reward: Any  # settings of the reward that it learnt from
+    mirror: bool = False  # whether its games were shown mirrored too
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":

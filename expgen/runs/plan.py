@@ -37,6 +37,7 @@ class LearnerPlan:
     algorithm: Any
     reward: Any
     average: float  # rate of the averaged weights; 0: none are kept
+    mirror: bool  # whether its games are shown mirrored too
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
@@ -67,6 +68,7 @@ def _plan(
         algorithm=part.algorithm,
         reward=part.reward,
         average=part.average,
+        mirror=config.mirror,
     )
 
 
@@ -95,7 +97,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     recipe = recipe_of(plan.algo)
     games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
     env = build_env(config.env, *games, **config.options)
-    if config.mirror:
+    if plan.mirror:
         env = MirroredGames(env)
     director = None
     if recipe.build_levels is not None:
