@@ -51,6 +51,8 @@ class View:
 
 
 MIRROR = (View(), View(flips_columns=True))
+ON_ITS_HEAD = (View(), View(flips_rows=True))
+FLIPS = (*MIRROR, View(flips_rows=True), View(flips_rows=True, flips_columns=True))
 EVERY_WAY = tuple(View(*ways) for ways in product((False, True), repeat=3))  # four turns, each mirrored or not
 
 _PROCGEN = [(1 - action % 3, action // 3 - 1) for action in range(9)]  # the directions of actions 0 to 8
@@ -106,13 +108,18 @@ _FREE = dict(enumerate(_PROCGEN))  # nine directions
 _GRID = {action: (0, column) if column else (row, 0) for action, (row, column) in _FREE.items()}  # no diagonals
 SYMMETRIES = {
     "minimaze": Symmetry(EVERY_WAY, {MINIMAZE_ACTIONS.index(name): step for name, step in _STEPS.items()}),
+    "procgen:bigfish": Symmetry(MIRROR, _FREE),
+    "procgen:bossfight": Symmetry(MIRROR, _FREE),
+    "procgen:caveflyer": Symmetry(MIRROR, _FREE),
     "procgen:chaser": Symmetry(EVERY_WAY, _FREE),
-    "procgen:climber": Symmetry(MIRROR, _FREE),
+    "procgen:dodgeball": Symmetry(FLIPS, _FREE),
+    "procgen:fruitbot": Symmetry(MIRROR, _FREE),
     "procgen:heist": Symmetry(EVERY_WAY, _FREE),
     "procgen:jumper": Symmetry(MIRROR, _FREE, _keep_compass),
     "procgen:leaper": Symmetry(MIRROR, _FREE),
     "procgen:maze": Symmetry(EVERY_WAY, _GRID),
     "procgen:miner": Symmetry(MIRROR, _FREE),
+    "procgen:starpilot": Symmetry(ON_ITS_HEAD, _FREE),
 }
 
 

@@ -137,8 +137,8 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
 
 
 def test_a_game_without_a_known_mirror_image_is_refused():
-    with pytest.raises(InputError, match="--mirror is on but procgen:starpilot has no mirror image that we know"):
-        MirroredGames(build_env("procgen:starpilot", "0:2", 2))
+    with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no mirror image that we know"):
+        MirroredGames(build_env("procgen:coinrun", "0:2", 2))
     with pytest.raises(InputError, match="can't be saved"):
         MirroredGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
 
