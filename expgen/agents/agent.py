@@ -101,11 +101,11 @@ class UniformAgent(Predicts):
 
 
 class TurnsAgent(Predicts):
-    """Explorers that act `turn` steps each; who begins an episode is drawn, and all see every frame and remember it.
+    """Policies that act `turn` steps each; who begins an episode is drawn. Those with memory see every frame.
 
-    Where one explorer walks in circles on an unseen level, another seldom walks in the same ones. With turns of one
-    step whoever acts is drawn anew each time, which is playing by the mean of their probabilities. `acting` `[N]` says
-    who acted last, and `noisy_logits` `[N, A]` what its action was the largest of.
+    Where one walks in circles on an unseen level, another seldom walks in the same ones. With turns of one step whoever
+    acts is drawn anew each time, which is playing by the mean of their probabilities. `acting` `[N]` says who acted
+    last, and `noisy_logits` `[N, A]` what its action was the largest of.
     """
 
     def __init__(self, explorers: Sequence[Policy], turn: int, seed: int = 0, spec: EnvSpec | None = None) -> None:
@@ -117,22 +117,34 @@ class TurnsAgent(Predicts):
         self.acting = np.zeros(0, dtype=np.int64)
 
     def __repr__(self) -> str:
-        return f"TurnsAgent({len(self.agents)} explorers, {self.turn} steps each)"
+        return f"TurnsAgent({len(self.agents)} policies, {self.turn} steps each)"
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
-        actions = np.stack([agent.act(obs, first, episode) for agent in self.agents])  # [E, N]
         count, turn = len(self.agents), self.clock.step // self.turn
         drawn_at = turn if self.turn == 1 else np.zeros_like(turn)
         number = uniform_noise(self.seed, self.clock.episode, drawn_at, 1)[:, 0]  # [N] in (0, 1)
         self.acting = (number * count).astype(np.int64) + (0 if self.turn == 1 else turn)
         self.acting %= count
+        actions = np.stack([self._ask(index, obs, first, episode) for index in range(count)])  # [E, N]
         return actions[self.acting, np.arange(len(first))]
+
+    def _ask(self, index: int, obs: ndarray, first: ndarray, episode: ndarray | None) -> ndarray:
+        """The actions `[N]` of one of them; where it has no memory and does not act, it is not asked."""
+        agent = self.agents[index]
+        if not agent.policy.state_size:
+            episode = np.where(self.acting == index, self.clock.episode, -1)
+        return agent.act(obs, first, episode)
 
     @property
     def noisy_logits(self) -> ndarray:
-        every = np.stack([agent.noisy_logits for agent in self.agents])  # [E, N, A]
-        return every[self.acting, np.arange(len(self.acting))]
+        logits: ndarray | None = None
+        for index, agent in enumerate(self.agents):
+            rows = np.flatnonzero((self.acting == index) & (self.clock.episode >= 0))
+            if len(rows):
+                logits = np.zeros((len(self.acting), agent.noisy_logits.shape[1])) if logits is None else logits
+                logits[rows] = agent.noisy_logits[rows]
+        return np.zeros((len(self.acting), 0)) if logits is None else logits
 
 
 def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: EnvSpec | None = None) -> Agent:

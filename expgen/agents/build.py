@@ -81,8 +81,8 @@ def build_agent(
     members, explorers = policies[:num_members], policies[num_members:]
     player: Agent = (
         ConsensusAgent(members, explorers, description.spec, settings, seed)
-        if members
-        else explorers_agent(explorers, settings.turn, seed, description.spec)
+        if members and settings.vote != "turns"
+        else explorers_agent(policies, settings.turn, seed, description.spec)
     )
     told = {**marks, **_told(description, asked, settings, num_members)}
     return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
@@ -120,10 +120,11 @@ def _told(
     told = {name: value for name, value in asked.items() if (name, value) != ("ensemble_size", 0)}
     if num_members and not asked.get("ensemble_size"):
         told["members"] = num_members  # reports set whole ensembles beside parts of them
-    if len(description.explorers) > 1:
+    if len(description.explorers) > 1 or settings.vote == "turns":
         told |= {"explorers": len(description.explorers), "turn": settings.turn}
     if num_members:
-        told |= {name: getattr(settings, name) for name in BEYOND if getattr(settings, name) != BEYOND[name]}
+        beyond = {"vote"} if settings.vote == "turns" else BEYOND
+        told |= {name: getattr(settings, name) for name in beyond if getattr(settings, name) != BEYOND[name]}
     told |= _training([description.policies[name] for name in players_of(description, settings)])
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]
     return told | ({"tuned": "+".join(picked)} if picked else {})

@@ -14,7 +14,8 @@ Where the paper leaves a choice or its code differs, we do as the code that made
 - n_{π_H} = 0 at the start of an episode (as in the pseudo-code; the code carries it over).
 - The leader is one fixed member, and its *own sampled* action is carried out.
 
-Three settings go beyond Algorithm 1; by default all are off:
+Three settings go beyond Algorithm 1; by default all are off (a fourth, `vote="turns"`, leaves the vote out: members and
+explorers take turns, `agents.agent.TurnsAgent`):
 - `vote="majority"`: the action that most members agree with is voted on, not the leader's (agents.vote).
 - `once`: a frame is the ensemble's once. A consensus on a frame on which the ensemble has acted in this episode did not
   lead out, so it is set aside and counts as disagreement. Frames on which the explorer acted do not count.
@@ -80,14 +81,16 @@ class ConsensusConfig:
         "explorer", "who acts without agreement: the explorer, a uniformly random action, or the leader all the same"
     )
     no_op_is_up: bool = setting(False, "as the paper's code has it, take a leader's standing still for going up")
-    vote: Literal["leader", "majority"] = later_setting(
-        "leader", "whose action is carried out if enough agree with it: the leader's, or the one with most votes"
+    vote: Literal["leader", "majority", "turns"] = later_setting(
+        "leader",
+        "whose action is carried out if enough agree with it: the leader's, or the one with most votes; turns: nobody "
+        "votes, members and explorers act --turn steps each",
     )
     once: bool = later_setting(
         False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
     )
     turn: int = later_setting(
-        50, "steps that one of several explorers acts before another has its turn; 1: one is drawn at each step", low=1
+        50, "steps that one of several policies acts before another has its turn; 1: one is drawn at each step", low=1
     )
     hedge: float = later_setting(
         0.0,
@@ -151,6 +154,8 @@ class ConsensusAgent(Predicts):
         panels: Callable[[ndarray], Panel] | None = None,
     ) -> None:
         check_config(config)
+        if config.vote == "turns":
+            raise InputError("--vote is turns, by which nobody votes; accepted here: leader, majority")
         self.ensemble, self.config, self.seed, self.spec = Ensemble(members), config, seed, spec
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")

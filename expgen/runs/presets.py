@@ -34,6 +34,7 @@ BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
 BEST_MIXED_STEPS = 6_000_000
 BEST_IDAAC = {"members": 3, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3}
 BEST_MIRRORED = ("procgen:jumper",)
+BEST_AGENTS = {"procgen:jumper": {"vote": "turns"}}  # there members that vote play no better than others
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
 # The explorer's discount, by game: the original code's (the paper's text says 0.999, with which it would not explore).
@@ -132,7 +133,7 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
 def agent_values(env: str, preset: str) -> dict[str, Any]:
     """How the ensemble of a preset votes, where that is not ConsensusConfig's default; of as many as it trains."""
     on_a_laptop = preset in ("laptop", "best") and env == "minimaze"
-    return {**(LAPTOP_AGENT if on_a_laptop else {}), **(BEST_AGENT if preset == "best" else {})}
+    return {**(LAPTOP_AGENT if on_a_laptop else {}), **(BEST_AGENTS.get(env, BEST_AGENT) if preset == "best" else {})}
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:

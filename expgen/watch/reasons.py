@@ -43,7 +43,8 @@ class Reason(NamedTuple):
 def cast_of(agent: Agent) -> Cast:
     """Who takes part in an agent's decisions."""
     if isinstance(agent, ConsensusAgent):
-        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum, agent.config.vote)
+        vote: Literal["leader", "majority"] = "majority" if agent.rule.is_majority else "leader"
+        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum, vote)
     return Cast(explorers=len(agent.agents)) if isinstance(agent, TurnsAgent) else Cast()
 
 

@@ -5,8 +5,12 @@ import pytest
 import torch
 
 from expgen.agents.agent import PolicyAgent, TurnsAgent, explorers_agent
+from expgen.agents.build import build_agent
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.errors import InputError
 from expgen.random import WITH_MEMORY
-from tests.agents.test_consensus import EXPLORER, SPEC, sure_of
+from expgen.runs.agent_files import read_agent
+from tests.agents.test_consensus import EXPLORER, MEMBERS_ALL, SPEC, sure_of
 
 NUM_ENVS, STEPS = 5, 13
 
@@ -69,3 +73,50 @@ def test_what_an_explorer_does_depends_on_its_episode_and_not_on_the_batch() -> 
     agent = TurnsAgent(policies, 3, seed=5)
     one = [agent.act(step[2:3], np.array([t == 0]), np.array([2]))[0] for t, step in enumerate(obs)]
     assert one == whole[:, 2].tolist()
+
+
+def test_policies_without_memory_take_turns_too_and_are_asked_only_when_they_act() -> None:
+    asked: list[int] = []
+
+    class Counting(torch.nn.Module):
+        state_size = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = sure_of(1)
+
+        def forward(self, obs, first, state):
+            asked.append(obs.shape[1])
+            return self.policy(obs, first, state)
+
+    agent = TurnsAgent([sure_of(0, "gru"), Counting()], 4, seed=7)
+    actions = played(agent, frames())
+    assert {tuple(actions[:4, env]) for env in range(NUM_ENVS)} <= {(0,) * 4, (1,) * 4}
+    assert sum(asked) == (actions == 1).sum()
+    assert np.array_equal(agent.noisy_logits.argmax(1), actions[-1])
+
+
+def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -> None:
+    policies = [EXPLORER, MEMBERS_ALL[0], sure_of(2)]
+    obs = frames()
+    whole = played(TurnsAgent(policies, 3, seed=5), obs)
+    agent = TurnsAgent(policies, 3, seed=5)
+    one = [agent.act(step[2:3], np.array([t == 0]), np.array([2]))[0] for t, step in enumerate(obs)]
+    assert one == whole[:, 2].tolist()
+
+
+def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
+    with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
+        ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
+
+
+def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
+    run = tmp_path / "run"
+    small.train(run, 1, algo="expgen", members=2, **small.explorer)
+    loaded = build_agent(read_agent(run), changes={"vote": "turns", "turn": 7})
+    assert isinstance(loaded.agent, TurnsAgent)
+    assert (len(loaded.agent.agents), loaded.agent.turn) == (3, 7)
+    assert [agent.policy.state_size > 0 for agent in loaded.agent.agents] == [False, False, True]
+    told = {"vote": "turns", "turn": 7, "members": 2, "explorers": 1}
+    assert loaded.settings == told
+    assert loaded.env_steps == 3 * small.update_steps
