@@ -34,7 +34,7 @@ BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
 BEST_MIXED_STEPS = 6_000_000
 BEST_IDAAC = {"members": 3, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3}
 BEST_MIRRORED = ("procgen:jumper",)
-BEST_AGENTS = {"procgen:jumper": {"vote": "turns"}}  # there members that vote play no better than others
+BEST_AGENTS = {"procgen:jumper": {"vote": "turns"}}  # a vote is no better there
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
 # The explorer's discount, by game: the original code's (the paper's text says 0.999, with which it would not explore).
