@@ -21,7 +21,7 @@ class Cast(NamedTuple):
     leader: int = 0
     quorum: int = 0
     vote: Literal["leader", "majority"] = "leader"  # whose action is voted on
-    explorers: int = 0  # how many take turns without members
+    explorers: int = 0  # how many policies take turns, and nobody votes
 
 
 class Reason(NamedTuple):
@@ -37,7 +37,7 @@ class Reason(NamedTuple):
     probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
     explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
     value: float | None = None  # what a policy that acts alone expects
-    turn: int = 0  # of explorers that take turns without members, the one that acts, from 1 on
+    turn: int = 0  # of policies that take turns, the one that acts, from 1 on
 
 
 def cast_of(agent: Agent) -> Cast:
@@ -55,7 +55,8 @@ def reason_of(agent: Agent) -> Reason:
     if (acting := _acting(agent)) and acting.output is not None:
         turn = int(agent.acting[0]) + 1 if isinstance(agent, TurnsAgent) else 0
         value = float(acting.output.value[0, 0])
-        return Reason("explorer" if turn else "policy", probability=_policy(acting), value=value, turn=turn)
+        who: Who = "explorer" if turn and _are_explorers(agent) else "policy"
+        return Reason(who, probability=_policy(acting), value=value, turn=turn)
     return Reason("random" if isinstance(agent, UniformAgent) else "rule")
 
 
@@ -96,6 +97,11 @@ def _acting(agent: Agent | None) -> PolicyAgent | None:
     if isinstance(agent, TurnsAgent):
         return agent.agents[agent.acting[0]]
     return agent if isinstance(agent, PolicyAgent) else None
+
+
+def _are_explorers(agent: Agent) -> bool:
+    """Whether all that take turns remember; where some do not, members and explorers alike are but policies."""
+    return isinstance(agent, TurnsAgent) and all(part.policy.state_size for part in agent.agents)
 
 
 def _policy(agent: PolicyAgent) -> tuple[float, ...]:

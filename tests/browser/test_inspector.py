@@ -212,6 +212,10 @@ def test_explorers_without_members_are_named_by_their_turn(page: Any, show: Call
         assert why.startswith(f"It is the turn of explorer {step.reason.turn} of 3, which samples")
         page.press("ArrowRight")
     assert page.texts(".xg-box h4")[0] == "The explorer’s choice" and page.flaws() == []
+    mixed = TurnsAgent([make_network(index, memory=index == 1) for index in range(2)], turn=2, seed=1)
+    show(inspector_page([play(mixed, "turns", 9)]))
+    assert page.texts(".xg-why")[0].startswith("It is the turn of policy ")
+    assert page.texts(".xg-box h4")[0] == "The policy’s choice" and page.flaws() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

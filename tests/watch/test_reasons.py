@@ -113,6 +113,14 @@ def test_explorers_that_take_turns_are_told_apart(record: Callable[..., Recordin
     assert [why.turn for why in reasons] == [(reasons[0].turn - 1 + t // 4) % 3 + 1 for t in range(len(reasons))]
 
 
+def test_members_that_take_turns_with_explorers_are_policies_like_them(record: Callable[..., Recording]) -> None:
+    agent = TurnsAgent([make_network(index, memory=index == 1) for index in range(2)], turn=4, seed=3)
+    steps = record(agent).steps
+    assert {step.reason.who for step in steps} == {"policy"}
+    assert [step.reason.turn for step in steps[:8]] in ([1] * 4 + [2] * 4, [2] * 4 + [1] * 4)
+    assert all(sum(step.reason.probability) > 0.99 for step in steps)
+
+
 @pytest.mark.parametrize(("agent", "who"), [(UniformAgent(5), "random"), (minimaze_follower(), "rule")])
 def test_agents_that_do_not_learn_have_little_to_say(agent: Any, who: str, record: Callable[..., Recording]) -> None:
     assert {step.reason for step in record(agent).steps} == {reason_of(agent)}

@@ -178,8 +178,8 @@
   class VotePanel {
     constructor(episode, parent) {
       this.episode = episode;
-      const { members, quorum, rows, explorers } = episode;
-      const alone = explorers ? "explorer" : "policy";
+      const { members, quorum, rows } = episode;
+      const alone = episode.steps.some((step) => step.turn && step.who === "explorer") ? "explorer" : "policy";
       this.title = make("h4", "", parent, members ? "The members’ votes" : `The ${alone}’s choice`);
       parent.classList.toggle("xg-alone", !members);
       if (members) keepHeight(this.title, ["The members’ votes", this.past(episode.steps.length)]);
@@ -381,7 +381,7 @@
       text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
     } else if (step.who === "policy" || step.turn) {
       const share = step.probability && step.probability[episode.rowOf[step.action]];
-      const who = step.turn ? `It is the turn of explorer ${step.turn} of ${episode.explorers}, which` : "One policy decides alone and";
+      const who = step.turn ? `It is the turn of ${step.who} ${step.turn} of ${episode.explorers}, which` : "One policy decides alone and";
       text = `${who} samples from its probabilities: ${did}${shown(share)}.`;
     } else if (step.who === "random") text = `All actions are equally likely; chance chose ${did}.`;
     else text = `A fixed rule decides: ${did}.`;
