@@ -74,14 +74,14 @@ def test_an_unknown_preset_is_refused() -> None:
         make_config(preset="huge")
 
 
-def test_best_changes_the_explorer_and_the_vote_and_nothing_else() -> None:
+def test_best_changes_the_explorer_and_the_vote_and_in_minimaze_mirrors_games() -> None:
     for env, scale in (("procgen:maze", "paper"), ("procgen:heist", "paper"), ("minimaze", "laptop")):
         best, other = flat(make_config(env, "expgen", "best")), flat(make_config(env, "expgen", scale))
         changed = {name: value for name, value in best.items() if value != other[name]}
         most = 13_107_200 if env == "procgen:heist" else 8_192_000
         steps = {"explorer_steps": most} if scale == "paper" else {}
         explorer = {"explorer_average": 0.98, "explorer_end_value": 1.0, "explorer_count": 3, **steps}
-        assert changed == explorer
+        assert changed == {**explorer, **({"mirror": True} if env == "minimaze" else {})}
         votes = {**agent_values(env, scale), "vote": "majority", "once": True}
         assert agent_values(env, "best") == votes
         alone = flat(make_config(env, "maxent", "best"))
