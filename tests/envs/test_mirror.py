@@ -150,3 +150,31 @@ def test_training_on_mirrored_games_differs_and_resumes_bit_equal(small, tmp_pat
     small.train(tmp_path / "halves", 4, mirror=True, resume=True)
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "halves"))
     assert not equal(small.weights(tmp_path / "whole"), small.weights(tmp_path / "plain"))
+
+
+@pytest.mark.parametrize("game", ["procgen:maze", "procgen:miner"])
+def test_where_the_game_says_its_player_went_is_where_the_view_shows_it(game):
+    """The real games' own coordinates (x to the right, y up), turned into each view by hand."""
+    num_envs = 64
+    env = build_env(game, "0:64", num_envs, seed=3)
+    mirrored = MirroredGames(env)
+    views = SYMMETRIES[game].views
+    steps = {1: (0, -1), 7: (0, 1), 5: (-1, 0), 3: (1, 0)}  # (row, column) on the picture
+    rng, moved = np.random.default_rng(5), {view: set() for view in views}
+    for _ in range(40):
+        mirrored.observe()
+        before = [env.whereabouts(game_number) for game_number in range(num_envs)]
+        action = rng.choice(list(steps), size=num_envs).astype(np.int32)
+        mirrored.act(action)
+        seen = mirrored.observe()
+        for number in np.flatnonzero(~seen.first).tolist():
+            after, view = env.whereabouts(number), views[number * len(views) // num_envs]
+            row, column = before[number].y - after.y, after.x - before[number].x  # in the game
+            if view.is_transposed:
+                row, column = column, row
+            row, column = -row if view.flips_rows else row, -column if view.flips_columns else column
+            if (row, column) != (0, 0):
+                went = (int(np.sign(row)), int(np.sign(column)))
+                assert went == steps[int(action[number])]
+                moved[view].add(went)
+    assert all(len(ways) == 4 for ways in moved.values())
