@@ -141,11 +141,12 @@ class MirroredGames:
     __repr__ = env_repr
 
     def __init__(self, env: VecEnv) -> None:
+        self._symmetry = symmetry_of(env.spec)
         if not (isinstance(env, LevelControl) and isinstance(env, Snapshots)):
-            raise InputError(f"--mirror is on but {env.spec.name} can't be saved; accepted: games without such options")
+            accepted = "accepted: without hidden and use_generated_assets"
+            raise InputError(f"--mirror is on but these games of {env.spec.name} cannot be saved; {accepted}")
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env: Any = env
-        self._symmetry = symmetry_of(env.spec)
         views = self._symmetry.views
         self._view = np.arange(env.num_envs) * len(views) // env.num_envs  # [N] equal shares, side by side
         tables = [self._symmetry.actions_in_game(view, env.spec.num_actions) for view in views]

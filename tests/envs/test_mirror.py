@@ -139,7 +139,7 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
 def test_a_game_without_a_known_mirror_image_is_refused():
     with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no mirror image that we know"):
         MirroredGames(build_env("procgen:coinrun", "0:2", 2))
-    with pytest.raises(InputError, match="can't be saved"):
+    with pytest.raises(InputError, match="cannot be saved; accepted: without hidden and use_generated_assets"):
         MirroredGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
 
 
