@@ -72,7 +72,7 @@ def build_agent(
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
-        told = {**marks, **_training([described])}
+        told = {**marks, **training_settings([described])}
         return LoadedAgent(agent, described.algo, described.seed, name, told, env_steps, described)
     asked = dict(changes or {})
     settings = consensus_of(description, asked)
@@ -125,12 +125,12 @@ def _told(
     if num_members:
         beyond = {"vote"} if settings.vote == "turns" else BEYOND
         told |= {name: getattr(settings, name) for name in beyond if getattr(settings, name) != BEYOND[name]}
-    told |= _training([description.policies[name] for name in players_of(description, settings)])
+    told |= training_settings([description.policies[name] for name in players_of(description, settings)])
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]
     return told | ({"tuned": "+".join(picked)} if picked else {})
 
 
-def _training(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
+def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
     """What was not the paper's way to train them: κ of explorers that success does not stop, and mirrored games."""
     values = {policy.reward.end_value for policy in policies if hasattr(policy.reward, "end_value")} or {0}
     told: dict[str, Any] = {"end_value": "+".join(f"{value:g}" for value in sorted(values))} if any(values) else {}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, players_of, policies_from
+from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, players_of, policies_from, training_settings
 from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
@@ -114,8 +114,8 @@ class RunScorer:
         return metrics
 
     def _loaded(self, plan: LearnerPlan, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
-        settings = {} if weights == "live" else {"weights": weights}
         player, described = PolicyAgent(policy, self.config.seed), self.agent.policies[plan.name]
+        settings = {**({} if weights == "live" else {"weights": weights}), **training_settings([described])}
         return LoadedAgent(player, plan.algo, plan.seed, plan.name, settings, env_steps, described)
 
     def score_ensemble(self) -> None:
