@@ -169,7 +169,7 @@ def test_hedged_steps_are_told_and_named_in_the_row(command: Callable[..., Any],
 
 def test_an_unknown_vote_is_refused_in_one_line(command: Callable[..., Any]) -> None:
     outcome = command("evaluate", "minimaze/expgen", "--vote", "all")
-    assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority\n"
+    assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority, turns\n"
 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
