@@ -51,10 +51,11 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
 from expgen.random import MEMBERS, MEMORYLESS, STRETCH, EpisodeClock, stream_seed, uniform_noise
-from expgen.settings import check_config, later_setting, setting
+from expgen.settings import check_config, flag_of, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35
 TABLE_ALPHA = 0.5  # the α that the table stands for
+READ_BY_TURNS = ("vote", "turn", "ensemble_size")  # settings that mean something where nobody votes
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,9 @@ def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_me
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
     if values.get("stretch") == "table" and changed.is_geometric:
         raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
+    if changed.vote == "turns" and (unread := [name for name in values if name not in READ_BY_TURNS]):
+        accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
+        raise InputError(f"{flag_of(unread[0])} is given but --vote is turns, by which nobody votes; {accepted}")
     return changed
 
 

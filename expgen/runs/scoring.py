@@ -125,7 +125,7 @@ class RunScorer:
         """
         assert self.agent.consensus is not None
         variants: list[dict[str, Any]] = [{"weights": "live"}]
-        if self.agent.members:
+        if self.agent.members and self.agent.consensus.vote != "turns":
             variants.append({"weights": "live", "changes": {"fallback": "random"}})
         players = players_of(self.agent, self.agent.consensus)
         if any(has_average(checkpoint_of(self.agent, name)) for name in players):

@@ -6,8 +6,9 @@ import torch
 
 from expgen.agents.agent import PolicyAgent, TurnsAgent, explorers_agent
 from expgen.agents.build import build_agent
-from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.errors import InputError
+from expgen.evaluation.scores import read_scores
 from expgen.random import WITH_MEMORY
 from expgen.runs.agent_files import read_agent
 from tests.agents.test_consensus import EXPLORER, MEMBERS_ALL, SPEC, sure_of
@@ -108,6 +109,23 @@ def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -
 def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
     with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
+
+
+@pytest.mark.parametrize("settings", [{"min_agree": 2}, {"once": True}, {"hedge": 0.1}, {"fallback": "random"}])
+def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
+    (name,) = settings
+    refused = (
+        f"--{name.replace('_', '-')} is given but --vote is turns, by which nobody votes; accepted: --vote, --turn"
+    )
+    with pytest.raises(InputError, match=refused):
+        changed_consensus(ConsensusConfig(vote="turns"), settings, 3)
+    assert changed_consensus(ConsensusConfig(vote="turns"), {**settings, "vote": "majority"}, 3).vote == "majority"
+
+
+def test_a_run_whose_policies_take_turns_is_not_scored_with_random_actions(small, tmp_path) -> None:
+    small.train(tmp_path, 1, algo="expgen", members=2, eval_every=small.update_steps, vote="turns", **small.explorer)
+    told = {row.settings for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen"}
+    assert told == {"members=2 explorers=1 turn=50 vote=turns"}
 
 
 def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
