@@ -103,13 +103,24 @@ class UniformAgent(Predicts):
 class TurnsAgent(Predicts):
     """Policies that act `turn` steps each; who begins an episode is drawn. Those with memory see every frame.
 
+    With `patience` the first so many steps of an episode are those of the first `members` policies, and all later ones
+    are the others': who knows the way is soon there, and where it takes long exploring helps more.
+
     Where one walks in circles on an unseen level, another seldom walks in the same ones. With turns of one step whoever
     acts is drawn anew each time, which is playing by the mean of their probabilities. `acting` `[N]` says who acted
     last, and `noisy_logits` `[N, A]` what its action was the largest of.
     """
 
-    def __init__(self, explorers: Sequence[Policy], turn: int, seed: int = 0, spec: EnvSpec | None = None) -> None:
-        self.spec, self.turn = spec, turn
+    def __init__(
+        self,
+        explorers: Sequence[Policy],
+        turn: int,
+        seed: int = 0,
+        spec: EnvSpec | None = None,
+        members: int = 0,
+        patience: int = 0,
+    ) -> None:
+        self.spec, self.turn, self.members, self.patience = spec, turn, members, patience
         streams = [WITH_MEMORY, *(EXPLORERS + index for index in range(1, len(explorers)))]
         seeds = [stream_seed(seed, stream) for stream in streams]
         self.agents = [PolicyAgent(policy, own, 0) for policy, own in zip(explorers, seeds, strict=True)]
@@ -121,13 +132,21 @@ class TurnsAgent(Predicts):
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
-        count, turn = len(self.agents), self.clock.step // self.turn
+        turn = self.clock.step // self.turn
+        begin, count = self._players()
         drawn_at = turn if self.turn == 1 else np.zeros_like(turn)
         number = uniform_noise(self.seed, self.clock.episode, drawn_at, 1)[:, 0]  # [N] in (0, 1)
         self.acting = (number * count).astype(np.int64) + (0 if self.turn == 1 else turn)
-        self.acting %= count
-        actions = np.stack([self._ask(index, obs, first, episode) for index in range(count)])  # [E, N]
+        self.acting = begin + self.acting % count
+        actions = np.stack([self._ask(index, obs, first, episode) for index in range(len(self.agents))])  # [E, N]
         return actions[self.acting, np.arange(len(first))]
+
+    def _players(self) -> tuple[ndarray, ndarray]:
+        """Whose turns it is, by the first of them and their number, each `[N]`."""
+        if not self.patience:
+            return np.zeros_like(self.clock.step), np.full_like(self.clock.step, len(self.agents))
+        is_early = self.clock.step < self.patience
+        return np.where(is_early, 0, self.members), np.where(is_early, self.members, len(self.agents) - self.members)
 
     def _ask(self, index: int, obs: ndarray, first: ndarray, episode: ndarray | None) -> ndarray:
         """The actions `[N]` of one of them; where it has no memory and does not act, it is not asked."""
@@ -147,8 +166,18 @@ class TurnsAgent(Predicts):
         return np.zeros((len(self.acting), 0)) if logits is None else logits
 
 
-def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: EnvSpec | None = None) -> Agent:
-    """One explorer by itself, or several that act `turn` steps each, with randomness from `seed`."""
+def explorers_agent(
+    explorers: Sequence[Policy],
+    turn: int,
+    seed: int,
+    spec: EnvSpec | None = None,
+    members: int = 0,
+    patience: int = 0,
+) -> Agent:
+    """One explorer by itself, or several that act `turn` steps each, with randomness from `seed`.
+
+    Where `patience` is not 0 the first `members` of them begin (see TurnsAgent).
+    """
     if len(explorers) == 1:
         return PolicyAgent(explorers[0], seed, WITH_MEMORY, spec)
-    return TurnsAgent(explorers, turn, seed, spec)
+    return TurnsAgent(explorers, turn, seed, spec, members, patience)

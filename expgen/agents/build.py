@@ -25,7 +25,7 @@ from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
 from expgen.training.resources import use_device
 
-BEYOND = {"vote": "leader", "once": False}  # settings beyond Algorithm 1, and what it does
+BEYOND = {"vote": "leader", "once": False, "patience": 0}  # settings beyond Algorithm 1, and what it does
 CARD = "card.json"  # beside an agent that ships: what it is, and checksums of its weights
 
 
@@ -79,10 +79,12 @@ def build_agent(
     policies, env_steps = load_policies(description, players_of(description, settings), device, weights)
     num_members = voters_of(description, settings)
     members, explorers = policies[:num_members], policies[num_members:]
+    if settings.patience and not (members and explorers):
+        raise InputError(f"--patience is {settings.patience} but not both members and explorers play; accepted: 0")
     player: Agent = (
         ConsensusAgent(members, explorers, description.spec, settings, seed)
         if members and settings.vote != "turns"
-        else explorers_agent(policies, settings.turn, seed, description.spec)
+        else explorers_agent(policies, settings.turn, seed, description.spec, num_members, settings.patience)
     )
     told = {**marks, **_told(description, asked, settings, num_members)}
     return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
@@ -123,7 +125,7 @@ def _told(
     if len(description.explorers) > 1 or settings.vote == "turns":
         told |= {"explorers": len(description.explorers), "turn": settings.turn}
     if num_members:
-        beyond = {"vote"} if settings.vote == "turns" else BEYOND
+        beyond = ("vote", "patience") if settings.vote == "turns" else tuple(BEYOND)
         told |= {name: getattr(settings, name) for name in beyond if getattr(settings, name) != BEYOND[name]}
     told |= training_settings([description.policies[name] for name in players_of(description, settings)])
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]

@@ -15,7 +15,7 @@ Where the paper leaves a choice or its code differs, we do as the code that made
 - The leader is one fixed member, and its *own sampled* action is carried out.
 
 Three settings go beyond Algorithm 1; by default all are off (a fourth, `vote="turns"`, leaves the vote out: members and
-explorers take turns, `agents.agent.TurnsAgent`):
+explorers take turns, with `patience` one kind after the other, `agents.agent.TurnsAgent`):
 - `vote="majority"`: the action that most members agree with is voted on, not the leader's (agents.vote).
 - `once`: a frame is the ensemble's once. A consensus on a frame on which the ensemble has acted in this episode did not
   lead out, so it is set aside and counts as disagreement. Frames on which the explorer acted do not count.
@@ -55,7 +55,7 @@ from expgen.settings import check_config, flag_of, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … of the paper's code; mean 2.35
 TABLE_ALPHA = 0.5  # the α that the table stands for
-READ_BY_TURNS = ("vote", "turn", "ensemble_size")  # settings that mean something where nobody votes
+READ_BY_TURNS = ("vote", "turn", "patience", "ensemble_size")  # settings that mean something where nobody votes
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,12 @@ class ConsensusConfig:
     turn: int = later_setting(
         50, "steps that one of several policies acts before another has its turn; 1: one is drawn at each step", low=1
     )
+    patience: int = later_setting(
+        0,
+        "with --vote turns: steps of an episode in which members alone take turns, before the explorers take over; 0: "
+        "all take turns from the start",
+        low=0,
+    )
     hedge: float = later_setting(
         0.0,
         "the explorer takes another action where the members that must agree each find its own less than so many times "
@@ -125,6 +131,8 @@ def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_me
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
     if values.get("stretch") == "table" and changed.is_geometric:
         raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
+    if changed.patience and changed.vote != "turns":
+        raise InputError(f"--patience is {changed.patience} but --vote is {changed.vote}; accepted: 0, or --vote turns")
     if changed.vote == "turns" and (unread := [name for name in values if name not in READ_BY_TURNS]):
         accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
         raise InputError(f"{flag_of(unread[0])} is given but --vote is turns, by which nobody votes; {accepted}")

@@ -106,6 +106,35 @@ def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -
     assert one == whole[:, 2].tolist()
 
 
+def test_with_patience_members_alone_begin_and_explorers_alone_go_on() -> None:
+    policies = [sure_of(0), sure_of(1), sure_of(2, "gru"), sure_of(3, "gru")]
+    actions = played(TurnsAgent(policies, 2, seed=7, members=2, patience=5), frames())
+    for env in range(NUM_ENVS):
+        early, late = actions[:5, env].tolist(), actions[5:, env].tolist()
+        begins = early[0]
+        assert early == [(begins + t // 2) % 2 for t in range(5)]
+        goes_on = late[0] - 2  # at step 5, the middle of the third turn
+        assert late == [2 + (goes_on + (t // 2 - 2)) % 2 for t in range(5, STEPS)]
+    assert {*actions[0]} == {0, 1}
+
+
+def test_with_patience_explorers_remember_what_members_did() -> None:
+    obs = frames()
+    both = TurnsAgent([sure_of(0), EXPLORER], 50, seed=2, members=1, patience=8)
+    played(both, obs)
+    alone = PolicyAgent(EXPLORER, 2)
+    played(alone, obs)
+    assert torch.equal(both.agents[1].state, alone.state)
+
+
+def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_path) -> None:
+    with pytest.raises(InputError, match="--patience is 9 but --vote is leader; accepted: 0, or --vote turns"):
+        changed_consensus(ConsensusConfig(), {"patience": 9}, 3)
+    small.train(tmp_path, 1, algo="openend", members=2)
+    with pytest.raises(InputError, match="--patience is 9 but not both members and explorers play; accepted: 0"):
+        build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
+
+
 def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
     with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
@@ -138,3 +167,6 @@ def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
     told = {"vote": "turns", "turn": 7, "members": 2, "explorers": 1}
     assert loaded.settings == told
     assert loaded.env_steps == 3 * small.update_steps
+    patient = build_agent(read_agent(run), changes={"vote": "turns", "patience": 9})
+    assert (patient.agent.members, patient.agent.patience) == (2, 9)  # type: ignore[attr-defined]
+    assert patient.settings == {"vote": "turns", "turn": 50, "members": 2, "explorers": 1, "patience": 9}
