@@ -133,10 +133,11 @@ def _told(
 
 
 def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
-    """What was not the paper's way to train them: κ of explorers that success does not stop, and mirrored games."""
+    """What was not the paper's way to train them: κ of explorers that success does not stop, how games were shown."""
     values = {policy.reward.end_value for policy in policies if hasattr(policy.reward, "end_value")} or {0}
     told: dict[str, Any] = {"end_value": "+".join(f"{value:g}" for value in sorted(values))} if any(values) else {}
-    return told | ({"mirror": True} if any(policy.mirror for policy in policies) else {})
+    shown = {name: True for name in ("mirror", "recolor") if any(getattr(policy, name) for policy in policies)}
+    return told | shown
 
 
 def load_policies(

@@ -42,6 +42,7 @@ class PolicyDescription:
     algorithm: Any  # settings of `algo`
     reward: Any  # settings of the reward that it learnt from
     mirror: bool = False  # whether its games were shown mirrored too
+    recolor: bool = False  # and in other colours
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":

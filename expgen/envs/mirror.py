@@ -1,4 +1,4 @@
-"""Games shown mirrored and turned: what 200 levels teach of left they teach of right.
+"""Games shown mirrored, turned and in other colours: what 200 levels teach of left they teach of right.
 
 Many games know no difference between left and right: the mirror image of a level is a level that their generator could
 have made, and playing it with left and right swapped is playing the level. Mazes seen from above can be turned as well.
@@ -6,14 +6,17 @@ A learner whose games are shown in each of these ways, an equal share of them in
 levels, or from eight times as many. No level is seen that the set does not hold; what goes in beside it is that the
 game has these symmetries. Agents play the game as it is.
 
+Colours are another matter: a level whose red, green and blue are exchanged is none that the generator makes. Who is
+shown a game in all six orders of the three learns it by shapes, and cannot know a level by the colour of its sky.
+
 What a game writes into a corner stays there: Jumper's compass is mirrored in its place and the bar of distance below it
 is left as it is. The corner that mirroring uncovers keeps the mirrored copy, for what was behind it nobody has seen.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -29,19 +32,29 @@ Direction = tuple[int, int]  # (row, column) on a picture, whose rows go down
 
 @dataclass(frozen=True)
 class View:
-    """One way to show a picture: rows and columns exchanged, then either turned round."""
+    """One way to show a picture: rows and columns exchanged, then either turned round; and the order of its colours."""
 
     is_transposed: bool = False
     flips_rows: bool = False
     flips_columns: bool = False
+    colors: tuple[int, ...] = ()  # the channel of the game that each channel shows; empty: its own
 
     def show(self, obs: ndarray) -> ndarray:
-        """`obs` `[N, H, W, C]` in this view."""
+        """`obs` `[N, H, W, C]` turned as in this view, in the game's colours."""
         picture = torch.from_numpy(obs)
         if self.is_transposed:
             picture = picture.transpose(1, 2)
         shown: ndarray = picture.flip([1] * self.flips_rows + [2] * self.flips_columns).contiguous().numpy()
         return shown
+
+    def recolor(self, shown: ndarray) -> ndarray:
+        """`shown` `[N, H, W, C]` with its channels in this view's order."""
+        return np.stack([shown[..., channel] for channel in self.colors], axis=-1) if self.colors else shown
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether a direction on this view is another one in the game."""
+        return self.is_transposed or self.flips_rows or self.flips_columns
 
     def in_game(self, direction: Direction) -> Direction:
         """Where a movement on this view leads in the game."""
@@ -53,7 +66,8 @@ class View:
 MIRROR = (View(), View(flips_columns=True))
 ON_ITS_HEAD = (View(), View(flips_rows=True))
 FLIPS = (*MIRROR, View(flips_rows=True), View(flips_rows=True, flips_columns=True))
-EVERY_WAY = tuple(View(*ways) for ways in product((False, True), repeat=3))  # four turns, each mirrored or not
+_BOTH = (False, True)
+EVERY_WAY = tuple(View(*ways) for ways in product(_BOTH, _BOTH, _BOTH))  # four turns, each mirrored or not
 
 _PROCGEN = [(1 - action % 3, action // 3 - 1) for action in range(9)]  # the directions of actions 0 to 8
 _STEPS: dict[str, Direction] = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
@@ -70,15 +84,15 @@ class Symmetry:
     def show(self, view: View, obs: ndarray) -> ndarray:
         """`obs` `[N, H, W, C]` as `view` shows the game."""
         shown = view.show(obs)
-        if self.corner is not None and view != View():
+        if self.corner is not None and view.is_turned:
             self.corner(shown, obs)
-        return shown
+        return view.recolor(shown)
 
     def actions_in_game(self, view: View, num_actions: int) -> ndarray:
         """The action of the game that each action means to who sees `view`, `[A]`; where several do it, the last."""
         by_direction = {direction: action for action, direction in self.directions.items()}
         actions = np.arange(num_actions, dtype=np.int32)
-        if view != View():
+        if view.is_turned:
             for action, direction in self.directions.items():
                 actions[action] = by_direction[view.in_game(direction)]
         return actions
@@ -123,16 +137,26 @@ SYMMETRIES = {
 }
 
 
-def symmetry_of(spec: EnvSpec) -> Symmetry:
-    """The symmetry of the games of `spec`; an InputError where none is known."""
+def symmetry_of(spec: EnvSpec, mirror: bool, recolor: bool) -> Symmetry:
+    """The views of the games of `spec` that are asked for; an InputError where none are known."""
+    symmetry = _mirror_images(spec) if mirror else Symmetry((View(),), {})
+    if not recolor:
+        return symmetry
+    if spec.obs_shape[-1] != 3 or len(spec.obs_shape) != 3:
+        raise InputError(f"--recolor is on but {spec.name} has no pictures of three colours; accepted: procgen:GAME")
+    orders = [order if order != (0, 1, 2) else () for order in permutations(range(3))]
+    return replace(symmetry, views=tuple(replace(view, colors=order) for view in symmetry.views for order in orders))
+
+
+def _mirror_images(spec: EnvSpec) -> Symmetry:
     if spec.name not in SYMMETRIES:
         known = ", ".join(name.removeprefix("procgen:") for name in SYMMETRIES)
         raise InputError(f"--mirror is on but {spec.name} has no mirror image that we know; accepted: {known}")
     return SYMMETRIES[spec.name]
 
 
-class MirroredGames:
-    """Games shown in all views of their symmetry, the first of them as they are; levels, rewards and ends stay.
+class ShownGames:
+    """Games shown in several views, the first of them as they are; levels, rewards and ends stay.
 
     `full`, which r_I is measured on, is shown alike where it is `obs`; where it is a view of its own it stays as it is,
     for distances within an episode are the same either way.
@@ -140,11 +164,12 @@ class MirroredGames:
 
     __repr__ = env_repr
 
-    def __init__(self, env: VecEnv) -> None:
-        self._symmetry = symmetry_of(env.spec)
+    def __init__(self, env: VecEnv, mirror: bool = True, recolor: bool = False) -> None:
+        self._symmetry = symmetry_of(env.spec, mirror, recolor)
         if not (isinstance(env, LevelControl) and isinstance(env, Snapshots)):
             accepted = "accepted: without hidden and use_generated_assets"
-            raise InputError(f"--mirror is on but these games of {env.spec.name} cannot be saved; {accepted}")
+            flag = "--mirror" if mirror else "--recolor"
+            raise InputError(f"{flag} is on but these games of {env.spec.name} cannot be saved; {accepted}")
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env: Any = env
         views = self._symmetry.views

@@ -36,8 +36,8 @@ def describe_run(
 
 def describe_policy(plan: LearnerPlan) -> PolicyDescription:
     """What a learner's policy is, in its run folder."""
-    what = (plan.network, plan.algorithm, plan.reward)
-    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *what, plan.mirror)
+    what = (plan.network, plan.algorithm, plan.reward, plan.mirror, plan.recolor)
+    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *what)
 
 
 def write_agent(agent: AgentDescription, file: Path | None = None) -> None:

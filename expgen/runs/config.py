@@ -78,6 +78,9 @@ class TrainConfig:
     mirror: bool = later_setting(
         False, "show a share of the games mirrored (mazes turned too), to learn from more levels than there are"
     )
+    recolor: bool = later_setting(
+        False, "show a share of the games with red, green and blue exchanged, in all six orders"
+    )
     eval_every: int = setting(
         2_500_000, "score on train and test levels every so many steps; 0 for never", low=0, high=MOST_STEPS
     )

@@ -10,7 +10,7 @@ from expgen.agents.description import explorer_name
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
-from expgen.envs.mirror import MirroredGames
+from expgen.envs.mirror import ShownGames
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
@@ -38,6 +38,7 @@ class LearnerPlan:
     reward: Any
     average: float  # rate of the averaged weights; 0: none are kept
     mirror: bool  # whether its games are shown mirrored too
+    recolor: bool  # and in other colours
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
@@ -69,6 +70,7 @@ def _plan(
         reward=part.reward,
         average=part.average,
         mirror=config.mirror,
+        recolor=config.recolor,
     )
 
 
@@ -97,8 +99,8 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     recipe = recipe_of(plan.algo)
     games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
     env = build_env(config.env, *games, **config.options)
-    if plan.mirror:
-        env = MirroredGames(env)
+    if plan.mirror or plan.recolor:
+        env = ShownGames(env, plan.mirror, plan.recolor)
     director = None
     if recipe.build_levels is not None:
         director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.envs.make import build_env
-from expgen.envs.mirror import EVERY_WAY, SYMMETRIES, MirroredGames, View
+from expgen.envs.mirror import EVERY_WAY, SYMMETRIES, ShownGames, View
 from expgen.errors import InputError
 
 GAMES = sorted(SYMMETRIES)
@@ -12,7 +12,7 @@ GAMES = sorted(SYMMETRIES)
 
 def pair(game: str, levels="0:8", num_envs: int = 16, full_view: bool = False):
     bare = build_env(game, levels, num_envs, seed=3, full_view=full_view)
-    return bare, MirroredGames(build_env(game, levels, num_envs, seed=3, full_view=full_view))
+    return bare, ShownGames(build_env(game, levels, num_envs, seed=3, full_view=full_view))
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -71,7 +71,7 @@ def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
 )
 def test_a_maze_moves_its_agent_along_the_axis_that_the_action_says(game, sideways, updown):
     """The real games: an agent that goes left is seen elsewhere in its row, however its maze is shown."""
-    mirrored = MirroredGames(build_env(game, "0:64", 64, seed=3))
+    mirrored = ShownGames(build_env(game, "0:64", 64, seed=3))
     rng, moved = np.random.default_rng(4), set()
     for _ in range(60):
         action = int(rng.choice(sideways + updown))
@@ -136,18 +136,50 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
         np.testing.assert_array_equal(other.observe().obs, half.observe().obs)
 
 
+def test_recolored_games_show_the_six_orders_of_the_colours_in_every_view():
+    bare = build_env("procgen:jumper", "0:8", 12, seed=3)
+    shown = ShownGames(build_env("procgen:jumper", "0:8", 12, seed=3), mirror=True, recolor=True)
+    plain, seen = bare.observe().obs, shown.observe().obs
+    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+    for env, order in enumerate(orders):
+        np.testing.assert_array_equal(seen[env], plain[env][..., order])
+        turned = SYMMETRIES["procgen:jumper"].show(View(flips_columns=True), plain[6 + env : 7 + env])  # compass kept
+        np.testing.assert_array_equal(seen[6 + env], turned[0][..., order])
+    action = np.full(12, 8, np.int32)  # up and to the right
+    shown.act(action)
+    bare.act(np.where(np.arange(12) < 6, 8, 2).astype(np.int32))
+    after = bare.observe()
+    np.testing.assert_array_equal(shown.observe().obs[5], after.obs[5][..., (2, 1, 0)])
+    np.testing.assert_array_equal(shown.observe().reward, after.reward)
+
+
+def test_colours_alone_are_exchanged_in_any_game_and_change_no_action():
+    bare, shown = (build_env("procgen:coinrun", "0:8", 6, seed=3) for _ in range(2))
+    shown = ShownGames(shown, mirror=False, recolor=True)
+    for action in (7, 8, 2, 4):
+        np.testing.assert_array_equal(shown.observe().obs[3], bare.observe().obs[3][..., (1, 2, 0)])
+        for env in (bare, shown):
+            env.act(np.full(6, action, np.int32))
+
+
+def test_a_game_without_colours_is_refused():
+    with pytest.raises(InputError, match="--recolor is on but gymnasium:CartPole-v1 has no pictures of three colours"):
+        ShownGames(build_env("gymnasium:CartPole-v1", "0:2", 2), mirror=False, recolor=True)
+
+
 def test_a_game_without_a_known_mirror_image_is_refused():
     with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no mirror image that we know"):
-        MirroredGames(build_env("procgen:coinrun", "0:2", 2))
+        ShownGames(build_env("procgen:coinrun", "0:2", 2))
     with pytest.raises(InputError, match="cannot be saved; accepted: without hidden and use_generated_assets"):
-        MirroredGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
+        ShownGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
 
 
-def test_training_on_mirrored_games_differs_and_resumes_bit_equal(small, tmp_path, equal):
+@pytest.mark.parametrize("shown", ["mirror", "recolor"])
+def test_training_on_mirrored_or_recolored_games_differs_and_resumes_bit_equal(shown, small, tmp_path, equal):
     small.train(tmp_path / "plain", 4)
-    small.train(tmp_path / "whole", 4, mirror=True)
-    small.train(tmp_path / "halves", 2, mirror=True)
-    small.train(tmp_path / "halves", 4, mirror=True, resume=True)
+    small.train(tmp_path / "whole", 4, **{shown: True})
+    small.train(tmp_path / "halves", 2, **{shown: True})
+    small.train(tmp_path / "halves", 4, resume=True, **{shown: True})
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "halves"))
     assert not equal(small.weights(tmp_path / "whole"), small.weights(tmp_path / "plain"))
 
@@ -157,7 +189,7 @@ def test_where_the_game_says_its_player_went_is_where_the_view_shows_it(game):
     """The real games' own coordinates (x to the right, y up), turned into each view by hand."""
     num_envs = 64
     env = build_env(game, "0:64", num_envs, seed=3)
-    mirrored = MirroredGames(env)
+    mirrored = ShownGames(env)
     views = SYMMETRIES[game].views
     steps = {1: (0, -1), 7: (0, 1), 5: (-1, 0), 3: (1, 0)}  # (row, column) on the picture
     rng, moved = np.random.default_rng(5), {view: set() for view in views}
