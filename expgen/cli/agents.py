@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> int:
         solved = f"{scores['test'].solved_rate:.1%}" if "test" in scores else "-"
         shown = (_return(scores.get(split)) for split in ("train", "test"))
         print(_line(agent.name, *shown, solved, agent.sha256[:12], agent.method))
-    for location in dict.fromkeys(agent.location for agent in agents.values()):
-        of_it = [agent for agent in agents.values() if agent.location == location]
+    for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
+        of_it = [agent for agent in agents.values() if agent.folder.path == folder]
         facts = of_it[0].trained
         made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
         if "averaged" in facts:

@@ -26,14 +26,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 BEST_EXPLORER = {"end_value": 1.0, "average": 0.98}
 BEST_EXPLORERS = 3
 BEST_STEPS = 8_192_000  # of an explorer on ProcGen
-BEST_STEPS_BY_GAME = {"procgen:heist": 13_107_200, "minimaze": 1_500_000}
+BEST_STEPS_BY_GAME = {"procgen:maze": 11_600_000, "procgen:heist": 13_107_200, "minimaze": 1_500_000}
 BEST_AGENT = {"vote": "majority", "once": True}
 # Where novelty leads to deaths: IDAAC members, and explorers that the game's reward guides as well.
 BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
 BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
 BEST_MIXED_STEPS = 6_000_000
 BEST_IDAAC = {"members": 3, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3}
-BEST_MIRRORED = ("procgen:jumper", "minimaze")
+BEST_MIRRORED = ("procgen:jumper", "procgen:maze", "minimaze")
 BEST_AGENTS = {"procgen:jumper": {"vote": "turns"}}  # a vote is no better there
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}

@@ -16,7 +16,6 @@ from expgen.agents.build import CARD, build_agent, read_card
 from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
-from expgen.files import join_inside
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.settings import LAST_SEED, check_location, check_type, check_whole, plain_number
@@ -39,19 +38,11 @@ class BundledAgent:
     method: str
     trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware; whose weights are averaged
     sha256: str  # of its weights' contents, or of the digests of several policies
-    file: str = AGENT_FILE  # that describes it: a bundle may hold a second agent made of the same members
-
-    @property
-    def location(self) -> Path:
-        """What to read it from."""
-        return self.folder.path if self.file == AGENT_FILE else join_inside(self.folder.path, self.file)
 
     @property
     def scores(self) -> dict[str, Score]:
-        """By split, played with the weights as they ship; those of best.json are in best-scores.csv."""
-        is_second = self.file != AGENT_FILE
-        own = self.location.with_name(f"{self.location.stem}-scores.csv") if is_second else self.folder.scores_file
-        rows = read_scores(own)
+        """By split, played with the weights as they ship."""
+        rows = read_scores(self.folder.scores_file)
         return {row.split: row for row in rows if row.agent == (self.learner or row.algorithm)}
 
 
@@ -90,7 +81,7 @@ def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
         return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
-        return FoundAgent(read_agent(agent.location), agent.location, agent.learner, is_bundled=True)
+        return FoundAgent(read_agent(agent.folder.path), agent.folder.path, agent.learner, is_bundled=True)
     missing = f"{name} is no run folder: {RunFolder(path).config_file.name}: No such file or directory"
     accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'an agent of expgen agents'}"
     raise InputError(f"{missing}; accepted: {accepted}")

@@ -22,7 +22,7 @@ MOST_BYTES = 20 * 2**20  # of one game
 @pytest.mark.parametrize("name", bundled_agents())
 def test_every_agent_s_weights_are_those_of_its_card(name: str) -> None:
     agent = bundled_agents()[name]
-    described = read_agent(agent.location)
+    described = read_agent(agent.folder.path)
     learners = [
         Path(described.policies[name].path).name for name in described.policies if agent.learner in (None, name)
     ]
