@@ -103,8 +103,8 @@ class UniformAgent(Predicts):
 class TurnsAgent(Predicts):
     """Policies that act `turn` steps each; who begins an episode is drawn. Those with memory see every frame.
 
-    With `patience` the first so many steps of an episode are those of the first `members` policies, and all later ones
-    are the others': who knows the way is soon there, and where it takes long exploring helps more.
+    With `patience` the first so many steps of an episode are those of the first `members` policies alone: who knows the
+    way is soon there, and where it takes long, the explorers join in.
 
     Where one walks in circles on an unseen level, another seldom walks in the same ones. With turns of one step whoever
     acts is drawn anew each time, which is playing by the mean of their probabilities. `acting` `[N]` says who acted
@@ -133,20 +133,13 @@ class TurnsAgent(Predicts):
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
         turn = self.clock.step // self.turn
-        begin, count = self._players()
+        count = np.where(self.clock.step < self.patience, self.members, len(self.agents))  # [N] of those who play
         drawn_at = turn if self.turn == 1 else np.zeros_like(turn)
         number = uniform_noise(self.seed, self.clock.episode, drawn_at, 1)[:, 0]  # [N] in (0, 1)
         self.acting = (number * count).astype(np.int64) + (0 if self.turn == 1 else turn)
-        self.acting = begin + self.acting % count
+        self.acting %= count
         actions = np.stack([self._ask(index, obs, first, episode) for index in range(len(self.agents))])  # [E, N]
         return actions[self.acting, np.arange(len(first))]
-
-    def _players(self) -> tuple[ndarray, ndarray]:
-        """Whose turns it is, by the first of them and their number, each `[N]`."""
-        if not self.patience:
-            return np.zeros_like(self.clock.step), np.full_like(self.clock.step, len(self.agents))
-        is_early = self.clock.step < self.patience
-        return np.where(is_early, 0, self.members), np.where(is_early, self.members, len(self.agents) - self.members)
 
     def _ask(self, index: int, obs: ndarray, first: ndarray, episode: ndarray | None) -> ndarray:
         """The actions `[N]` of one of them; where it has no memory and does not act, it is not asked."""

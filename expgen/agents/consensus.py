@@ -15,7 +15,7 @@ Where the paper leaves a choice or its code differs, we do as the code that made
 - The leader is one fixed member, and its *own sampled* action is carried out.
 
 Three settings go beyond Algorithm 1; by default all are off (a fourth, `vote="turns"`, leaves the vote out: members and
-explorers take turns, with `patience` one kind after the other, `agents.agent.TurnsAgent`):
+explorers take turns, with `patience` members alone at first, `agents.agent.TurnsAgent`):
 - `vote="majority"`: the action that most members agree with is voted on, not the leader's (agents.vote).
 - `once`: a frame is the ensemble's once. A consensus on a frame on which the ensemble has acted in this episode did not
   lead out, so it is set aside and counts as disagreement. Frames on which the explorer acted do not count.
@@ -95,7 +95,7 @@ class ConsensusConfig:
     )
     patience: int = later_setting(
         0,
-        "with --vote turns: steps of an episode in which members alone take turns, before the explorers take over; 0: "
+        "with --vote turns: steps of an episode in which members alone take turns, before the explorers join in; 0: "
         "all take turns from the start",
         low=0,
     )

@@ -106,15 +106,14 @@ def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -
     assert one == whole[:, 2].tolist()
 
 
-def test_with_patience_members_alone_begin_and_explorers_alone_go_on() -> None:
+def test_with_patience_members_alone_begin_and_explorers_join_in() -> None:
     policies = [sure_of(0), sure_of(1), sure_of(2, "gru"), sure_of(3, "gru")]
     actions = played(TurnsAgent(policies, 2, seed=7, members=2, patience=5), frames())
     for env in range(NUM_ENVS):
         early, late = actions[:5, env].tolist(), actions[5:, env].tolist()
         begins = early[0]
         assert early == [(begins + t // 2) % 2 for t in range(5)]
-        goes_on = late[0] - 2  # at step 5, the middle of the third turn
-        assert late == [2 + (goes_on + (t // 2 - 2)) % 2 for t in range(5, STEPS)]
+        assert late == [(late[0] + (t // 2 - 2)) % 4 for t in range(5, STEPS)]  # step 5 is in the third turn
     assert {*actions[0]} == {0, 1}
 
 
