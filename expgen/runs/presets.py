@@ -32,9 +32,15 @@ BEST_AGENT = {"vote": "majority", "once": True}
 BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
 BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
 BEST_MIXED_STEPS = 6_000_000
-BEST_IDAAC = {"members": 3, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3}
-BEST_MIRRORED = ("procgen:jumper", "procgen:maze", "minimaze")
-BEST_AGENTS = {"procgen:jumper": {"vote": "turns"}}  # a vote is no better there
+BEST_IDAAC = {
+    "members": 1, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3, "explorer_count": 1,
+}  # fmt: skip
+BEST_SHOWN = {
+    "procgen:jumper": {"mirror": True, "recolor": True},
+    "procgen:maze": {"mirror": True},
+    "minimaze": {"mirror": True},
+}
+BEST_AGENTS = {"procgen:jumper": {"vote": "turns", "patience": 100}}  # a vote is no better there
 # A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
 # The explorer's discount, by game: the original code's (the paper's text says 0.999, with which it would not explore).
@@ -142,8 +148,8 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
     is_procgen = env.startswith("procgen:")
     if preset == "best" and not is_procgen:
         values = PRESETS["laptop"]
-    if preset == "best" and env in BEST_MIRRORED:
-        return {**values, "mirror": True}
+    if preset == "best" and env in BEST_SHOWN:
+        return {**values, **BEST_SHOWN[env]}
     return PROCGEN_LAPTOP if preset == "laptop" and is_procgen else values
 
 

@@ -1,7 +1,6 @@
 """The paper's story in one table and one page: a bundled population on unseen levels, in parts and as a whole."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -21,7 +20,7 @@ from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
 
 PPO, EXPGEN, EXPLORING, RANDOM = "one PPO policy", "ExpGen", "the explorer", "random actions"
-OPEN_END, BEST = "our explorers alone", "ExpGen, our explorers"
+OPEN_END = "our explorers alone"
 
 
 class Chapter(NamedTuple):
@@ -49,10 +48,8 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
         EXPLORING: build_agent(found, EXPLORER).agent,
         EXPGEN: build_agent(found).agent,
     }
-    if f"{game}/best" in bundled_agents() and (best := find_agent(f"{game}/best").agent).explorers:
-        cast[OPEN_END] = build_agent(replace(best, members=())).agent
-        if best.members:
-            cast[BEST] = build_agent(best).agent
+    if f"{game}/best" in bundled_agents():
+        cast[OPEN_END] = build_agent(find_agent(f"{game}/best").agent).agent
     threads = plan_resources("cpu", 1).env_threads
     arena = Arena(found.env, found.options, episodes, most_envs=num_envs, threads=threads)
     for title, agent in cast.items():

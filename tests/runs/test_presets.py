@@ -99,11 +99,12 @@ def test_best_trains_members_and_guided_explorers_where_novelty_leads_to_deaths(
     assert {default_algo(preset, "procgen:jumper") for preset in ("paper", "laptop", None)} == {"ppo"}
     config = make_config("procgen:jumper", default_algo("best", "procgen:jumper"), "best")
     explorer = config.explorer
-    assert (config.members, config.steps, config.average, config.mirror) == (3, 12_000_000, 0.98, True)
+    assert (config.members, config.steps, config.average) == (1, 12_000_000, 0.98)
+    assert config.mirror and config.recolor
     assert (config.algorithm.gamma, config.algorithm.value_epochs) == (0.99, 3)
-    assert (explorer.count, explorer.steps, explorer.average) == (3, 6_000_000, 0.98)
+    assert (explorer.count, explorer.steps, explorer.average) == (1, 6_000_000, 0.98)
     assert (explorer.algorithm.gamma, explorer.reward.beta, explorer.reward.reward_scale) == (0.99, 0.5, 0.1)
-    assert agent_values("procgen:jumper", "best") == {"vote": "turns"}
+    assert agent_values("procgen:jumper", "best") == {"vote": "turns", "patience": 100}
     alone = make_config("procgen:jumper", "mixed", "best")
     assert alone.mirror and not make_config("procgen:jumper", "mixed").mirror
     assert (alone.algorithm, alone.reward, alone.steps) == (explorer.algorithm, explorer.reward, explorer.steps)
