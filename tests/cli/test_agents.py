@@ -34,7 +34,7 @@ def test_figures_are_those_of_the_agent_s_own_scores(name: str, lines: list[str]
 
 
 def test_each_training_is_told_once_with_its_commit_and_config(lines: list[str]) -> None:
-    for trained in {agent.location: agent.trained for agent in bundled_agents().values()}.values():
+    for trained in {agent.folder.path: agent.trained for agent in bundled_agents().values()}.values():
         where = lines.index(f"  {trained['command']}")
         assert lines.count(f"  {trained['command']}") == 1
         assert all(f"{trained[fact]}" in lines[where + 1] for fact in ("commit", "config", "hardware", "minutes"))

@@ -128,7 +128,7 @@ WRONG = {
     "a word": ("ppo", "FILE is 'ppo'; accepted: names of flags"),
     "no YAML": ("algo: [", "--config FILE is no YAML"),
     "an object of Python": ("algo: !!python/object/apply:os.system ['true']", "--config FILE is no YAML"),
-    "unknown key": ("colour: red", "FILE has the key 'colour', which is no flag of expgen train; see"),
+    "unknown key": ("weather: red", "FILE has the key 'weather', which is no flag of expgen train; see"),
     "misspelt key": ("gama: 0.9", "FILE has the key 'gama', which is no flag of expgen train; did you mean 'gamma'?"),
     "another algorithm's": ("beta: 0.5", "FILE has the key 'beta', which is no flag of expgen train"),
     "in an unknown group": ("net: {width: 2}", "FILE has the key 'net'"),
