@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from expgen.agents.predict import Predicts
 from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput, device_of
 from expgen.random import (
     EXPLORERS,
@@ -113,17 +114,19 @@ class TurnsAgent(Predicts):
 
     def __init__(
         self,
-        explorers: Sequence[Policy],
+        policies: Sequence[Policy],
         turn: int,
         seed: int = 0,
         spec: EnvSpec | None = None,
         members: int = 0,
         patience: int = 0,
     ) -> None:
+        if patience and not 0 < members < len(policies):
+            raise InputError(f"--patience is {patience} but not both members and explorers play; accepted: 0")
         self.spec, self.turn, self.members, self.patience = spec, turn, members, patience
-        streams = [WITH_MEMORY, *(EXPLORERS + index for index in range(1, len(explorers)))]
+        streams = [WITH_MEMORY, *(EXPLORERS + index for index in range(1, len(policies)))]
         seeds = [stream_seed(seed, stream) for stream in streams]
-        self.agents = [PolicyAgent(policy, own, 0) for policy, own in zip(explorers, seeds, strict=True)]
+        self.agents = [PolicyAgent(policy, own, 0) for policy, own in zip(policies, seeds, strict=True)]
         self.clock, self.seed = EpisodeClock(), stream_seed(seed, TURN)
         self.acting = np.zeros(0, dtype=np.int64)
 
@@ -159,18 +162,8 @@ class TurnsAgent(Predicts):
         return np.zeros((len(self.acting), 0)) if logits is None else logits
 
 
-def explorers_agent(
-    explorers: Sequence[Policy],
-    turn: int,
-    seed: int,
-    spec: EnvSpec | None = None,
-    members: int = 0,
-    patience: int = 0,
-) -> Agent:
-    """One explorer by itself, or several that act `turn` steps each, with randomness from `seed`.
-
-    Where `patience` is not 0 the first `members` of them begin (see TurnsAgent).
-    """
+def explorers_agent(explorers: Sequence[Policy], turn: int, seed: int, spec: EnvSpec | None = None) -> Agent:
+    """One explorer by itself, or several that act `turn` steps each, with randomness from `seed`."""
     if len(explorers) == 1:
         return PolicyAgent(explorers[0], seed, WITH_MEMORY, spec)
-    return TurnsAgent(explorers, turn, seed, spec, members, patience)
+    return TurnsAgent(explorers, turn, seed, spec)

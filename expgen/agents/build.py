@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import torch
 
-from expgen.agents.agent import Agent, PolicyAgent, explorers_agent
+from expgen.agents.agent import Agent, PolicyAgent, TurnsAgent, explorers_agent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
@@ -79,13 +79,13 @@ def build_agent(
     policies, env_steps = load_policies(description, players_of(description, settings), device, weights)
     num_members = voters_of(description, settings)
     members, explorers = policies[:num_members], policies[num_members:]
-    if settings.patience and not (members and explorers):
-        raise InputError(f"--patience is {settings.patience} but not both members and explorers play; accepted: 0")
-    player: Agent = (
-        ConsensusAgent(members, explorers, description.spec, settings, seed)
-        if members and settings.vote != "turns"
-        else explorers_agent(policies, settings.turn, seed, description.spec, num_members, settings.patience)
-    )
+    player: Agent
+    if settings.vote == "turns" and (members or settings.patience):
+        player = TurnsAgent(policies, settings.turn, seed, description.spec, num_members, settings.patience)
+    elif members:
+        player = ConsensusAgent(members, explorers, description.spec, settings, seed)
+    else:
+        player = explorers_agent(explorers, settings.turn, seed, description.spec)
     told = {**marks, **_told(description, asked, settings, num_members)}
     return LoadedAgent(player, description.algo, description.seed, description.algo, told, env_steps, None)
 
@@ -125,7 +125,7 @@ def _told(
     if len(description.explorers) > 1 or settings.vote == "turns":
         told |= {"explorers": len(description.explorers), "turn": settings.turn}
     if num_members:
-        beyond = ("vote", "patience") if settings.vote == "turns" else tuple(BEYOND)
+        beyond = ("vote", "patience") if settings.vote == "turns" else ("vote", "once")
         told |= {name: getattr(settings, name) for name in beyond if getattr(settings, name) != BEYOND[name]}
     told |= training_settings([description.policies[name] for name in players_of(description, settings)])
     picked = [f"{name}:{getattr(settings, name)}" for name in description.tuned if name not in asked]

@@ -131,7 +131,7 @@ def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_me
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
     if values.get("stretch") == "table" and changed.is_geometric:
         raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
-    if changed.patience and changed.vote != "turns":
+    if values.get("patience") and changed.vote != "turns":
         raise InputError(f"--patience is {changed.patience} but --vote is {changed.vote}; accepted: 0, or --vote turns")
     if changed.vote == "turns" and (unread := [name for name in values if name not in READ_BY_TURNS]):
         accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"

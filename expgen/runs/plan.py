@@ -10,7 +10,7 @@ from expgen.agents.description import explorer_name
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
-from expgen.envs.mirror import ShownGames
+from expgen.envs.shown_games import ShownGames
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director

@@ -169,3 +169,10 @@ def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
     patient = build_agent(read_agent(run), changes={"vote": "turns", "patience": 9})
     assert (patient.agent.members, patient.agent.patience) == (2, 9)  # type: ignore[attr-defined]
     assert patient.settings == {"vote": "turns", "turn": 50, "members": 2, "explorers": 1, "patience": 9}
+
+
+def test_an_agent_with_patience_may_be_asked_to_vote_and_its_patience_is_not_told(small, tmp_path) -> None:
+    small.train(tmp_path, 1, algo="expgen", members=2, vote="turns", patience=9, **small.explorer)
+    voting = build_agent(read_agent(tmp_path), changes={"vote": "majority"})
+    assert isinstance(voting.agent, ConsensusAgent)
+    assert voting.settings == {"vote": "majority", "members": 2}

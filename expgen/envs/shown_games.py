@@ -142,8 +142,9 @@ def symmetry_of(spec: EnvSpec, mirror: bool, recolor: bool) -> Symmetry:
     symmetry = _mirror_images(spec) if mirror else Symmetry((View(),), {})
     if not recolor:
         return symmetry
-    if spec.obs_shape[-1] != 3 or len(spec.obs_shape) != 3:
-        raise InputError(f"--recolor is on but {spec.name} has no pictures of three colours; accepted: procgen:GAME")
+    if len(spec.obs_shape) != 3 or spec.obs_shape[-1] != 3:
+        accepted = "accepted: games that show red, green and blue"
+        raise InputError(f"--recolor is on but {spec.name} has no pictures of three colours; {accepted}")
     orders = [order if order != (0, 1, 2) else () for order in permutations(range(3))]
     return replace(symmetry, views=tuple(replace(view, colors=order) for view in symmetry.views for order in orders))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.envs.make import build_env
-from expgen.envs.mirror import EVERY_WAY, SYMMETRIES, ShownGames, View
+from expgen.envs.shown_games import EVERY_WAY, SYMMETRIES, ShownGames, View
 from expgen.errors import InputError
 
 GAMES = sorted(SYMMETRIES)
