@@ -132,12 +132,18 @@ def _told(
     return told | ({"tuned": "+".join(picked)} if picked else {})
 
 
+USUAL_ENCODERS = {"auto", "impala", "conv", "small"}  # the paper's, and those of small pictures
+
+
 def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
-    """What was not the paper's way to train them: κ of explorers that success does not stop, how games were shown."""
+    """What was not the paper's way to train them: κ of explorers, another encoder, how games were shown."""
     values = {policy.reward.end_value for policy in policies if hasattr(policy.reward, "end_value")} or {0}
     told: dict[str, Any] = {"end_value": "+".join(f"{value:g}" for value in sorted(values))} if any(values) else {}
-    shown = {name: True for name in ("mirror", "recolor") if any(getattr(policy, name) for policy in policies)}
-    return told | shown
+    networks = [policy.network for policy in policies]
+    encoders = sorted({network.encoder for network in networks} - USUAL_ENCODERS)
+    told |= {"encoder": "+".join(encoders)} if encoders else {}
+    told |= {"width": max(network.width for network in networks)} if any(n.width != 1 for n in networks) else {}
+    return told | {name: True for name in ("mirror", "recolor") if any(getattr(policy, name) for policy in policies)}
 
 
 def load_policies(

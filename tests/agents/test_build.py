@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from expgen.agents.build import build_agent, consensus_of, players_of
+from expgen.agents.build import build_agent, consensus_of, players_of, training_settings
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from tests.agents.test_description import AGENT, policy
@@ -39,3 +39,11 @@ def test_settings_of_the_vote_are_refused_where_one_policy_plays() -> None:
 def test_a_policy_that_the_agent_does_not_have_is_named() -> None:
     with pytest.raises(InputError, match="--learner is 'member10'; accepted: member0, member1"):
         build_agent(TEN, "member10")
+
+
+def test_a_score_tells_how_its_policies_were_trained_otherwise_than_in_the_paper() -> None:
+    plain = policy("a/checkpoints/member0")
+    impoola = replace(plain, network=replace(plain.network, encoder="impoola", width=2), mirror=True)
+    small = replace(plain, network=replace(plain.network, encoder="conv"))
+    assert training_settings([plain, small]) == {}
+    assert training_settings([plain, impoola]) == {"encoder": "impoola", "width": 2, "mirror": True}
