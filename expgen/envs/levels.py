@@ -33,7 +33,7 @@ class LevelSet:
             return levels
         if isinstance(levels, range) and levels.step == 1:
             return _checked(levels, field)
-        if not isinstance(levels, (str, int)):
+        if not isinstance(levels, (str, int, np.integer)):
             return _checked(_whole_numbers(levels, field), field)
         text = str(levels).strip()
         if text == "all":

@@ -22,7 +22,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.library import Buffers, Option, Options, TensorType, find_library, load
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
 
 OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one type it may have
     **dict.fromkeys(("env_name", "resource_root"), str),
@@ -122,6 +122,8 @@ def _pack_options(options: Mapping[str, str | int | bool]) -> tuple[Options, lis
     for item, (name, value) in zip(items, options.items()):
         if type(value) is not OPTIONS[check_choice("option", name, OPTIONS)]:
             raise InputError(f"option {name} is {value!r}; accepted: a value of type {OPTIONS[name].__name__}")
+        if isinstance(value, int):
+            check_range(f"option {name}", value, -(2**31), 2**31 - 1)
         if isinstance(value, str):
             data.append(np.frombuffer(value.encode(), np.uint8))
         else:

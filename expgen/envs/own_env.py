@@ -51,7 +51,7 @@ def env_as_name(env: Any) -> str:
             return name
     name = getattr(env, "__name__", "<lambda>")
     if not name.isidentifier():  # a lambda or a partial: what it makes has a name
-        made = _call(env, name, {})
+        made = _call(env, name, _taken(env, LevelSet(None), 1, 0, 1, False))
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
@@ -70,14 +70,13 @@ def build_own(
 ) -> VecEnv:
     """The registered environment `name`; `wrap`, if any, puts wrappers on one game, the rest is as in `build_env`."""
     factory = OWN_ENVS[name]
-    given = {"levels": levels, "num_envs": num_envs, "seed": seed, "threads": threads, "full_view": full_view}
-    taken = _parameters(factory)
-    if "num_envs" not in taken:
+    given = _taken(factory, levels, num_envs, seed, threads, full_view)
+    if not given:
         put_on = wrap or (lambda env: env)
         return GymnasiumEnv(name, lambda: put_on(_call(factory, name, options)), levels, num_envs, seed)
     if wrap is not None:
         raise InputError(f"--env is {name!r}, a VecEnv; accepted with {WRAPPERS}: Gymnasium environments")
-    env = _call(factory, name, {**{key: value for key, value in given.items() if key in taken}, **options})
+    env = _call(factory, name, {**given, **options})
     missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
     if missing:
         what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
@@ -87,6 +86,7 @@ def build_own(
 
 def _with_free_name(name: str, factory: Factory) -> str:
     """Register `factory` for this process alone, under a name that no module's environment has."""
+    name = name.lstrip("_") or "env"
     free = f"{name}-2" if name in _RESERVED or (name in OWN_ENVS and not is_local(name)) else name
     register_env_from(free, factory, None)
     return free
@@ -128,6 +128,13 @@ def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
         except TypeError as error:
             raise InputError(f"--env is {name!r}: {error}; {_ACCEPTED}") from None
     return factory(**keywords)
+
+
+def _taken(factory: Factory, *values: Any) -> dict[str, Any]:
+    """Those of `values` that a factory of all games at once takes, by name; none for one of single games."""
+    names = _parameters(factory)
+    given = zip(("levels", "num_envs", "seed", "threads", "full_view"), values, strict=True)
+    return {name: value for name, value in given if name in names} if "num_envs" in names else {}
 
 
 def _parameters(factory: Factory) -> list[str]:

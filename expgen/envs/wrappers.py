@@ -64,7 +64,7 @@ def _parse(text: str) -> Wrapper:
         if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
             raise ValueError
         arguments = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(f"--wrapper is {text!r}; {_ACCEPTED}") from None
     return Wrapper(match["module"], match["name"], arguments)
 
@@ -73,7 +73,7 @@ def _load(wrapper: Wrapper) -> Any:
     what = f"--wrapper is '{wrapper.module}:{wrapper.name}'"
     try:
         found = getattr(importlib.import_module(wrapper.module), wrapper.name, None)
-    except Exception as error:  # whatever the module does when it is imported; --debug shows where
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
         raise InputError(f"{what}; accepted: a module that can be imported ({line_of(error)})") from error
     package = wrapper.module.partition(".")[0]
     if not callable(found) or getattr(found, "__module__", "").partition(".")[0] != package:

@@ -16,6 +16,7 @@ from expgen.errors import InputError
     [
         ("200", range(200)),
         (200, range(200)),
+        (np.int64(200), range(200)),
         (" 1000:500 ", range(1000, 1500)),
         ("3,7,9", (3, 7, 9)),
         ("3, 7, 9", (3, 7, 9)),
