@@ -46,9 +46,8 @@ def parse_hub(url: str) -> Repository:
 def download(url: str) -> Path:
     """The agent at `url`, in a folder that lasts as long as this process."""
     name, revision = parse_hub(url)
-    hub = _library(url)
+    api = _library(url).HfApi()
     with _in_words("read", url):
-        api = hub.HfApi()
         info = api.model_info(name, revision=revision, files_metadata=True)
         files = {each.rfilename: each.size or 0 for each in info.siblings or () if _TAKEN.fullmatch(each.rfilename)}
         if "agent.json" not in files or not COMMIT.fullmatch(info.sha or ""):
@@ -64,12 +63,8 @@ def download(url: str) -> Path:
 
 def upload(folder: Path, url: str, is_private: bool = False) -> None:
     """All files of `folder` as one commit of the repository `url`, which is made where there is none."""
-    name, revision = parse_hub(url)
-    if revision is not None:
-        raise InputError(f"{url!r} names a revision; accepted: hf://USER/NAME, whose main branch is written")
-    hub = _library(url)
+    name, api = parse_hub(url).name, _library(url).HfApi()
     with _in_words("write", url):
-        api = hub.HfApi()
         api.create_repo(name, private=is_private, exist_ok=True)
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Push an agent of expgen")
 
