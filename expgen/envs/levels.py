@@ -31,8 +31,9 @@ class LevelSet:
         """A LevelSet from any of its spellings."""
         if isinstance(levels, LevelSet):
             return levels
-        if isinstance(levels, range) and levels.step == 1:
-            return _checked(levels, field)
+        if isinstance(levels, range):
+            checked = _checked(levels, field)  # before its levels are listed
+            return checked if levels.step == 1 else LevelSet(tuple(levels))
         if not isinstance(levels, (str, int, np.integer)):
             return _checked(_whole_numbers(levels, field), field)
         text = str(levels).strip()
