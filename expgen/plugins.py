@@ -38,21 +38,21 @@ def is_trusted(module: str) -> bool:
     return any(".".join(parts[:length]) in _NAMED for length in range(1, len(parts) + 1))
 
 
-def import_module(name: str, flag: str = "--import") -> None:
+def import_module(name: str) -> None:
     """Import what the user has named: a module, also of the current folder, or a file `path/to/module.py`."""
     path = Path(name)
     module = path.stem if name.endswith(".py") else name
     if name.endswith(".py"):
         if not path.is_file():
-            raise InputError(f"{flag} is {name!r}, which is no file; accepted: a file or the name of a module")
+            raise InputError(f"--import is {name!r}, which is no file; accepted: a file or the name of a module")
         _find_in(path.parent.absolute())
     trust(module)
     try:
         imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
-        raise InputError(f"{flag} is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
-    if name.endswith(".py") and path.absolute() != Path(str(imported.__file__)).absolute():
-        raise InputError(f"{flag} is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
+        raise InputError(f"--import is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
+    if name.endswith(".py") and path.resolve() != Path(str(imported.__file__)).resolve():
+        raise InputError(f"--import is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
 
 
 class Plugins(NamedTuple):
