@@ -66,7 +66,8 @@ class View:
 MIRROR = (View(), View(flips_columns=True))
 ON_ITS_HEAD = (View(), View(flips_rows=True))
 FLIPS = (*MIRROR, View(flips_rows=True), View(flips_rows=True, flips_columns=True))
-EVERY_WAY = tuple(View(*ways) for ways in product((False, True), repeat=3))  # four turns, each mirrored or not
+_BOTH = (False, True)
+EVERY_WAY = tuple(View(*ways) for ways in product(_BOTH, _BOTH, _BOTH))  # four turns, each mirrored or not
 
 _STEPS: dict[str, Direction] = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 

@@ -6,13 +6,14 @@ The mean is not subtracted. PPG's authors update the moments with a whole rollou
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True)
+class Moments:
     """Running mean and (biased) variance; the pseudo-count is what baselines starts from."""
 
     mean: float = 0.0
@@ -53,10 +54,10 @@ class ReturnScaler:
             value = value * goes_on[t]
         self.running_return = value
 
-        old = self.moments
-        count = old.count + reward.shape[1] * np.arange(1, len(reward) + 1)  # [T]
-        mean = (old.mean * old.count + running.sum(1).cumsum()) / count
-        second = ((old.var + old.mean**2) * old.count + (running**2).sum(1).cumsum()) / count
+        m = self.moments
+        count = m.count + reward.shape[1] * np.arange(1, len(reward) + 1)  # [T]
+        mean = (m.mean * m.count + running.sum(1).cumsum()) / count
+        second = ((m.var + m.mean**2) * m.count + (running**2).sum(1).cumsum()) / count
         var = np.maximum(second - mean**2, 0)
         self.moments = Moments(float(mean[-1]), float(var[-1]), float(count[-1]))
         if self.with_whole_rollout:
@@ -65,7 +66,8 @@ class ReturnScaler:
         return np.clip(scaled, -self.CLIP, self.CLIP).astype(np.float32)
 
     def state(self) -> dict[str, ndarray]:
-        return {"running_return": self.running_return, "moments": np.array(self.moments)}
+        m = self.moments
+        return {"running_return": self.running_return, "moments": np.array([m.mean, m.var, m.count])}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
         self.running_return = np.array(state["running_return"])
