@@ -55,8 +55,11 @@ def unwritable(path: Path, error: OSError) -> StorageError:
 
 def check_writable(path: Path) -> None:
     """Raise InputError if a file `path` could not be written, before there is anything to write."""
-    place = next(place for place in (path, *path.absolute().parents) if place.exists())
     lack = 0
+    try:
+        place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    except OSError as error:  # its name is too long, or a folder above it is closed
+        raise unwritable(path, error) from None
     if path.is_dir():
         lack = errno.EISDIR
     elif place != path and not place.is_dir():

@@ -23,7 +23,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _NAMED: dict[str, None] = {}  # modules that the user has named or that have registered something, in that order
 _FOLDERS: dict[str, None] = {}  # where else than usual modules are looked for
-_LOCAL: set[str] = set()  # names that no module registers: those of a script, a notebook or an argument of a call
 _ORIGINS: dict[tuple[str, str], str | None] = {}  # kind and name → who registered it
 
 
@@ -39,21 +38,21 @@ def is_trusted(module: str) -> bool:
     return any(".".join(parts[:length]) in _NAMED for length in range(1, len(parts) + 1))
 
 
-def import_module(name: str, flag: str = "--import") -> None:
+def import_module(name: str) -> None:
     """Import what the user has named: a module, also of the current folder, or a file `path/to/module.py`."""
     path = Path(name)
     module = path.stem if name.endswith(".py") else name
     if name.endswith(".py"):
         if not path.is_file():
-            raise InputError(f"{flag} is {name!r}, which is no file; accepted: a file or the name of a module")
+            raise InputError(f"--import is {name!r}, which is no file; accepted: a file or the name of a module")
         _find_in(path.parent.absolute())
     trust(module)
     try:
         imported = importlib.import_module(module)
-    except Exception as error:  # whatever the module does when it is imported; --debug shows where
-        raise InputError(f"{flag} is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
-    if name.endswith(".py") and path.absolute() != Path(str(imported.__file__)).absolute():
-        raise InputError(f"{flag} is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
+        raise InputError(f"--import is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
+    if name.endswith(".py") and path.resolve() != Path(str(imported.__file__)).resolve():
+        raise InputError(f"--import is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
 
 
 class Plugins(NamedTuple):
@@ -79,8 +78,8 @@ def load_plugins(known: Plugins) -> None:
 
 
 def is_local(name: str) -> bool:
-    """Whether `name` is known in this process alone."""
-    return name in _LOCAL
+    """Whether `name` is known in this process alone: that of a script, a notebook or an argument of a call."""
+    return any(known == name and origin in (None, "__main__") for (_, known), origin in _ORIGINS.items())
 
 
 def check_known_elsewhere(names: Mapping[str, str]) -> None:
@@ -97,13 +96,13 @@ def add(table: MutableMapping[str, T], kind: str, name: str, entry: T, origin: s
     `origin` is the module that registers it; None where it is known in this process alone.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise InputError(f"name of the {kind} is {name!r}; accepted: letters, digits, '_', '.' and '-'")
+        raise InputError(
+            f"name of the {kind} is {name!r}; accepted: letters, digits, '_', '.' and '-', the first a letter or digit"
+        )
     if name in table and _ORIGINS.get((kind, name), "") != origin:
         raise InputError(f"name of the {kind} is {name!r}, which is taken; accepted: another name")
     table[name], _ORIGINS[kind, name] = entry, origin
-    if origin in (None, "__main__"):
-        _LOCAL.add(name)
-    elif origin is not None:
+    if origin not in (None, "__main__"):
         _NAMED[origin] = None
 
 
@@ -127,7 +126,7 @@ def load_entry_points() -> None:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             warnings.warn(f"plug-in {entry.name} ({entry.value}) was not loaded: {line_of(error)}", stacklevel=2)
 
 

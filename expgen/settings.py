@@ -150,17 +150,17 @@ def filled(base: Any, values: Any, where: str) -> Any:
     return config
 
 
-def check_plain_fields(kind: type, data: Any, what: str, without: Container[str] = ()) -> None:
+def check_plain_fields(kind: type, data: Any, what: str, without: Container[str] = (), word: str = "field") -> None:
     """Raise InputError unless `data`, from a file, is an object whose fields the dataclass `kind` has, of its types.
 
-    `what` names it in errors. Fields in `without` may not stand there; those that are no text, number or mapping are
-    left to whoever reads them.
+    `what` names it in errors, and `word` what it has. Fields in `without` may not stand there; those that are no text,
+    number or mapping are left to whoever reads them.
     """
     hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
     check_type(what, data, Mapping, f"an object with {', '.join(hints)}")
     for name, value in data.items():
         if name not in hints:
-            raise InputError(f"field {name!r} is unknown; accepted: {', '.join(hints)}")
+            raise InputError(f"{word} {name!r} is unknown; accepted: {', '.join(hints)}")
         if not is_of_type(value, hints[name]):
             raise _of_wrong_type(name, value, hints[name])
 

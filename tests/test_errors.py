@@ -45,3 +45,5 @@ def test_what_can_not_be_written_is_told_beforehand(tmp_path: Path):
     for path, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "Not a directory")):
         with pytest.raises(InputError, match=f"^cannot write {path}: {why}; accepted: "):
             check_writable(path)
+    with pytest.raises(InputError, match=r"^cannot write .* File name too long; accepted: "):
+        check_writable(tmp_path / ("a" * 256))

@@ -24,7 +24,7 @@ from numpy import ndarray
 from expgen.envs.levels import LevelSet, LevelStream
 from expgen.envs.spaces import action_range, obs_layout
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
-from expgen.errors import InputError
+from expgen.errors import InputError, line_of
 
 
 class GymnasiumEnv:
@@ -61,13 +61,14 @@ class GymnasiumEnv:
 
     def _show(self, env: int, obs: Any) -> None:
         """Take in an observation, if it is one of those announced."""
-        announced = self._announced
+        announced, shape = self._announced, "unknown"
         try:
-            if np.shape(obs) != announced:
+            shape = np.shape(obs)
+            if shape != announced:
                 raise ValueError
             self._layout.fill(self._seen.obs, env, obs)
         except (TypeError, ValueError, IndexError):
-            what = f"{self.spec.name} gave an observation of shape {np.shape(obs)}, type {type(obs).__name__}"
+            what = f"{self.spec.name} gave an observation of shape {shape}, type {type(obs).__name__}"
             raise InputError(f"{what}; accepted: {announced}, as its observation space says") from None
 
     def play(self, env: int, level: int) -> None:
@@ -135,9 +136,9 @@ def make_registered(env_id: str, options: Mapping[str, Any]) -> Any:
     name = f"gymnasium:{env_id}"
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
-    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"--env is {name!r}; accepted: the ID of a Gymnasium environment ({reason})") from None
+    except Exception as error:  # whatever its code does when it is made; --debug shows where
+        accepted = f"the ID of a Gymnasium environment{' and options that it takes' if options else ''}"
+        raise InputError(f"--env is {name!r}; accepted: {accepted} ({line_of(error)})") from error
 
 
 def _checked(name: str, env: Any) -> Any:

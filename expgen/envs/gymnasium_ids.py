@@ -45,12 +45,16 @@ class _AfterGymnasium:
         if name != "gymnasium":
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)  # who asks where Gymnasium is need not import it
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
             def then_register(module: ModuleType) -> None:
                 execute(module)
+                sys.meta_path.remove(self)
                 register_ids()
 
             spec.loader.exec_module = then_register  # type: ignore[method-assign]

@@ -31,9 +31,10 @@ class LevelSet:
         """A LevelSet from any of its spellings."""
         if isinstance(levels, LevelSet):
             return levels
-        if isinstance(levels, range) and levels.step == 1:
-            return _checked(levels, field)
-        if not isinstance(levels, (str, int)):
+        if isinstance(levels, range):
+            checked = _checked(levels, field)  # before its levels are listed
+            return checked if levels.step == 1 else LevelSet(tuple(levels))
+        if not isinstance(levels, (str, int, np.integer)):
             return _checked(_whole_numbers(levels, field), field)
         text = str(levels).strip()
         if text == "all":
@@ -129,7 +130,8 @@ class LevelStream:
     def __init__(self, levels: LevelSet, num_envs: int, seed: int):
         seed_word = np.array([seed & (2**64 - 1)], dtype=np.uint64)
         self._key = counter_hash(counter_hash(seed_word, np.uint64(0)), np.arange(num_envs, dtype=np.uint64))  # [N]
-        self._seeds = np.array(levels.seeds) if isinstance(levels.seeds, tuple) else levels.seeds
+        seeds = range(SEED_LIMIT) if levels.seeds is None else levels.seeds
+        self._seeds = seeds if isinstance(seeds, range) else np.array(seeds)
         self._excluded = np.sort(np.array(levels.excluded, dtype=np.int64))
         self.drawn = np.zeros(num_envs, dtype=np.uint64)  # [N] the whole state: how far each sequence has been read
 
@@ -154,8 +156,6 @@ class LevelStream:
         return level
 
     def _level(self, word: ndarray) -> ndarray:
-        if self._seeds is None:
-            return draw_below(word, SEED_LIMIT)
         index = draw_below(word, len(self._seeds))
         if isinstance(self._seeds, range):
             return self._seeds.start + index * self._seeds.step

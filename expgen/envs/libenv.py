@@ -22,7 +22,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.library import Buffers, Option, Options, TensorType, find_library, load
-from expgen.errors import InputError, check_choice
+from expgen.errors import InputError, check_choice, check_range
 
 OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one type it may have
     **dict.fromkeys(("env_name", "resource_root"), str),
@@ -34,9 +34,6 @@ OPTIONS: dict[str, type] = {  # every option the 16 games read, with the one typ
 STATE_BYTES = 2**20  # room for a saved game; they take 21 to 38 kB
 STATE_END = struct.pack("<I", 0xCAFECAFE)  # closes every saved game
 DTYPES = {1: np.uint8, 2: np.int32, 3: np.float32}
-INT = struct.Struct("<i")
-POINT = struct.Struct("<ff")  # x to the right, y upwards
-SIZE = struct.Struct("<ii")
 ENTITY_BYTES = 4 * 31  # position first; the player is the first entity of every game
 STEP = struct.Struct("<fii")  # reward, done, level complete
 OBSERVATION, ACTION, INFO = 1, 2, 3  # the spaces a tensor can belong to
@@ -122,6 +119,8 @@ def _pack_options(options: Mapping[str, str | int | bool]) -> tuple[Options, lis
     for item, (name, value) in zip(items, options.items()):
         if type(value) is not OPTIONS[check_choice("option", name, OPTIONS)]:
             raise InputError(f"option {name} is {value!r}; accepted: a value of type {OPTIONS[name].__name__}")
+        if isinstance(value, int):
+            check_range(f"option {name}", value, -(2**31), 2**31 - 1)
         if isinstance(value, str):
             data.append(np.frombuffer(value.encode(), np.uint8))
         else:
@@ -151,7 +150,7 @@ class SavedLayout(NamedTuple):
 
 
 class Whereabouts(NamedTuple):
-    """Where the player is in its world, in cells; the centre of the lower left one is at 0.5, 0.5."""
+    """Where the player is, in cells, x to the right and y upwards; the centre of the lower left one is at 0.5, 0.5."""
 
     x: float
     y: float
@@ -168,7 +167,7 @@ def layout(state: bytes) -> SavedLayout:
 
 
 def _int(state: bytes, offset: int) -> int:
-    return int(INT.unpack_from(state, offset)[0])
+    return int(struct.unpack_from("<i", state, offset)[0])
 
 
 def _after_generator(state: bytes, offset: int) -> int:
@@ -186,7 +185,7 @@ def whereabouts_of(state: bytes) -> Whereabouts:
     player = num_entities + 4
     after_entities = player + ENTITY_BYTES * _int(state, num_entities)
     size = _after_generator(state, after_entities + 4 * 19)
-    return Whereabouts(*POINT.unpack_from(state, player), *SIZE.unpack_from(state, size))
+    return Whereabouts(*struct.unpack_from("<ff", state, player), *struct.unpack_from("<ii", state, size))
 
 
 def enter(own: bytes, start: bytes, reward: float, solved: bool) -> bytes:

@@ -8,17 +8,16 @@ user has named too (`plugins`).
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.own_env import OWN_ENVS, build_own, env_as_name
 from expgen.envs.procgen import GAMES
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.wrappers import WRAPPERS, load_wrappers, parse_wrappers, wrappers_text
+from expgen.envs.wrappers import WRAPPERS, load_wrapper, parse_wrappers, wrappers_text
 from expgen.errors import InputError, check_choice
 from expgen.plugins import is_trusted, load_entry_points, trust
-from expgen.settings import LAST_SEED, check_type, check_whole, is_of_type, plain_number
-from expgen.text import short_repr
+from expgen.settings import LAST_SEED, check_plain_fields, check_type, check_whole, plain_number
 
 MOST_ENVS = 2**16  # games side by side, and threads that step them
 FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
@@ -97,19 +96,21 @@ def build_env(
     family, _, game = name.partition(":")
     level_set = LevelSet.parse(levels)
     check_trusted(name, options)
-    wrappers = load_wrappers(parse_wrappers(options.pop(WRAPPERS))) if WRAPPERS in options else []
+    wrappers = parse_wrappers(options.pop(WRAPPERS)) if WRAPPERS in options else []
+    classes = [load_wrapper(wrapper) for wrapper in wrappers]
 
     def wrap(env: Any) -> Any:
-        for wrapper, arguments in wrappers:
+        for put_on, wrapper in zip(classes, wrappers, strict=True):
             try:
-                env = wrapper(env, **arguments)
+                env = put_on(env, **wrapper.arguments)
             except (TypeError, ValueError, AssertionError) as error:
                 reason = " ".join(str(error).split())
-                raise InputError(f"--wrapper {wrapper.__name__} does not fit {name!r}: {reason}") from error
+                raise InputError(f"--wrapper {wrapper.name} does not fit {name!r}: {reason}") from error
         return env
 
     if name in OWN_ENVS:
-        return build_own(name, level_set, num_envs, seed, threads, full_view, wrap if wrappers else None, options)
+        games = {"levels": level_set, "num_envs": num_envs, "seed": seed, "threads": threads, "full_view": full_view}
+        return build_own(name, games, wrap if wrappers else None, options)
     if family == "gymnasium":
         from expgen.envs.gymnasium_env import GymnasiumEnv, make_registered
 
@@ -131,14 +132,9 @@ def build_env(
 
 
 def _config(kind: type, options: dict[str, Any]) -> Any:
-    known = get_type_hints(kind)
     options = {option: plain_number(value) for option, value in options.items()}
+    check_plain_fields(kind, options, "options", word="option")
     for option, value in options.items():
-        if option not in known:
-            raise InputError(f"option {option!r} is unknown; accepted: {', '.join(known)}")
-        if not is_of_type(value, known[option]):
-            accepted = f"a value of type {known[option].__name__}"
-            raise InputError(f"{option} is {short_repr(value)}; accepted: {accepted}")
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{option} is {value}; accepted: a finite number")
     return kind(**options)

@@ -14,7 +14,7 @@ from numpy import ndarray
 from expgen.envs.levels import SEED_LIMIT, LevelSet, LevelStream
 from expgen.envs.maze_generator import AGENT_COLOR, THEMES, MazeCache, MazeGenerator
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
-from expgen.errors import InputError
+from expgen.errors import InputError, check_range
 
 ACTIONS = ("none", "left", "right", "up", "down")
 _ROW_STEP = np.array([0, 0, 0, -1, 1])
@@ -44,9 +44,7 @@ class MinimazeConfig:
             "cache_levels": (1, 10**6),
         }
         for field, (least, most) in bounds.items():
-            value = getattr(self, field)
-            if not least <= value <= most:
-                raise InputError(f"{field} is {value}; accepted: {least} to {most}")
+            check_range(field, getattr(self, field), least, most)
 
     @property
     def horizon(self) -> int:

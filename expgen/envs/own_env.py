@@ -18,6 +18,7 @@ from expgen.text import short_repr
 Factory = Callable[..., Any]
 
 OWN_ENVS: dict[str, Factory] = {}
+_ONE_GAME = {"levels": LevelSet(None), "num_envs": 1, "seed": 0, "threads": 1, "full_view": False}
 _RESERVED = ("minimaze", "procgen", "gymnasium", "envpool", *GAMES)
 _ACCEPTED = "accepted: a name, a Gymnasium environment, or a class or function that makes environments"
 
@@ -41,7 +42,7 @@ def env_as_name(env: Any) -> str:
     if isinstance(env, str):
         return env
     if is_gymnasium(env):
-        return _with_free_name(type(env.unwrapped).__name__, _Copies(env))
+        return _with_free_name(type(env.unwrapped).__name__, _copier(env))
     if callable(getattr(env, "observe", None)) and not isinstance(env, type):
         raise InputError(f"env is {short_repr(env)}, which is made already; accepted: its class, or what makes it")
     if not callable(env):
@@ -51,7 +52,7 @@ def env_as_name(env: Any) -> str:
             return name
     name = getattr(env, "__name__", "<lambda>")
     if not name.isidentifier():  # a lambda or a partial: what it makes has a name
-        made = _call(env, name, {})
+        made = _call(env, name, _taken(env, _ONE_GAME))
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
@@ -59,25 +60,18 @@ def env_as_name(env: Any) -> str:
 
 
 def build_own(
-    name: str,
-    levels: LevelSet,
-    num_envs: int,
-    seed: int,
-    threads: int,
-    full_view: bool,
-    wrap: Callable[[Any], Any] | None,
-    options: Mapping[str, Any],
+    name: str, games: Mapping[str, Any], wrap: Callable[[Any], Any] | None, options: Mapping[str, Any]
 ) -> VecEnv:
-    """The registered environment `name`; `wrap`, if any, puts wrappers on one game, the rest is as in `build_env`."""
+    """The registered environment `name`; `games` are arguments of `build_env`, `wrap` puts wrappers on one game."""
     factory = OWN_ENVS[name]
-    given = {"levels": levels, "num_envs": num_envs, "seed": seed, "threads": threads, "full_view": full_view}
-    taken = _parameters(factory)
-    if "num_envs" not in taken:
+    taken = _taken(factory, games)
+    if not taken:
         put_on = wrap or (lambda env: env)
-        return GymnasiumEnv(name, lambda: put_on(_call(factory, name, options)), levels, num_envs, seed)
+        which = (games["levels"], games["num_envs"], games["seed"])
+        return GymnasiumEnv(name, lambda: put_on(_call(factory, name, options)), *which)
     if wrap is not None:
         raise InputError(f"--env is {name!r}, a VecEnv; accepted with {WRAPPERS}: Gymnasium environments")
-    env = _call(factory, name, {**{key: value for key, value in given.items() if key in taken}, **options})
+    env = _call(factory, name, {**taken, **options})
     missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
     if missing:
         what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
@@ -87,23 +81,23 @@ def build_own(
 
 def _with_free_name(name: str, factory: Factory) -> str:
     """Register `factory` for this process alone, under a name that no module's environment has."""
+    name = name.lstrip("_") or "env"
     free = f"{name}-2" if name in _RESERVED or (name in OWN_ENVS and not is_local(name)) else name
     register_env_from(free, factory, None)
     return free
 
 
-class _Copies:
+def _copier(env: Any) -> Factory:
     """Makes copies of one environment."""
 
-    def __init__(self, env: Any) -> None:
-        self.env = env
-
-    def __call__(self) -> Any:
+    def copied() -> Any:
         try:
-            return copy.deepcopy(self.env)
+            return copy.deepcopy(env)
         except Exception as error:  # whatever its parts do when they are copied
-            what = f"env is {short_repr(self.env)}, which cannot be copied ({line_of(error)})"
+            what = f"env is {short_repr(env)}, which cannot be copied ({line_of(error)})"
             raise InputError(f"{what}; accepted: a function that makes it") from error
+
+    return copied
 
 
 def register_env_from(name: str, factory: Factory, origin: str | None) -> None:
@@ -128,6 +122,12 @@ def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
         except TypeError as error:
             raise InputError(f"--env is {name!r}: {error}; {_ACCEPTED}") from None
     return factory(**keywords)
+
+
+def _taken(factory: Factory, games: Mapping[str, Any]) -> dict[str, Any]:
+    """What of `games` a factory that makes all of them at once takes; nothing for one of single games."""
+    names = _parameters(factory)
+    return {name: value for name, value in games.items() if name in names} if "num_envs" in names else {}
 
 
 def _parameters(factory: Factory) -> list[str]:

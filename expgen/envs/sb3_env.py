@@ -4,6 +4,7 @@ What an ended episode's info says is what Stable-Baselines3 looks for: `is_succe
 frame of an episode, so there is no `terminal_observation`, and a time-out is an end like any other.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy import ndarray
 
 from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
 from expgen.errors import InputError
+from expgen.settings import LAST_SEED
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -27,6 +29,13 @@ class Sb3VecEnv(VecEnv):
 
     def __repr__(self) -> str:
         return repr(self.env).replace("GymnasiumVectorEnv", "Sb3VecEnv")
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """As Stable-Baselines3's, which draws larger seeds than our games take."""
+        super().seed(seed)
+        if seed is None:
+            self._seeds = [each % LAST_SEED for each in self._seeds if each is not None]
+        return self._seeds
 
     def reset(self) -> ndarray:
         """Every game at the start of an episode; after `seed`, with levels in the order of that seed."""

@@ -69,7 +69,6 @@ FLIPS = (*MIRROR, View(flips_rows=True), View(flips_rows=True, flips_columns=Tru
 _BOTH = (False, True)
 EVERY_WAY = tuple(View(*ways) for ways in product(_BOTH, _BOTH, _BOTH))  # four turns, each mirrored or not
 
-_PROCGEN = [(1 - action % 3, action // 3 - 1) for action in range(9)]  # the directions of actions 0 to 8
 _STEPS: dict[str, Direction] = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
@@ -118,7 +117,7 @@ def _jumper_corner() -> tuple[ndarray, ndarray]:
     return compass, bar
 
 
-_FREE = dict(enumerate(_PROCGEN))  # nine directions
+_FREE = {action: (1 - action % 3, action // 3 - 1) for action in range(9)}  # nine directions
 _GRID = {action: (0, column) if column else (row, 0) for action, (row, column) in _FREE.items()}  # no diagonals
 SYMMETRIES = {
     "minimaze": Symmetry(EVERY_WAY, {MINIMAZE_ACTIONS.index(name): step for name, step in _STEPS.items()}),

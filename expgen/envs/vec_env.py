@@ -66,9 +66,10 @@ class EnvSpec:
             raise TypeError("a spec of sizes and a type of numbers")
         check_range("num_actions", spec.num_actions, 1, MOST_ACTIONS)
         check_range("the size of obs_shape", math.prod(spec.obs_shape), 1, MOST_OBSERVED)
-        for actions in (spec.action_classes or {}).values():
-            if not all(type(action) is int and 0 <= action < spec.num_actions for action in actions):
-                raise TypeError(f"action_classes of actions below {spec.num_actions}")
+        classes = spec.action_classes or {}
+        actions = [action for each in classes.values() for action in each] if isinstance(classes, Mapping) else [-1]
+        if not all(type(action) is int and 0 <= action < spec.num_actions for action in actions):
+            raise TypeError(f"action_classes of actions below {spec.num_actions}")
         return spec
 
 

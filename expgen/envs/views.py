@@ -6,7 +6,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
-from expgen.envs.vec_env import Observation
+from expgen.envs.vec_env import Observation, env_repr
 
 WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
 AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
@@ -19,6 +19,8 @@ class UncentredTwin:
     has to be measured on a second environment, equal in all but the view (the paper's code does the same). Levels,
     rewards and ends are those of the main environment; the twin's are equal.
     """
+
+    __repr__ = env_repr
 
     def __init__(self, main: ControlledProcgenEnv, twin: ControlledProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
@@ -57,6 +59,8 @@ class HiddenMaze:
     A pixel survives if its green is exactly 255; `full` is the same masked picture. The maze's assets are generated, so
     its games can neither be saved nor sent to a level: this is a VecEnv and no more.
     """
+
+    __repr__ = env_repr
 
     def __init__(self, env: ProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs

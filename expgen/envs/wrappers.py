@@ -7,7 +7,7 @@ config.json and agent.json keep.
 import ast
 import importlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from expgen.errors import InputError, line_of
@@ -41,11 +41,6 @@ def parse_wrappers(text: Any) -> list[Wrapper]:
     return [_parse(part.strip()) for part in text.split(";")]
 
 
-def load_wrappers(wrappers: Sequence[Wrapper]) -> list[tuple[Any, dict[str, Any]]]:
-    """Each wrapper's class and arguments; imports their modules, so the user has named them."""
-    return [(_load(wrapper), wrapper.arguments) for wrapper in wrappers]
-
-
 def _text(wrapper: Any) -> str:
     if isinstance(wrapper, str):
         return wrapper
@@ -64,16 +59,17 @@ def _parse(text: str) -> Wrapper:
         if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
             raise ValueError
         arguments = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(f"--wrapper is {text!r}; {_ACCEPTED}") from None
     return Wrapper(match["module"], match["name"], arguments)
 
 
-def _load(wrapper: Wrapper) -> Any:
+def load_wrapper(wrapper: Wrapper) -> Any:
+    """The wrapper's class; imports its module, so the user has named it."""
     what = f"--wrapper is '{wrapper.module}:{wrapper.name}'"
     try:
         found = getattr(importlib.import_module(wrapper.module), wrapper.name, None)
-    except Exception as error:  # whatever the module does when it is imported; --debug shows where
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
         raise InputError(f"{what}; accepted: a module that can be imported ({line_of(error)})") from error
     package = wrapper.module.partition(".")[0]
     if not callable(found) or getattr(found, "__module__", "").partition(".")[0] != package:

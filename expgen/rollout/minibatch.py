@@ -13,6 +13,11 @@ from expgen.rollout.rollout import Rollout
 Order = Literal["columns", "shuffled"]
 
 
+def _gathered(name: str) -> "cached_property[Tensor]":
+    """The rollout's tensor `name` as a field of a minibatch."""
+    return cached_property(lambda batch: batch._gather(getattr(batch.rollout, name)))
+
+
 @dataclass(frozen=True, eq=False)
 class Minibatch:
     """Some of a rollout as `[T, B]` sequences, shuffled transitions as `[1, B]`; a field is gathered when read."""
@@ -22,13 +27,8 @@ class Minibatch:
     index: Tensor  # [B] environments; where transitions are shuffled, rows of [T · N]
     order: Order
 
-    @cached_property
-    def obs(self) -> Tensor:
-        return self._gather(self.rollout.obs)
-
-    @cached_property
-    def first(self) -> Tensor:
-        return self._gather(self.rollout.first)
+    obs, first, action = _gathered("obs"), _gathered("first"), _gathered("action")
+    log_prob, value, value_target = _gathered("log_prob"), _gathered("value"), _gathered("value_target")
 
     @cached_property
     def state(self) -> Tensor:
@@ -39,24 +39,8 @@ class Minibatch:
         return state.new_zeros(len(self.index), state.shape[-1])
 
     @cached_property
-    def action(self) -> Tensor:
-        return self._gather(self.rollout.action)
-
-    @cached_property
-    def log_prob(self) -> Tensor:
-        return self._gather(self.rollout.log_prob)
-
-    @cached_property
-    def value(self) -> Tensor:
-        return self._gather(self.rollout.value)
-
-    @cached_property
     def advantage(self) -> Tensor:
         return self._gather(self.rollout_advantage)
-
-    @cached_property
-    def value_target(self) -> Tensor:
-        return self._gather(self.rollout.value_target)
 
     def _gather(self, stored: Tensor) -> Tensor:
         """The part of `stored` `[T or T+1, N, …]` that belongs to this minibatch."""

@@ -31,7 +31,7 @@ def push(agent: Location, to: Location, private: bool = False) -> AgentDescripti
     private: a repository that is made for it is not public.
     """
     if is_hub(to):
-        if parse_hub(str(to)).revision is not None:
+        if parse_hub(str(to))[1] is not None:
             raise InputError(f"TO is {str(to)!r}; accepted: hf://USER/NAME without a revision")
         folder = scratch_folder()
         packed = pack(find_agent(agent), folder, str(to))

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 
 from expgen.errors import FailedStorage, InputError, line_of
 from expgen.storage.location import Location
@@ -23,32 +22,24 @@ MOST_FILES, MOST_BYTES = 200, 2**33  # of an agent
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class Repository(NamedTuple):
-    """Where an agent lies on the hub."""
-
-    name: str  # USER/NAME
-    revision: str | None
-
-
 def is_hub(location: Location) -> bool:
     return str(location).startswith("hf://")
 
 
-def parse_hub(url: str) -> Repository:
-    """InputError where `url` is none of a repository."""
+def parse_hub(url: str) -> tuple[str, str | None]:
+    """USER/NAME and the revision, if any, that `url` names; InputError where it is none of a repository."""
     found = _URL.fullmatch(url)
     if found is None or ".." in url or "--" in url:
         raise InputError(f"{url!r} is no repository; accepted: hf://USER/NAME or hf://USER/NAME@REVISION")
-    return Repository(found[1], found[2])
+    return found[1], found[2]
 
 
 @cache
 def download(url: str) -> Path:
     """The agent at `url`, in a folder that lasts as long as this process."""
     name, revision = parse_hub(url)
-    hub = _library(url)
+    api = _library(url).HfApi()
     with _in_words("read", url):
-        api = hub.HfApi()
         info = api.model_info(name, revision=revision, files_metadata=True)
         files = {each.rfilename: each.size or 0 for each in info.siblings or () if _TAKEN.fullmatch(each.rfilename)}
         if "agent.json" not in files or not COMMIT.fullmatch(info.sha or ""):
@@ -64,12 +55,8 @@ def download(url: str) -> Path:
 
 def upload(folder: Path, url: str, is_private: bool = False) -> None:
     """All files of `folder` as one commit of the repository `url`, which is made where there is none."""
-    name, revision = parse_hub(url)
-    if revision is not None:
-        raise InputError(f"{url!r} names a revision; accepted: hf://USER/NAME, whose main branch is written")
-    hub = _library(url)
+    (name, _), api = parse_hub(url), _library(url).HfApi()
     with _in_words("write", url):
-        api = hub.HfApi()
         api.create_repo(name, private=is_private, exist_ok=True)
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Push an agent of expgen")
 

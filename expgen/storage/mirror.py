@@ -76,7 +76,7 @@ class Mirror:
         self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
         self.looked = float("-inf")  # when the URL was last downloaded
         self.downloaded: dict[str, str] = {}  # sha256 of what is here as it is there
-        self.known: dict[str, tuple[int, int, str]] = {}  # time, size and sha256 of files here
+        self.known: dict[tuple[str, int, int], str] = {}  # sha256 of files here by name, time and size
 
     @_reread
     def newest(self) -> Snapshot:
@@ -138,13 +138,13 @@ class Mirror:
             if name.endswith(PART) or not path.is_file():
                 continue
             facts = path.stat()
-            *version, digest = self.known.get(name, (0, 0, ""))
-            if version != [facts.st_mtime_ns, facts.st_size] or object_name(name, digest) not in stored:
+            version = name, facts.st_mtime_ns, facts.st_size
+            digest = self.known.get(version)
+            if digest is None or object_name(name, digest) not in stored:
                 content = read_bytes(join_inside(self.folder, name))
                 if path.suffix == ".csv":
                     content = content[: content.rfind(b"\n") + 1]  # a row may be half written
-                digest = hashlib.sha256(content).hexdigest()
-                self.known[name] = facts.st_mtime_ns, facts.st_size, digest
+                digest = self.known[version] = hashlib.sha256(content).hexdigest()
                 contents[object_name(name, digest)] = content
             files[name] = digest
         for name in self.last.files:

@@ -9,6 +9,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from expgen.errors import InputError
+from expgen.files import open_regular
+
 PREFIX, LOCK = "expgen-", "lock"
 
 
@@ -26,7 +29,7 @@ def keep_scratch() -> None:
 def _root(pid: int) -> Path:
     """The folder of this process, which holds its lock for as long as it lives."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        with contextlib.suppress(OSError), open(left) as lock:  # in use, or of another user
+        with contextlib.suppress(OSError, InputError), open_regular(left) as lock:  # in use, or of another user
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(left.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))

@@ -32,7 +32,7 @@ class Store:
 
     def __init__(self, url: str, seconds: float | None = None) -> None:
         text = os.environ.get(SECONDS_VARIABLE, "300")
-        if not re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        if not re.fullmatch(r"\d{1,9}(\.\d+)?", text, re.ASCII):  # threads cannot wait for longer
             raise InputError(f"{SECONDS_VARIABLE} is {text!r}; accepted: a number of seconds, such as 300")
         self.url, self.seconds = url.rstrip("/"), float(text) if seconds is None else seconds
         self.is_given_up = threading.Event()  # once set: no retries, and nothing on stderr

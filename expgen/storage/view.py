@@ -14,7 +14,7 @@ from expgen.storage.store import Store
 
 
 @cache
-def _mirror(url: str, is_sketch: bool = False, seconds: float | None = None) -> Mirror:
+def _mirror(url: str, is_sketch: bool, seconds: float | None) -> Mirror:
     return Mirror(Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2]))  # called as the run is
 
 
@@ -36,12 +36,12 @@ def local_copy(location: Location, is_sketch: bool = False, max_age: float = 0.0
 
 def refuse_if_busy(url: str) -> None:
     """InputError if a process works on the run at `url`."""
-    _mirror(url).refuse_if_busy()
+    _mirror(url.rstrip("/"), False, None).refuse_if_busy()
 
 
 def amend(url: str, edit: Callable[[Path], None]) -> None:
     """Let `edit` change the folder of a run that no process is working on, and upload it."""
-    mirror = _mirror(url)
+    mirror = _mirror(url.rstrip("/"), False, None)  # that of `local_copy`, which has most of it already
     mirror.refuse_if_busy()
     mirror.claim()
     mirror.download()

@@ -50,15 +50,17 @@ def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
     """In a thread: training never waits for the storage, and an outage costs it nothing but safety."""
     weights, due = set[Path](), 0.0
     while not ending.wait(LOOK_SECONDS):
-        found = set(mirror.folder.rglob(f"*{WEIGHTS}"))
-        if found <= weights and time.monotonic() < due:
-            continue
         try:
+            found = set(mirror.folder.rglob(f"*{WEIGHTS}"))
+            if found <= weights and time.monotonic() < due:
+                continue
             mirror.upload()
             weights = found
         except TakenOver:
             return  # mirror.is_taken_over stops the work
-        except InputError as error:
+        except FileNotFoundError:
+            continue  # a folder was deleted while it was looked at
+        except (InputError, OSError) as error:
             if not ending.is_set():  # else the last upload reports it
                 print(f"expgen: {error}; training continues and the upload is retried", file=sys.stderr, flush=True)
         due = time.monotonic() + ROWS_SECONDS
@@ -70,7 +72,7 @@ def _finish(mirror: Mirror, thread: threading.Thread, ending: threading.Event) -
     thread.join()
     try:
         mirror.upload(is_open=False)
-    except InputError as error:
+    except (InputError, OSError) as error:
         keep_scratch()
         kept = f"what could not be uploaded is kept in {mirror.folder} on {socket.gethostname()}"
         raise FailedStorage(f"{error}; {kept}") from None

@@ -1,6 +1,6 @@
 """Callback: who hears of a run as it trains. TensorBoard, W&B, MLflow and your own are told the same."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Callback:
 
 def check_callbacks(callbacks: Any) -> None:
     """InputError if one of them could not be told."""
-    if isinstance(callbacks, str) or not isinstance(callbacks, Iterable):
+    if isinstance(callbacks, (str, Iterator)) or not isinstance(callbacks, Iterable):
         raise InputError(f"callbacks is {callbacks!r:.60}; accepted: a list of objects of expgen.Callback's kind")
     names = [name for name in vars(Callback) if name.startswith("on_")]
     for callback in callbacks:

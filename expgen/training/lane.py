@@ -10,16 +10,12 @@ from numpy import ndarray
 
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
-from expgen.rollout.collect import act_in_slot
+from expgen.rollout.collect import Actor, act_in_slot
 from expgen.rollout.rollout import Rollout
 
 
-class Lane(Protocol):
+class Lane(Actor, Protocol):
     """An Actor, and the place where updates run."""
-
-    def start(self, t: int, observation: Observation) -> None: ...
-
-    def wait(self) -> ndarray: ...
 
     @contextmanager
     def updating(self) -> Iterator[None]:

@@ -10,8 +10,11 @@ from torch import Tensor
 
 from expgen.envs.vec_env import Snapshots
 from expgen.networks.state import under_prefix, with_prefix
+from expgen.reward.source import RewardSource
+from expgen.rollout.level_choice import Director
 from expgen.training.average import has_average
 from expgen.training.checkpoint import Checkpoint, keep_checkpoint
+from expgen.training.episodes import EpisodeLog
 from expgen.training.learner import Learner
 from expgen.training.sessions import sessions_in
 
@@ -22,13 +25,9 @@ def save_learner(learner: Learner, folder: Path) -> None:
         **learner.algorithm.state(),
         "generator": learner.generator.get_state(),
         "memory": learner.rollout.state[0],
-        **with_prefix("reward", _as_tensors(learner.reward.state())),
-        **with_prefix("episodes", _as_tensors(learner.episodes.state())),
     }
-    if learner.reward.intrinsic is not None:
-        tensors |= with_prefix("explored", _as_tensors(learner.explored.state()))
-    if learner.director is not None:
-        tensors |= with_prefix("levels", _as_tensors(learner.director.state()))
+    for name, part in _parts(learner).items():
+        tensors |= with_prefix(name, _as_tensors(part.state()))
     if isinstance(learner.env, Snapshots):
         tensors |= with_prefix("env", _as_tensors(learner.env.save()))
     facts = {
@@ -65,12 +64,18 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
         learner.generator.set_state(tensors["generator"])
     else:  # of another kind of device, whose numbers cannot go on here: others than those drawn so far
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
-    learner.reward.load_state(_as_arrays(under_prefix("reward", tensors)))
-    learner.episodes.load_state(_as_arrays(under_prefix("episodes", tensors)))
+    for name, part in _parts(learner).items():
+        part.load_state(_as_arrays(under_prefix(name, tensors)))
+
+
+def _parts(learner: Learner) -> dict[str, RewardSource | EpisodeLog | Director]:
+    """What else it remembers, by name in a checkpoint."""
+    parts: dict[str, RewardSource | EpisodeLog | Director] = {"reward": learner.reward, "episodes": learner.episodes}
     if learner.reward.intrinsic is not None:
-        learner.explored.load_state(_as_arrays(under_prefix("explored", tensors)))
+        parts["explored"] = learner.explored
     if learner.director is not None:
-        learner.director.load_state(_as_arrays(under_prefix("levels", tensors)))
+        parts["levels"] = learner.director
+    return parts
 
 
 def _as_tensors(arrays: Mapping[str, Any]) -> dict[str, Tensor]:

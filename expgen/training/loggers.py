@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from expgen.errors import InputError, check_choice, unwritable
-from expgen.files import JSON_BYTES, read_bytes, write_whole
+from expgen.files import read_json, write_whole
 from expgen.training.callbacks import Callback
 
 PROJECT = "expgen"  # where neither variable says otherwise
@@ -161,10 +161,12 @@ LOGGERS: dict[str, type[Callback]] = {"wandb": WandbLogger, "mlflow": MlflowLogg
 
 def check_loggers(names: Sequence[str]) -> None:
     """InputError where one of them is unknown, named twice or not installed."""
-    if isinstance(names, str) or len(set(names)) < len(names):
+    is_list = isinstance(names, Sequence) and not isinstance(names, str)
+    for name in names if is_list else ():
+        check_choice("--log", name, LOGGERS)
+    if not is_list or len(set(names)) < len(names):
         raise InputError(f"--log is {names!r}; accepted: each of {', '.join(LOGGERS)} once")
     for name in names:
-        check_choice("--log", name, LOGGERS)
         if importlib.util.find_spec(name) is None:
             raise InputError(f"--log is {name}, which is not installed; accepted: pip install 'expgen[{name}]'")
 
@@ -172,8 +174,8 @@ def check_loggers(names: Sequence[str]) -> None:
 def known_id(folder: Path, tool: str) -> str | None:
     """By what name `tool` knows the run in `folder`; None where it does not, or the file is damaged."""
     try:
-        found = json.loads(read_bytes(folder / IDS_FILE, JSON_BYTES))[tool]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = read_json(folder / IDS_FILE)[tool]
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", found) else None
 

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from expgen.files import open_regular, write_whole
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
+STEPS = re.compile(r"[0-9]{1,15}")  # below 2⁵³, as a checkpoint's
 HEADER_BYTES = 65_536  # of the names of columns; a longer line is none of ours
 
 
@@ -114,7 +116,7 @@ def cells_of(line: bytes) -> list[str] | None:
 def row_of(columns: list[str], line: bytes) -> dict[str, str] | None:
     """Cells by column; None if the line is damaged."""
     cells = cells_of(line)
-    if cells is None or len(cells) != len(columns) or not (cells[0] and cells[1].isascii() and cells[1].isdigit()):
+    if cells is None or len(cells) != len(columns) or not (cells[0] and STEPS.fullmatch(cells[1])):
         return None
     try:
         [float(cell) for cell in cells[1:] if cell]

@@ -9,6 +9,7 @@ same time. A learner that fails, as by an error of its game, leaves the others a
 """
 
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -35,20 +36,14 @@ class Permits(Protocol):
     def give_back(self) -> None: ...
 
 
-class OwnPermits:
-    """Permits of the learners of one pipeline."""
-
-    def __init__(self, number: int) -> None:
-        self.left = number
+class OwnPermits(threading.Semaphore):
+    """Permits of the learners of one pipeline: so many as it is made with."""
 
     def take(self) -> bool:
-        if self.left == 0:
-            return False
-        self.left -= 1
-        return True
+        return self.acquire(blocking=False)
 
     def give_back(self) -> None:
-        self.left += 1
+        self.release()
 
 
 def run_side_by_side(turns: Sequence[Turn], permits: Permits) -> dict[str, Exception]:

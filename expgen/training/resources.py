@@ -2,12 +2,12 @@
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from expgen.errors import InputError
@@ -46,12 +46,11 @@ def plan_resources(device: str, num_learners: int) -> Resources:
 
 def check_processes(asked: int | str) -> int | None:
     """What `--processes` says: a number, or None for `auto`."""
-    if isinstance(asked, str) and asked == "auto":
+    if str(asked) == "auto":
         return None
-    text = str(asked) if isinstance(asked, (str, int, np.integer)) and not isinstance(asked, bool) else ""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_PROCESSES):
+    if not (re.fullmatch(r"\d{1,9}", str(asked), re.ASCII) and 0 < int(asked) <= MOST_PROCESSES):
         raise InputError(f"--processes is {short_repr(asked)}; accepted: auto, or 1 to {MOST_PROCESSES}")
-    return int(text)
+    return int(asked)
 
 
 def num_workers(asked: int | str, device: str, num_learners: int) -> int:
@@ -101,10 +100,10 @@ def resolve_device(device: str | torch.device) -> torch.device:
     device = str(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, index = device.partition(":")
-    if kind not in ("cpu", "cuda") or (":" in device and not index.isdigit()):
-        raise InputError(f"--device is {device!r}; accepted: auto, cpu, cuda, cuda:N")
-    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+    parts = re.fullmatch(r"(cpu|cuda)(?::(\d{1,9}))?", device, re.ASCII)
+    if parts is None:
+        raise InputError(f"--device is {short_repr(device)}; accepted: auto, cpu, cuda, cuda:N")
+    if parts[1] == "cuda" and int(parts[2] or 0) >= torch.cuda.device_count():
         raise InputError(f"--device is {device!r} but this machine has {torch.cuda.device_count()} GPUs; accepted: cpu")
     return torch.device(device)
 

@@ -24,7 +24,11 @@ def maze(num_envs: int = 3, **how: Any) -> Any:
     return gymnasium.make_vec("expgen/minimaze", num_envs=num_envs, **{"levels": 20, **SMALL, **how})
 
 
-@pytest.mark.parametrize("first", ["import gymnasium, expgen", "import expgen, gymnasium", "import expgen.errors"])
+FIRST = ["import gymnasium, expgen", "import expgen, gymnasium", "import expgen.errors"]
+FIRST += ["import expgen, importlib.util; importlib.util.find_spec('gymnasium')"]  # who asks and does not import it
+
+
+@pytest.mark.parametrize("first", FIRST)
 def test_gymnasium_knows_the_ids_whoever_is_imported_first(first: str) -> None:
     code = f"{first}; import gymnasium; print(*sorted(id for id in gymnasium.registry if id.startswith('expgen/')))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
@@ -85,6 +89,9 @@ def test_reset_with_a_seed_gives_the_same_levels_and_without_one_others() -> Non
     begun = env.reset()[1]["level"].tolist()
     assert begun not in (one, other)
     assert env.reset()[1]["level"].tolist() == begun  # nobody has stepped
+    assert env.reset(seed=np.int64(4))[1]["level"].tolist() == one
+    with pytest.raises(InputError, match=r"seed is 1\.5; accepted: a whole number"):
+        env.reset(seed=1.5)
 
 
 def test_reset_puts_games_at_chosen_levels() -> None:

@@ -16,6 +16,7 @@ from expgen.errors import InputError
     [
         ("200", range(200)),
         (200, range(200)),
+        (np.int64(200), range(200)),
         (" 1000:500 ", range(1000, 1500)),
         ("3,7,9", (3, 7, 9)),
         ("3, 7, 9", (3, 7, 9)),
@@ -68,6 +69,8 @@ def test_long_ranges_are_cheap_and_longer_ones_refused() -> None:
     assert len(LevelSet.parse(MOST_LEVELS)) == MOST_LEVELS
     with pytest.raises(InputError, match="levels names 2147483647 levels; accepted: at most 10000000, or all"):
         LevelSet.parse(SEED_LIMIT)
+    with pytest.raises(InputError, match="levels names 1073741823 levels; accepted: at most 10000000, or all"):
+        LevelSet.parse(range(0, SEED_LIMIT - 1, 2))
     assert time.perf_counter() - started < 0.5
 
 

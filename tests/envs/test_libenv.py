@@ -72,7 +72,12 @@ def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path, monke
 @with_procgen
 @pytest.mark.parametrize(
     ("option", "message"),
-    [({"use_wings": True}, "use_wings"), ({"num_levels": True}, "type int"), ({"center_agent": 1}, "type bool")],
+    [
+        ({"use_wings": True}, "use_wings"),
+        ({"num_levels": True}, "type int"),
+        ({"center_agent": 1}, "type bool"),
+        ({"debug_mode": 2**31}, "option debug_mode is 2147483648; accepted: -2147483648 to 2147483647"),
+    ],
 )
 def test_options_that_would_abort_the_process_are_refused(option: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -75,7 +75,6 @@ def own_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = dict(OWN_ENVS)
     for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
-    monkeypatch.setattr(plugins, "_LOCAL", set())
     yield
     OWN_ENVS.clear()
     OWN_ENVS.update(before)
@@ -133,6 +132,21 @@ def test_a_class_that_takes_num_envs_makes_all_games_at_once() -> None:
     assert isinstance(env, Mazes) and "Mazes" in OWN_ENVS
     assert same(env, make_env("minimaze", "100:7", 5, seed=2, max_cells=3))
     assert make_env("Mazes", 5, 2, max_cells=5).spec.obs_shape == (11, 11, 3)
+
+
+@pytest.mark.parametrize("way", [partial(Mazes, max_cells=3), lambda levels, num_envs: Mazes(levels, num_envs, 2)])
+def test_what_makes_all_games_at_once_needs_no_name(way: Any) -> None:
+    env = make_env(way, "100:7", 5, seed=2)
+    assert "Mazes" in OWN_ENVS and same(env, make_env("minimaze", "100:7", 5, seed=2, max_cells=3))
+
+
+class _Private(Walk):
+    """A class that its module keeps to itself."""
+
+
+@pytest.mark.parametrize("env", [_Private, _Private()])
+def test_a_private_class_goes_by_its_name_without_the_underscore(env: Any) -> None:
+    assert make_env(env, 5, 1).spec.name == "Private"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +244,11 @@ class OldStep(Walk):
         return super().step(action)[:4]
 
 
+class Ragged(Walk):
+    def seen(self) -> Any:
+        return [[1.0], [1.0, 2.0]]
+
+
 class Moving(Walk):
     action_space = Box(-1, 1, (2,))
 
@@ -264,9 +283,16 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
     ("step of old", lambda: frames(make_env(OldStep, 5, 1)), "step gives 4 values; accepted: obs, reward, term"),
     ("actions that are no numbers", lambda: make_env(Moving, 5, 1), "with actions Box.*; accepted: Discrete actions"),
     ("one that cannot be copied", lambda: make_env(Uncopied(), 5, 1), "cannot be copied .*window.*; accepted: a func"),
+    ("frames of no shape", lambda: make_env(Ragged, 5, 1), r"shape unknown, type list; accepted: \(2,\), as its obs"),
+    (
+        "an option that fails inside",
+        lambda: make_env("FrozenLake-v1", 5, 1, map_name="9x9"),
+        "accepted: the ID of a Gymnasium environment and options that it takes .*9x9",
+    ),
     ("no environments", lambda: make_env(Walk, 5, 0), "num_envs is 0; accepted: 1 to 65536"),
     ("a reserved name", lambda: register_env("maze", Walk), "name of the environment is 'maze', which means another"),
     ("a name with a colon", lambda: register_env("a:b", Walk), "name of the environment is 'a:b'; accepted: letters"),
+    ("a name like a private one", lambda: register_env("_a", Walk), "is '_a'; .*the first a letter or digit"),
     ("no name", lambda: register_env("", Walk), "name of the environment is ''; accepted: letters"),
     ("a name that is none", lambda: register_env(7, Walk), "name of the environment is 7; accepted: letters"),  # type: ignore[arg-type]
     (
@@ -275,6 +301,7 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
         "factory of .* 'w' is .*; accepted: a class",
     ),  # type: ignore[arg-type]
     ("a module that fails", lambda: plugins.import_module("bad_module"), "--import is 'bad_module'.*ZeroDivisionError"),
+    ("a module that exits", lambda: plugins.import_module("exits"), "--import is 'exits'; accepted: .*SystemExit"),
     ("no such module", lambda: plugins.import_module("no.such"), "--import is 'no.such'; accepted: a module"),
     ("no such file", lambda: plugins.import_module("no/such.py"), "--import is 'no/such.py', which is no file"),
     ("another module's file", lambda: plugins.import_module("json.py"), "'json' is .*; accepted: another file name"),
@@ -286,6 +313,7 @@ def test_a_wrong_environment_is_refused_in_one_line(
     call: Callable[[], Any], message: str, tmp_path: Path, monkeypatch: Any
 ) -> None:
     (tmp_path / "bad_module.py").write_text("1 / 0")
+    (tmp_path / "exits.py").write_text("raise SystemExit")
     (tmp_path / "json.py").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -313,6 +341,9 @@ BAD_WRAPPERS: list[tuple[Any, str]] = [
     ([f"{__name__}:Half(share=)"], r"Half\(share=\)'; accepted"),
     ([f"{__name__}:Half(share=open('x'))"], "accepted: .*values as Python writes them"),
     ([f"{__name__}:Half(**{{}})"], "accepted: .*NAME=VALUE"),
+    ([f"{__name__}:Half(share={{[]: 1}})"], "accepted: .*values as Python writes them"),
+    ([f"{__name__}:Half(share={'-' * 3000}1)"], "accepted: .*values as Python writes them"),
+    ([f"{__name__}:Half(share={'-' * 100_000}1)"], "accepted: .*values as Python writes them"),
     ([f"{__name__}:Half(size=3)"], "--wrapper Half does not fit 'Walk': .*unexpected keyword argument 'size'"),
     (
         ["gymnasium.wrappers:FlattenObservation", "gymnasium.wrappers:GrayscaleObservation"],

@@ -47,6 +47,12 @@ def test_an_episode_ends_with_its_success_and_restarts_at_once() -> None:
     np.testing.assert_array_equal(obs, begin)
 
 
+def test_a_seed_that_is_left_to_it_is_one_that_games_take() -> None:
+    env = Sb3VecEnv("minimaze", 4)
+    assert all(env.seed()[0] < 2**31 for _ in range(20))
+    env.reset()
+
+
 def test_seeds_choose_the_order_of_levels() -> None:
     env = Sb3VecEnv("minimaze", 4)
     env.seed(3)

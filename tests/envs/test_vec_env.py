@@ -7,7 +7,7 @@ import pytest
 
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import LevelControl, Pictured, Snapshots, VecEnv, fresh_observation
+from expgen.envs.vec_env import EnvSpec, LevelControl, Pictured, Snapshots, VecEnv, fresh_observation
 
 NUM_ENVS = 3
 NAMES = [
@@ -70,3 +70,11 @@ def test_fresh_buffers_share_the_picture_and_nothing_else() -> None:
     assert seen.obs is obs and seen.full is obs and seen.first.all()
     seen.first[0], seen.solved[1], seen.reward[2] = False, True, 1
     assert seen.solved.tolist() == [False, True, False, False] and seen.reward.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("classes", [[1], 7, {"move": 3}, {"move": [5]}, {"move": ["up"]}])
+def test_a_file_s_classes_of_actions_are_lists_by_name_or_a_type_error(classes: object) -> None:
+    plain = {"name": "minimaze", "obs_shape": [3, 3, 3], "obs_dtype": "uint8", "num_actions": 5}
+    assert EnvSpec.from_json({**plain, "action_classes": {"move": [1, 2]}}).action_classes == {"move": [1, 2]}
+    with pytest.raises(TypeError):
+        EnvSpec.from_json({**plain, "action_classes": classes})

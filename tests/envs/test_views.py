@@ -63,6 +63,11 @@ def test_twin_plays_saves_and_restores_both_views() -> None:
     twin.close()
 
 
+def test_twin_and_mask_print_as_other_environments_do() -> None:
+    assert repr(make_env("coinrun", 5, 2, full_view=True)) == "UncentredTwin('procgen:coinrun', 2 games, levels 0:5)"
+    assert repr(make_env("maze", 5, 2, hidden=True)) == "HiddenMaze('procgen:maze', 2 games, levels 0:5)"
+
+
 def test_twin_with_generated_assets_is_refused() -> None:
     with pytest.raises(InputError, match="use_generated_assets is True; accepted where r_I is measured on coinrun"):
         make("coinrun", full_view=True, use_generated_assets=True)

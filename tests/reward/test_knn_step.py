@@ -74,6 +74,7 @@ PICTURE, BEGINS = np.zeros((2, 6, 6, 3), dtype=np.uint8), np.ones(2, dtype=bool)
     ("settings", "message"),
     [
         ({"num_envs": 0}, "num_envs is 0; accepted: 1 or more"),
+        ({"num_envs": 2.0}, "num_envs is 2.0; accepted: a whole number"),
         ({"config": KnnConfig(neighbor_rank=0)}, "--neighbor-rank is 0; accepted: 1 or more"),
         ({"config": KnnConfig(memory_length=0)}, "--memory-length is 0; accepted: 1 or more"),
         ({"config": KnnConfig(pool=12)}, "--pool is 12; accepted: 1 to 11"),

@@ -116,6 +116,9 @@ class Half:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a word": ({"callbacks": "wandb"}, "callbacks is 'wandb'; accepted: a list of objects"),
     "one object": ({"callbacks": expgen.Callback()}, "callbacks is <.*Callback object.*; accepted: a list"),
+    "one that is used up": ({"callbacks": iter([expgen.Callback()])}, "callbacks is <.*; accepted: a list of objects"),
+    "no list of tools": ({"log": None}, "--log is None; accepted: each of wandb, mlflow once"),
+    "a list in the list of tools": ({"log": [["wandb"]]}, r"--log is \['wandb'\]; accepted: wandb, mlflow"),
     "a number": ({"callbacks": 3}, "callbacks is 3; accepted: a list of objects"),
     "none": ({"callbacks": None}, "callbacks is None; accepted: a list of objects"),
     "a class": ({"callbacks": [expgen.Callback]}, "is a class; accepted: an object"),

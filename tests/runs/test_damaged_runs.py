@@ -36,7 +36,7 @@ def test_a_damaged_checkpoint_costs_one_update_and_no_more(
     ("damage", "rows_kept", "processes"),
     [
         *(("flipped", 3, 1), ("flipped", 3, 2), ("garbage", 4, 1), ("header", 0, 1), ("zeros", 0, 1), ("binary", 0, 1)),
-        ("folder", 0, 1),
+        *(("folder", 0, 1), ("steps", 4, 1)),
     ],
 )
 def test_damaged_metrics_never_stop_a_resume(
@@ -56,6 +56,7 @@ def test_damaged_metrics_never_stop_a_resume(
     damaged = {
         "flipped": good.replace(b"member1,128,", b"member1,1\xff8,"),
         "garbage": good + b"member0,2,x\n" + b"\x00" * 50 + b"\n",
+        "steps": good + b"member0," + b"1" * 5000 + b"," * (good.partition(b"\n")[0].count(b",") - 1) + b"\n",
         "header": good.replace(b"learner,", b"lea?ner,"),
         "zeros": b"\x00" * len(good),
         "binary": bytes(range(256)) * 9,

@@ -41,7 +41,6 @@ def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before, modules = [dict(table) for table in TABLES], set(sys.modules)
     for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
-    monkeypatch.setattr(plugins, "_LOCAL", set())
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for table, entries in zip(TABLES, before, strict=True):

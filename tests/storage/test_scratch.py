@@ -75,6 +75,14 @@ def test_kept_scratch_folder_outlives_its_process_and_is_not_swept(run, tmp_path
         assert (kept / "work").read_text() == "mine"
 
 
+def test_a_pipe_in_the_place_of_a_lock_holds_nobody_up(run, tmp_path: Path) -> None:
+    (tmp_path / "expgen-theirs").mkdir()
+    os.mkfifo(tmp_path / "expgen-theirs" / "lock")
+    process = run()
+    out, _ = process.communicate(timeout=60)
+    assert Path(out.split()[0]).parent.parent == tmp_path and (tmp_path / "expgen-theirs").exists()
+
+
 def test_folders_of_other_programs_are_left_alone(run, tmp_path: Path) -> None:
     other = Path(tempfile.mkdtemp(prefix="expgen-", dir=tmp_path))
     (other / "work").touch()

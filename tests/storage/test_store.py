@@ -137,7 +137,7 @@ def test_store_that_was_given_up_neither_retries_nor_prints(tmp_path, capsys, mo
     assert len(calls) == count + 1 and not lines(tmp_path, capsys)
 
 
-@pytest.mark.parametrize("text", ["", "abc", "-1", "inf", "nan", "1e3", "٣"])
+@pytest.mark.parametrize("text", ["", "abc", "-1", "inf", "nan", "1e3", "٣", "9" * 14])
 def test_seconds_in_the_environment_are_a_number(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(SECONDS_VARIABLE, text)
     with pytest.raises(InputError, match=f"^{SECONDS_VARIABLE} is .*; accepted: a number of seconds"):

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,33 @@ def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3:
         time.sleep(0.3)
         assert "metrics.csv" not in space.last.files
     assert "metrics.csv" in space.last.files and not space.last.is_open
+
+
+def test_folder_that_comes_and_goes_does_not_end_the_uploads(bucket: str, s3: Faults, monkeypatch) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    look, looks = Path.rglob, iter(range(100))
+
+    def vanishes(self: Path, pattern: str) -> Any:
+        if threading.current_thread().name == "expgen-upload" and next(looks, 3) < 3:
+            raise FileNotFoundError(f"{self}/scoring")  # what Path.rglob does where a folder is deleted under it
+        return look(self, pattern)
+
+    monkeypatch.setattr(Path, "rglob", vanishes)
+    with workspace(bucket) as space:
+        (space.folder / "1.safetensors").write_bytes(b"new")
+        _wait(lambda: "1.safetensors" in space.last.files)
+
+
+def test_work_is_kept_where_it_cannot_even_be_read(bucket: str, s3: Faults) -> None:
+    def fails(is_open: bool = True) -> None:
+        raise OSError(5, "Input/output error")
+
+    kept_in = r"Input/output error; what could not be uploaded is kept in"
+    with pytest.raises(FailedStorage, match=kept_in) as told, workspace(bucket) as space:
+        space.upload = fails  # type: ignore[method-assign]
+    kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
+    assert kept == space.folder and kept.exists()
+    (kept.parent / "lock").touch()  # so that it ends with the process after all
 
 
 def test_workspace_whose_folder_is_deleted_fails_and_leaves_the_url_as_it_was(bucket: str, s3: Faults) -> None:

@@ -80,6 +80,17 @@ def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> No
     assert [row["loss"] for row in table(path)] == ["1", "3"]
 
 
+@pytest.mark.parametrize("steps", ["1" * 16, "1" * 400, "1" * 5000, "٣", "-1", "1.5", ""])
+def test_a_row_of_impossible_steps_does_not_count(path: Path, steps: str) -> None:
+    metrics = MetricsFile(path)
+    metrics.append("a", {"env_steps": 1, "seconds": 0.5})
+    with open(path, "a") as file:
+        file.write(f"a,{steps},0.5\n")
+    assert [row["env_steps"] for row in metrics.rows()] == ["1"] and metrics.latest()["a"]["env_steps"] == 1
+    metrics.forget_after("a", 0)
+    assert metrics.rows() == []
+
+
 def test_nothing_to_forget_makes_no_file(path: Path) -> None:
     MetricsFile(path).forget_after("member0", 0)
     assert not path.exists()

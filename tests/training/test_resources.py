@@ -15,7 +15,10 @@ def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) ->
         assert resolve_device("auto").type == kind
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x", "cuda:"])
+MANY = "1" * 5000
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "mps", "cpu:x", "cuda:", "cuda:²", f"cuda:{MANY}"])
 def test_unknown_devices_are_refused(device: str) -> None:
     with pytest.raises(InputError, match="accepted: auto, cpu, cuda, cuda:N"):
         resolve_device(device)
@@ -90,3 +93,8 @@ def test_worker_processes_follow_cores_and_learners(
 def test_other_numbers_of_processes_are_refused(asked: int | str) -> None:
     with pytest.raises(InputError, match=f"--processes is {asked!r}; accepted: auto, or 1 to 1024"):
         num_workers(asked, "cpu", 2)
+
+
+def test_more_digits_than_a_number_may_have_are_no_number_of_processes() -> None:
+    with pytest.raises(InputError, match="--processes is a str; accepted: auto, or 1 to 1024"):
+        num_workers(MANY, "cpu", 2)

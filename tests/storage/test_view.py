@@ -1,0 +1,69 @@
+"""What is at a URL as a folder: downloaded once, whoever asks for it."""
+
+from pathlib import Path
+
+import pytest
+
+from expgen.errors import InputError
+from expgen.storage.mirror import LISTS, Mirror
+from expgen.storage.store import Store
+from expgen.storage.view import amend, fetch, local_copy, refuse_if_busy, snapshots_below
+
+pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A run that no process works on."""
+    (tmp_path / "written" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "written" / "checkpoints" / "1.safetensors").write_bytes(b"weights")
+    (tmp_path / "written" / "scores.csv").write_text("row\n")
+    mirror = Mirror(Store(f"file://{tmp_path}/run"), tmp_path / "written")
+    mirror.claim()
+    mirror.upload(is_open=False)
+    return mirror.store.url
+
+
+def test_a_run_that_was_looked_at_is_amended_without_another_download(url: str, tmp_path: Path, monkeypatch) -> None:
+    folder = local_copy(url + "/")
+    asked: list[str] = []
+    read = Store.read
+    monkeypatch.setattr(Store, "read", lambda self, name: (asked.append(name), read(self, name))[1])
+
+    def edit(here: Path) -> None:
+        assert here == folder
+        (here / "scores.csv").write_text("row\nanother\n")
+
+    amend(url, edit)
+    assert asked and all(name.startswith(LISTS) for name in asked)
+    assert fetch(url, tmp_path / "fetched") == 2
+    assert (tmp_path / "fetched" / "scores.csv").read_text() == "row\nanother\n"
+    assert (local_copy(url) / "scores.csv").read_text() == "row\nanother\n"
+
+
+def test_a_run_is_not_amended_while_a_process_works_on_it(url: str, tmp_path: Path) -> None:
+    refuse_if_busy(url)
+    Mirror(Store(url), tmp_path / "other").claim()
+    for work in (lambda: refuse_if_busy(url), lambda: amend(url, lambda folder: None)):
+        with pytest.raises(InputError, match="is in use"):
+            work()
+
+
+def test_a_folder_is_its_own_copy_and_a_sketch_has_no_weights(url: str, tmp_path: Path) -> None:
+    assert local_copy(tmp_path) == tmp_path
+    sketch = local_copy(url, is_sketch=True)
+    assert sketch.name == "run" and sketch != local_copy(url)
+    assert (sketch / "checkpoints" / "1.safetensors").read_bytes() == b""
+    assert (sketch / "scores.csv").read_text() == "row\n"
+
+
+def test_a_copy_may_be_as_old_as_the_caller_says(url: str) -> None:
+    local_copy(url)
+    amend(url, lambda folder: None)
+    Path(url.removeprefix("file://"), LISTS).rename(Path(url.removeprefix("file://"), "gone"))
+    assert (local_copy(url, max_age=60.0) / "scores.csv").exists()
+    assert not (local_copy(url) / "scores.csv").exists()
+
+
+def test_snapshots_below_a_url_are_found_at_any_depth(url: str, tmp_path: Path) -> None:
+    assert snapshots_below(url) == [""] and snapshots_below(f"file://{tmp_path}") == ["run"]

@@ -1,0 +1,76 @@
+"""Code of the user's own: what is imported, who may register a name, and what workers are told."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from expgen import plugins
+from expgen.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that knows no plug-ins, in a folder with one."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "my_part.py").write_text("loaded = True\n")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
+        monkeypatch.setattr(plugins, table, {})
+    yield
+    sys.modules.pop("my_part", None)
+
+
+@pytest.mark.parametrize("name", ["my_part", "my_part.py", "./my_part.py", "../here/my_part.py", "../link/my_part.py"])
+def test_a_module_may_be_named_twice_however_its_file_is_spelled(name: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "here")
+    plugins.import_module("my_part")
+    plugins.import_module(name)
+    assert sys.modules["my_part"].loaded and plugins.is_trusted("my_part")
+
+
+def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "my_part.py").touch()
+    plugins.import_module("my_part")
+    with pytest.raises(
+        InputError, match=r"--import is '\.\./my_part\.py', but 'my_part' is .*; accepted: another file"
+    ):
+        plugins.import_module("../my_part.py")
+
+
+def test_trust_in_a_package_covers_what_is_in_it_and_nothing_beside() -> None:
+    plugins.trust("games.mine")
+    assert plugins.is_trusted("games.mine.maze") and plugins.is_trusted("games.mine")
+    assert not plugins.is_trusted("games") and not plugins.is_trusted("games.mineral")
+
+
+def test_another_process_imports_what_this_one_did(tmp_path: Path) -> None:
+    plugins.import_module("my_part")
+    plugins.trust("only_named")
+    known = plugins.known_plugins()
+    assert known.modules == {"my_part": True, "only_named": False} and known.folders == [str(tmp_path / "here")]
+    del sys.modules["my_part"]
+    plugins._NAMED.clear()
+    plugins.load_plugins(known)
+    assert "my_part" in sys.modules and plugins.is_trusted("only_named")
+
+
+def test_a_name_belongs_to_who_registered_it_and_scripts_keep_theirs_to_themselves() -> None:
+    table: dict[str, int] = {}
+    plugins.add(table, "game", "theirs", 1, "a_module")
+    plugins.add(table, "game", "theirs", 2, "a_module")
+    plugins.add(table, "game", "ours", 3, "__main__")
+    plugins.add(table, "game", "nobody-s", 4, None)
+    with pytest.raises(InputError, match="name of the game is 'theirs', which is taken"):
+        plugins.add(table, "game", "theirs", 5, "another_module")
+    assert table == {"theirs": 2, "ours": 3, "nobody-s": 4}
+    assert [plugins.is_local(name) for name in table] == [False, True, True]
+    assert plugins.is_trusted("a_module") and not plugins.is_trusted("__main__")
+    plugins.check_known_elsewhere({"--env": "theirs"})
+    with pytest.raises(InputError, match="--env is 'ours', which other processes do not know"):
+        plugins.check_known_elsewhere({"--env": "ours"})
+    assert plugins.find(table, "--env", "ours") == 3
+    with pytest.raises(InputError, match="--env is 'x'; accepted: theirs, ours, nobody-s, or what --import"):
+        plugins.find(table, "--env", "x")
