@@ -215,6 +215,6 @@ def read_card(file: Path) -> dict[str, Any]:
         card = read_json(file)
     except (OSError, InputError):
         card = None
-    if not isinstance(card, dict):
+    if not isinstance(card, dict) or not isinstance(card.get("weights", {}), dict):
         raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")
     return card

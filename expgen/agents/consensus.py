@@ -117,25 +117,29 @@ class ConsensusConfig:
         return self.min_agree or majority(num_members)
 
 
+CONSENSUS_SETTINGS = tuple(field.name for field in dataclasses.fields(ConsensusConfig))
+
+
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:
     """`config` with the settings `values`, for an ensemble of `num_members`; an InputError names what does not fit."""
-    names = [field.name for field in dataclasses.fields(config)]
     for name in values:
-        if name not in names:
-            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(names)}")
+        if name not in CONSENSUS_SETTINGS:
+            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(CONSENSUS_SETTINGS)}")
     changed = dataclasses.replace(config, **values)
     check_config(changed)
+    is_vote = num_members > 0 and changed.vote != "turns"
+    if not is_vote and (unread := [name for name in values if name not in READ_BY_TURNS]):
+        why = "--vote is turns, by which nobody votes" if num_members else "there are no members to vote"
+        accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
+        raise InputError(f"{flag_of(unread[0])} is given but {why}; {accepted}")
     if changed.leader >= max(num_members, 1):
-        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {num_members - 1}")
+        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {max(num_members, 1) - 1}")
     if changed.ensemble_size > num_members:
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
     if values.get("stretch") == "table" and changed.is_geometric:
         raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
     if values.get("patience") and changed.vote != "turns":
         raise InputError(f"--patience is {changed.patience} but --vote is {changed.vote}; accepted: 0, or --vote turns")
-    if changed.vote == "turns" and (unread := [name for name in values if name not in READ_BY_TURNS]):
-        accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
-        raise InputError(f"{flag_of(unread[0])} is given but --vote is turns, by which nobody votes; {accepted}")
     return changed
 
 

@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from expgen.agents.agent import Agent, PolicyAgent
+from expgen.agents.agent import Agent, PolicyAgent, check_made_for
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.agents.sb3 import Sb3Policy, Sb3RecurrentAgent, check_fits, from_sb3, is_sb3
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.settings import LAST_SEED, check_whole
 from expgen.text import short_repr
 
 
@@ -40,7 +41,8 @@ def consensus_agent(
     spec = spec_of(env)
     if isinstance(members, (str, bytes)) or not isinstance(members, Sequence):
         raise InputError(f"members is {short_repr(members)}; accepted: a list of policies")
-    policies = [_member(member, spec, f"members[{index}]") for index, member in enumerate(members)]
+    seed = check_whole("seed", seed, 0, LAST_SEED)
+    policies = [_policy(member, spec, f"members[{index}]", may_remember=False) for index, member in enumerate(members)]
     config = changed_consensus(ConsensusConfig(), settings, max(1, len(policies)))
     size = config.ensemble_size or len(policies)
     return ConsensusAgent(policies[:size], _explorer(explorer, spec), spec, config, seed)
@@ -94,13 +96,16 @@ def spec_of(env: Any) -> EnvSpec:
     return EnvSpec(f"gymnasium:{getattr(env.spec, 'id', type(env).__name__)}", tuple(seen.shape), dtype, int(actions.n))
 
 
-def _member(thing: Any, spec: EnvSpec, what: str) -> Policy:
+def _policy(thing: Any, spec: EnvSpec, what: str, may_remember: bool) -> Policy:
+    """`thing` as something that is called like a Policy; `what` names it in errors."""
+    check_made_for(thing, spec)
     if isinstance(thing, PolicyAgent):
         thing = thing.policy
     if is_sb3(thing):
         thing = from_sb3(thing)
-    if getattr(thing, "state_size", 0) or callable(getattr(thing, "act", None)):
-        raise InputError(f"{what} is {short_repr(thing)}, which remembers; accepted: policies without memory")
+    if (getattr(thing, "state_size", 0) and not may_remember) or callable(getattr(thing, "act", None)):
+        accepted = "policies, not agents" if may_remember else "policies without memory"
+        raise InputError(f"{what} is {short_repr(thing)}, which remembers; accepted: {accepted}")
     if isinstance(thing, nn.Module) and hasattr(thing, "state_size"):
         return thing  # type: ignore[return-value]
     if isinstance(thing, Sb3Policy):
@@ -111,12 +116,15 @@ def _member(thing: Any, spec: EnvSpec, what: str) -> Policy:
 
 
 def _explorer(thing: Any, spec: EnvSpec) -> Policy | Agent | list[Policy] | None:
+    if thing is None:
+        return None
     if isinstance(thing, (list, tuple)):
-        return [each if isinstance(each, Policy) else _member(each, spec, "explorer") for each in thing]
+        return [_policy(each, spec, f"explorer[{index}]", may_remember=True) for index, each in enumerate(thing)]
     if is_sb3(thing):
         thing = from_sb3(thing)
     if isinstance(thing, Sb3RecurrentAgent):
         check_fits(thing, spec)
-    if thing is None or isinstance(thing, Policy) or callable(getattr(thing, "act", None)):
+    if callable(getattr(thing, "act", None)):
+        check_made_for(thing, spec)
         return thing
-    return _member(thing, spec, "explorer")
+    return _policy(thing, spec, "explorer", may_remember=True)

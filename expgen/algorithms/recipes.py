@@ -127,6 +127,8 @@ def recipe_of(algo: str) -> Recipe:
         load_entry_points()
     if kind == "expgen" and (not member or member in RECIPES) and (plus or member) and algo not in RECIPES:
         recipe = expgen_over(member or "ppo")
+        if RECIPES[member or "ppo"].explorer is not None:
+            raise InputError(f"--algo is {algo!r} but {member} is an ensemble itself; accepted: members that are not")
         if recipe.network.memory != "none":
             raise InputError(f"--algo is {algo!r} but policies of {member} have memory; accepted: members without")
         if not plus:

@@ -1,5 +1,6 @@
 """The consensus agent over policies from elsewhere: functions, modules, other agents; and `predict`."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -17,6 +18,7 @@ from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
 from tests.agents.test_consensus import EXPLORER, MAZES, MEMBERS_ALL, SPEC, play
 
+ELSEWHERE = replace(SPEC, name="elsewhere", num_actions=3)
 FIRST = np.ones(2, dtype=bool)
 FRAME = np.zeros((2, 7, 7, 3), dtype=np.uint8)
 
@@ -57,6 +59,14 @@ def test_members_of_every_kind_vote_together_and_an_agent_explores() -> None:
     assert (consensus_agent([always(3), always(1)], always(4), SPEC, min_agree=2).act(FRAME, FIRST) == 4).all()
     turns = consensus_agent([always(3), always(1)], [always(4), EXPLORER, always(2)], SPEC, min_agree=2)
     assert len(turns.fallback.agents) == 3 and turns.act(FRAME, FIRST).shape == (2,)  # type: ignore[union-attr]
+
+
+def test_explorers_that_take_turns_may_be_given_as_agents() -> None:
+    agents, policies = (
+        consensus_agent([always(3), always(1)], explorers, SPEC, min_agree=2)
+        for explorers in ([PolicyAgent(EXPLORER), PolicyAgent(MEMBERS_ALL[0])], [EXPLORER, MEMBERS_ALL[0]])
+    )
+    np.testing.assert_array_equal(play(agents), play(policies))
 
 
 def test_only_the_first_members_vote_if_so_asked() -> None:
@@ -101,6 +111,21 @@ def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
         ([always(1)], EXPLORER, {"ensemble_size": 2}, "--ensemble-size is 2; accepted: 0 to 1"),
         ([always(1)], EXPLORER, {"alpha": 0}, "--alpha is 0; accepted: 0.001 to 1"),
         ([always(1)], EXPLORER, {"vote": "all"}, "--vote is 'all'; accepted: leader, majority"),
+        ([always(1)], EXPLORER, {"seed": "one"}, "seed is 'one'; accepted: a whole number"),
+        ([always(1)], EXPLORER, {"seed": -1}, "seed is -1; accepted: 0 to 2147483647"),
+        (
+            [always(1)],
+            [EXPLORER, UniformAgent(5)],
+            {},
+            r"explorer\[1\] is UniformAgent.*; accepted: policies, not agents",
+        ),
+        (
+            [PolicyAgent(MEMBERS_ALL[0], spec=SPEC)],
+            EXPLORER,
+            {"env": ELSEWHERE},
+            "env is 'elsewhere' with .*; accepted by",
+        ),
+        ([always(1)], PolicyAgent(EXPLORER, spec=SPEC), {"env": ELSEWHERE}, "env is 'elsewhere' with .*; accepted by"),
         ([always(1)], EXPLORER, {"env": None}, "env is None; accepted: an environment, as make_env or Gymnasium makes"),
         ([always(1)], EXPLORER, {"env": "minimaze"}, "env is 'minimaze'; accepted: an environment"),
         ([always(1)], EXPLORER, {"env": gymnasium.make("Pendulum-v1")}, "env has actions Box.*; accepted: Discrete"),

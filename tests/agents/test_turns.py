@@ -150,6 +150,17 @@ def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
     assert changed_consensus(ConsensusConfig(vote="turns"), {**settings, "vote": "majority"}, 3).vote == "majority"
 
 
+@pytest.mark.parametrize("settings", [{"min_agree": 2}, {"leader": 1}, {"once": True}, {"fallback": "random"}])
+def test_settings_of_a_vote_are_refused_where_explorers_play_alone(settings, small, tmp_path) -> None:
+    (name,) = settings
+    refused = f"--{name.replace('_', '-')} is given but there are no members to vote; accepted: --vote, --turn"
+    with pytest.raises(InputError, match=refused):
+        changed_consensus(ConsensusConfig(), settings, 0)
+    with pytest.raises(InputError, match=refused):
+        small.train(tmp_path, 1, algo="openend", members=2, **settings)
+    assert not (tmp_path / "agent.json").exists()
+
+
 def test_a_run_whose_policies_take_turns_is_not_scored_with_random_actions(small, tmp_path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, eval_every=small.update_steps, vote="turns", **small.explorer)
     told = {row.settings for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen"}
