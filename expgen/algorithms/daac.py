@@ -19,7 +19,6 @@ from expgen.algorithms.policy_gradient import (
     clipped_value_loss,
     detached,
     epochs_of_minibatches,
-    fill_values,
     policy_terms,
 )
 from expgen.algorithms.protocol import Algorithm, Metrics
@@ -97,15 +96,6 @@ class Critic:
         norm = self.descent.step(loss)
         return {"value_loss": loss.detach(), "value_grad_norm": norm}
 
-    def compute_values(self, rollout: Rollout) -> None:
-        """V of every observation of a finished rollout, in `rollout.value`."""
-        fill_values(self.values, rollout, self.config.minibatches)
-
-    @torch.no_grad()
-    def values(self, obs: Tensor) -> Tensor:
-        """V `[B]` of `obs` `[B, …]`."""
-        return self.network(obs.unsqueeze(0)).squeeze(0)
-
     def parts(self) -> dict[str, Part]:
         """What a checkpoint holds of it, beside the count."""
         return {"network": self.network, "adam": self.descent}
@@ -131,10 +121,6 @@ class DAAC(Algorithm):
         self.critic = Critic(self.value_network, config)
         parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-
-    def compute_values(self, rollout: Rollout) -> None:
-        """The critic's values, which the advantages come from."""
-        self.critic.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""

@@ -78,10 +78,6 @@ class IDAAC(Algorithm):
         self.classifier_descent = Descent(self.classifier.parameters(), *adam)
         self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
 
-    def compute_values(self, rollout: Rollout) -> None:
-        """The critic's values, which the advantages come from."""
-        self.daac.compute_values(rollout)
-
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""
         config = self.config

@@ -18,7 +18,6 @@ from expgen.algorithms.policy_gradient import (
     LearningConfig,
     detached,
     epochs_of_minibatches,
-    fill_values,
     policy_terms,
 )
 from expgen.algorithms.ppg_history import History
@@ -90,15 +89,6 @@ class PPG(Algorithm):
     def before_rollout(self, env: VecEnv) -> None:
         """Save where the games stand, or replay those of a resumed history."""
         self.history.open(env)
-
-    def compute_values(self, rollout: Rollout) -> None:
-        """The value network's values, which the advantages come from."""
-        fill_values(self.values, rollout, self.config.minibatches)
-
-    @torch.no_grad()
-    def values(self, obs: Tensor) -> Tensor:
-        """V `[B]` of `obs` `[B, …]`."""
-        return self.value_network(obs.unsqueeze(0)).squeeze(0)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""

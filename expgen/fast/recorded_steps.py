@@ -23,8 +23,8 @@ from expgen.fast.graphs import Capture, Graphs, capture_on_gpu
 
 RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
     PPO: ("step",),
-    DAAC: ("step", "critic.step", "critic.values"),
-    IDAAC: ("step", "daac.critic.step", "daac.critic.values"),
+    DAAC: ("step", "values", "critic.step"),
+    IDAAC: ("step", "values", "daac.critic.step"),
     PPG: ("step", "values", "logits", "auxiliary_step"),
     Leep: ("step", "others"),
     UcbDrac: ("step",),

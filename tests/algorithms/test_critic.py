@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.daac import Critic, DAACConfig
+from expgen.algorithms.daac import DAAC, Critic, DAACConfig
 from expgen.algorithms.policy_gradient import clipped_value_loss
 from expgen.rollout.rollout import Rollout
 
@@ -76,9 +76,9 @@ def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
 @pytest.mark.parametrize("num_parts", [1, 8, 36, 50])
 def test_values_do_not_depend_on_the_parts_they_are_read_off_in(num_parts: int, toy: Any) -> None:
     """36 frames: into 8 parts they do not go evenly, and of 50 parts some are empty."""
-    network, rollout = toy.networks().value, toy.rollout()
+    networks, rollout = toy.networks(), toy.rollout()
     with torch.no_grad():
-        expected = network(rollout.obs)
-    Critic(network, config(minibatches=num_parts)).compute_values(rollout)
+        expected = networks.value(rollout.obs)
+    DAAC(networks, config(minibatches=num_parts)).compute_values(rollout)
     torch.testing.assert_close(rollout.value, expected)
     assert not rollout.value.requires_grad
