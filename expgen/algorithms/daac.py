@@ -24,7 +24,7 @@ from expgen.algorithms.policy_gradient import (
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy
 from expgen.networks.decoupled import Decoupled, ValueNetwork
-from expgen.networks.state import Part, load_parts, state_of
+from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
@@ -96,16 +96,11 @@ class Critic:
         norm = self.descent.step(loss)
         return {"value_loss": loss.detach(), "value_grad_norm": norm}
 
-    def parts(self) -> dict[str, Part]:
-        """What a checkpoint holds of it, beside the count."""
-        return {"network": self.network, "adam": self.descent}
-
     def state(self) -> dict[str, Tensor]:
-        """Weights, optimiser and count."""
-        return {**state_of(self.parts()), "num_rollouts": torch.tensor(self.num_rollouts)}
+        """The count alone."""
+        return {"num_rollouts": torch.tensor(self.num_rollouts)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        load_parts(self.parts(), state)
         self.num_rollouts = int(state["num_rollouts"])
 
 
@@ -142,4 +137,6 @@ class DAAC(Algorithm):
             "advantage": self.advantage_head,
             "adam": self.descent,
             "critic": self.critic,
+            "critic.network": self.value_network,
+            "critic.adam": self.critic.descent,
         }

@@ -62,14 +62,11 @@ def test_critic_reads_no_advantages(toy: Any, weights: Callable[[nn.Module], Ten
 def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
     toy: Any, equal: Callable[[dict[str, Tensor], dict[str, Tensor]], bool]
 ) -> None:
-    saved, loaded = (
-        Critic(toy.networks().value, config(value_every=2)),
-        Critic(toy.networks(1).value, config(value_every=2)),
-    )
-    learn(saved, toy.rollout())
+    saved, loaded = (DAAC(toy.networks(seed), config(value_every=2)) for seed in (0, 1))
+    learn(saved.critic, toy.rollout())
     loaded.load_state({name: tensor.clone() for name, tensor in saved.state().items()})
     for seed in (4, 5):  # not due, then due
-        assert len(learn(saved, toy.rollout(seed))) == len(learn(loaded, toy.rollout(seed)))
+        assert len(learn(saved.critic, toy.rollout(seed))) == len(learn(loaded.critic, toy.rollout(seed)))
     assert equal(saved.state(), loaded.state())
 
 
