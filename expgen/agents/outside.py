@@ -90,10 +90,13 @@ def spec_of(env: Any) -> EnvSpec:
     actions = getattr(env, "single_action_space", None) or getattr(env, "action_space", None)
     if seen is None or actions is None:
         raise InputError(f"env is {short_repr(env)}; accepted: an environment, as make_env or Gymnasium makes")
-    if not hasattr(actions, "n") or getattr(actions, "start", 0) != 0 or seen.shape is None:
+    if not hasattr(actions, "n") or getattr(actions, "start", 0) != 0:
         raise InputError(f"env has actions {actions}; accepted: Discrete actions that begin with 0")
+    if seen.shape is None:
+        raise InputError(f"env has observations {short_repr(seen)}; accepted: a Box of pictures or vectors")
     dtype = "uint8" if seen.dtype == np.uint8 else "float32"
-    return EnvSpec(f"gymnasium:{getattr(env.spec, 'id', type(env).__name__)}", tuple(seen.shape), dtype, int(actions.n))
+    name = getattr(getattr(env, "spec", None), "id", type(env).__name__)
+    return EnvSpec(f"gymnasium:{name}", tuple(seen.shape), dtype, int(actions.n))
 
 
 def _policy(thing: Any, spec: EnvSpec, what: str, may_remember: bool) -> Policy:

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expgen.algorithms.policy_gradient import (
-    Descent,
-    LearningConfig,
-    detached,
-    epochs_of_minibatches,
-    policy_terms,
-)
+from expgen.algorithms.policy_gradient import Descent, LearningConfig, detached, epochs_of_minibatches, policy_terms
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv

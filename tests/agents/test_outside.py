@@ -1,6 +1,7 @@
 """The consensus agent over policies from elsewhere: functions, modules, other agents; and `predict`."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -83,6 +84,15 @@ def test_a_spec_is_read_from_any_environment() -> None:
         assert (spec.name, spec.obs_shape, spec.obs_dtype, spec.num_actions) == (
             "gymnasium:CartPole-v1", (4,), "float32", 2,
         )  # fmt: skip
+
+
+def test_a_spec_is_read_from_what_has_spaces_alone() -> None:
+    vector, number = gymnasium.spaces.Box(0, 1, (3,)), gymnasium.spaces.Discrete(4)
+    spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # as Stable-Baselines3's VecEnv
+    assert (spec.name, spec.obs_shape, spec.num_actions) == ("gymnasium:SimpleNamespace", (3,), 4)
+    both = gymnasium.spaces.Dict({"eye": vector})
+    with pytest.raises(InputError, match="env has observations Dict.*; accepted: a Box of pictures or vectors"):
+        spec_of(SimpleNamespace(observation_space=both, action_space=number))
 
 
 def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
