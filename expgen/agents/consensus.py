@@ -39,7 +39,7 @@ import torch
 from numpy import ndarray
 from torch import nn
 
-from expgen.agents.acted_frames import ActedFrames
+from expgen.agents.acted_frames import EpisodeFrames
 from expgen.agents.agent import Agent, UniformAgent, explorers_agent
 from expgen.agents.decision import Actor, Counts, Decision
 from expgen.agents.ensemble import Ensemble, Poll
@@ -180,7 +180,7 @@ class ConsensusAgent(Predicts):
         classes = classes_of(spec) if config.agreement == "direction" else None
         self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
         self.rule = Vote(self.agreement, config.vote)
-        self.acted_frames = ActedFrames() if config.once else None
+        self.acted_frames = EpisodeFrames() if config.once else None
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         if config.hedge and not hasattr(self.fallback, "noisy_logits"):
             who = "an explorer that tells no probabilities" if config.fallback == "explorer" else config.fallback

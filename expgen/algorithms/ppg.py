@@ -17,7 +17,7 @@ from expgen.algorithms.policy_gradient import Descent, LearningConfig, detached,
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
-from expgen.networks.actor_critic import PolicyOutput
+from expgen.networks.actor_critic import PolicyOutput, without_memory
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch
@@ -118,7 +118,7 @@ class PPG(Algorithm):
 
     def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
         """One gradient step of an auxiliary phase, on parts of the history `[P, T, …]`."""
-        output = self._policy_output(obs)
+        output = without_memory(self.policy, obs)
         loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
         norm = self.aux_descent.step(loss)
         return {"aux_loss": loss.detach(), **parts, "aux_grad_norm": norm}
@@ -126,12 +126,7 @@ class PPG(Algorithm):
     @torch.no_grad()
     def logits(self, obs: Tensor) -> Tensor:
         """What the policy says of parts of the history `[P, T, …]`."""
-        return self._policy_output(obs).logits  # [P, T, A]
-
-    def _policy_output(self, obs: Tensor) -> PolicyOutput:
-        """Of frames `[P, T, …]`: a policy without memory does not mind which axis is time."""
-        first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
-        return self.policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
+        return without_memory(self.policy, obs).logits  # [P, T, A]
 
     def parts(self) -> dict[str, Part]:
         return {

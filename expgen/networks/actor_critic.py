@@ -95,6 +95,12 @@ class Policy(nn.Module):
             nn.init.zeros_(head.bias)
 
 
+def without_memory(policy: Policy, obs: Tensor) -> PolicyOutput:
+    """What a policy that remembers nothing says of `obs` `[T, N, …]`; which axis is time it does not mind."""
+    first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
+    return policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
+
+
 def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
     """The encoder that `config` names for observations of `spec`."""
     encoder: Any = _base_encoder(spec, config)

@@ -91,7 +91,7 @@ def test_a_spec_is_read_from_what_has_spaces_alone() -> None:
     spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # as Stable-Baselines3's VecEnv
     assert (spec.name, spec.obs_shape, spec.num_actions) == ("gymnasium:SimpleNamespace", (3,), 4)
     both = gymnasium.spaces.Dict({"eye": vector})
-    with pytest.raises(InputError, match="env has observations Dict.*; accepted: a Box of pictures or vectors"):
+    with pytest.raises(InputError, match=r"env has observations Dict.*; accepted: a Box of pictures or vectors"):
         spec_of(SimpleNamespace(observation_space=both, action_space=number))
 
 
