@@ -91,7 +91,10 @@ class ConsensusConfig:
         False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
     )
     turn: int = later_setting(
-        50, "steps that one of several policies acts before another has its turn; 1: one is drawn at each step", low=1
+        50,
+        "steps that one of several policies acts before another has its turn; 1: one is drawn at each step",
+        low=1,
+        high=10**9,
     )
     patience: int = later_setting(
         0,

@@ -30,7 +30,7 @@ class IDAACConfig(DAACConfig):
     """DAAC's settings and those of the order classifier."""
 
     order_coef: float = setting(0.001, "weight of the order loss (α_i)", low=0)
-    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: it is linear", low=0)
+    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: it is linear", low=0, high=2**14)
 
 
 def classifier_loss(verdict: Tensor, is_earlier: Tensor) -> Tensor:

@@ -32,9 +32,11 @@ class PPGConfig(LearningConfig):
     epochs: int = own_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
     adam_epsilon: float = own_default(LearningConfig, "adam_epsilon", 1e-8)
     value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
-    policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1)
+    policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1, high=10**4)
     aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)
-    aux_columns: int = setting(4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1)
+    aux_columns: int = setting(
+        4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1, high=10**9
+    )
     aux_learning_rate: float = setting(5e-4, "step size of the auxiliary phase's Adam", low=0)
     clone_coef: float = setting(1.0, "weight of KL(π_old ‖ π) in auxiliary phases (β_clone)", low=0)
     aux_value_coef: float = setting(1.0, "weight of the value network's loss in auxiliary phases", low=0)

@@ -134,6 +134,11 @@ def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_
         build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
 
 
+def test_a_turn_that_no_clock_counts_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--turn is 1000.*; accepted: 1 to 1000000000"):
+        changed_consensus(ConsensusConfig(), {"turn": 10**23}, 3)
+
+
 def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
     with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
