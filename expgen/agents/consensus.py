@@ -231,7 +231,9 @@ class ConsensusAgent(Predicts):
 
         # else the explorer acts n_{π_H} times in a row
         if self.fallback is not None:
-            other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
+            other = np.asarray(self.fallback.act(obs, first, episode))  # asked every step: this feeds the memory
+            if other.shape != (num_envs,):
+                raise InputError(f"the explorer's actions have shape {other.shape}; accepted: ({num_envs},)")
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
             left = np.where((left == 0) & (~agreed | set_aside), stretch_length(uniform, self.config), left)
             exploring = np.flatnonzero((left > 0) & (episode >= 0))

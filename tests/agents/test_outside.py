@@ -70,6 +70,19 @@ def test_explorers_that_take_turns_may_be_given_as_agents() -> None:
     np.testing.assert_array_equal(play(agents), play(policies))
 
 
+def test_settings_may_be_numbers_of_numpy() -> None:
+    agent = consensus_agent([always(1)] * 3, EXPLORER, SPEC, min_agree=np.int64(2), alpha=np.float64(0.25))
+    assert (agent.config.min_agree, agent.config.alpha) == (2, 0.25)
+
+
+@pytest.mark.parametrize("answer", [np.zeros(1, int), np.zeros((2, 1), int), 3, None])
+def test_an_explorer_with_too_few_actions_is_refused(answer: Any) -> None:
+    explorer = SimpleNamespace(act=lambda obs, first, episode: answer)
+    agent = consensus_agent([always(3), always(1)], explorer, SPEC, min_agree=2)
+    with pytest.raises(InputError, match=r"the explorer's actions have shape .*; accepted: \(2,\)"):
+        agent.act(FRAME, FIRST)
+
+
 def test_only_the_first_members_vote_if_so_asked() -> None:
     agent = consensus_agent([always(1), always(2), always(2)], None, SPEC, ensemble_size=1, fallback="random")
     assert len(agent.ensemble.members) == 1 and (agent.act(FRAME, FIRST) == 1).all()
