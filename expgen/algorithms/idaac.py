@@ -18,6 +18,7 @@ from expgen.algorithms.idaac_order import Pairs, draw_pairs
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.decoupled import Decoupled
+from expgen.networks.small import orthogonal
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, transition_order
@@ -53,11 +54,8 @@ class OrderClassifier(nn.Module):
         widths = [2 * features, hidden, 2] if hidden else [2 * features, 2]
         self.layers = nn.ModuleList(nn.Linear(*pair, device="meta") for pair in pairwise(widths))
         self.to_empty(device="cpu")
-        for layer in self.layers:
-            assert isinstance(layer, nn.Linear)
-            gain = 1 if layer is self.layers[-1] else math.sqrt(2)
-            nn.init.orthogonal_(layer.weight, gain, generator=generator)
-            nn.init.zeros_(layer.bias)
+        orthogonal(self.layers[:-1], math.sqrt(2), generator)
+        orthogonal(self.layers[-1:], 1.0, generator)
 
     def forward(self, features: Tensor, partner: Tensor) -> Tensor:
         x = torch.cat([features, partner], -1)
