@@ -1,4 +1,4 @@
-"""The frames on which the ensemble has acted in an episode, for `--once`."""
+"""Frames of the episodes under way: those on which the ensemble has acted, for `--once`, or all that were shown."""
 
 import numpy as np
 from numpy import ndarray
@@ -6,7 +6,7 @@ from numpy import ndarray
 from expgen.networks.remembered import frame_digest
 
 
-class ActedFrames:
+class EpisodeFrames:
     """A set of digests per environment; frames are the same if every value of the observation is."""
 
     def __init__(self) -> None:

@@ -40,6 +40,18 @@ class Agent(Protocol):
         """
 
 
+def check_made_for(player: object, spec: EnvSpec) -> None:
+    """An InputError where an agent says that it was made for other observations or actions than those of `spec`."""
+    made_for = getattr(player, "spec", None)
+    if isinstance(made_for, EnvSpec) and _interface(made_for) != _interface(spec):
+        what = f"env is {spec.name!r} with {_interface(spec)}"
+        raise InputError(f"{what}; accepted by this agent of {made_for.name}: {_interface(made_for)}")
+
+
+def _interface(spec: EnvSpec) -> str:
+    return f"observations {spec.obs_shape} {spec.obs_dtype} and {spec.num_actions} actions"
+
+
 class PolicyAgent(Predicts):
     """A policy that samples its actions; remembers what the policy's memory asks for.
 

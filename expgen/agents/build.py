@@ -13,12 +13,12 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_con
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
-from expgen.algorithms.recipes import build_policy, recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
 from expgen.fast.fast_networks import for_play
 from expgen.files import read_json
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, fresh_network
 from expgen.networks.state import check_fits, load_module
 from expgen.settings import flag_of
 from expgen.training.average import Weights, has_average, policy_weights
@@ -179,9 +179,9 @@ def policy_from(
 ) -> Policy:
     """The frozen policy that a checkpoint holds, with these `weights`; `what` names the checkpoint in errors."""
     recipe, tensors = recipe_of(described.algo), policy_weights(checkpoint, weights)
-    kind = (recipe, spec, described.network, described.algorithm)
+    build = partial(recipe.build_policy, spec, described.network, described.algorithm)
     fits = partial(check_fits, tensors=tensors, what=what)
-    policy = build_policy(*kind, torch.Generator(), use_device(device), fits)
+    policy = fresh_network(build, torch.Generator(), use_device(device), fits)
     load_module(policy, tensors, what)
     return for_play(policy)
 
@@ -221,6 +221,6 @@ def read_card(file: Path) -> dict[str, Any]:
         card = read_json(file)
     except (OSError, InputError):
         card = None
-    if not isinstance(card, dict):
+    if not isinstance(card, dict) or not isinstance(card.get("weights", {}), dict):
         raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")
     return card

@@ -39,7 +39,7 @@ import torch
 from numpy import ndarray
 from torch import nn
 
-from expgen.agents.acted_frames import ActedFrames
+from expgen.agents.acted_frames import EpisodeFrames
 from expgen.agents.agent import Agent, UniformAgent, explorers_agent
 from expgen.agents.decision import Actor, Counts, Decision
 from expgen.agents.ensemble import Ensemble, Poll
@@ -91,7 +91,10 @@ class ConsensusConfig:
         False, "explore instead where the ensemble agrees on a frame on which it has acted before in this episode"
     )
     turn: int = later_setting(
-        50, "steps that one of several policies acts before another has its turn; 1: one is drawn at each step", low=1
+        50,
+        "steps that one of several policies acts before another has its turn; 1: one is drawn at each step",
+        low=1,
+        high=10**9,
     )
     patience: int = later_setting(
         0,
@@ -117,25 +120,29 @@ class ConsensusConfig:
         return self.min_agree or majority(num_members)
 
 
+CONSENSUS_SETTINGS = tuple(field.name for field in dataclasses.fields(ConsensusConfig))
+
+
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:
     """`config` with the settings `values`, for an ensemble of `num_members`; an InputError names what does not fit."""
-    names = [field.name for field in dataclasses.fields(config)]
     for name in values:
-        if name not in names:
-            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(names)}")
+        if name not in CONSENSUS_SETTINGS:
+            raise InputError(f"setting {name!r} is unknown to ensembles; accepted: {', '.join(CONSENSUS_SETTINGS)}")
     changed = dataclasses.replace(config, **values)
     check_config(changed)
+    is_vote = num_members > 0 and changed.vote != "turns"
+    if not is_vote and (unread := [name for name in values if name not in READ_BY_TURNS]):
+        why = "--vote is turns, by which nobody votes" if num_members else "there are no members to vote"
+        accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
+        raise InputError(f"{flag_of(unread[0])} is given but {why}; {accepted}")
     if changed.leader >= max(num_members, 1):
-        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {num_members - 1}")
+        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {max(num_members, 1) - 1}")
     if changed.ensemble_size > num_members:
         raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
     if values.get("stretch") == "table" and changed.is_geometric:
         raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
     if values.get("patience") and changed.vote != "turns":
         raise InputError(f"--patience is {changed.patience} but --vote is {changed.vote}; accepted: 0, or --vote turns")
-    if changed.vote == "turns" and (unread := [name for name in values if name not in READ_BY_TURNS]):
-        accepted = f"accepted: {', '.join(map(flag_of, READ_BY_TURNS))}"
-        raise InputError(f"{flag_of(unread[0])} is given but --vote is turns, by which nobody votes; {accepted}")
     return changed
 
 
@@ -176,7 +183,7 @@ class ConsensusAgent(Predicts):
         classes = classes_of(spec) if config.agreement == "direction" else None
         self.agreement = Agreement(spec.num_actions, classes, config.no_op_is_up)
         self.rule = Vote(self.agreement, config.vote)
-        self.acted_frames = ActedFrames() if config.once else None
+        self.acted_frames = EpisodeFrames() if config.once else None
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         if config.hedge and not hasattr(self.fallback, "noisy_logits"):
             who = "an explorer that tells no probabilities" if config.fallback == "explorer" else config.fallback
@@ -224,7 +231,9 @@ class ConsensusAgent(Predicts):
 
         # else the explorer acts n_{π_H} times in a row
         if self.fallback is not None:
-            other = self.fallback.act(obs, first, episode)  # asked every step: this is what feeds the memory
+            other = np.asarray(self.fallback.act(obs, first, episode))  # asked every step: this feeds the memory
+            if other.shape != (num_envs,):
+                raise InputError(f"the explorer's actions have shape {other.shape}; accepted: ({num_envs},)")
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
             left = np.where((left == 0) & (~agreed | set_aside), stretch_length(uniform, self.config), left)
             exploring = np.flatnonzero((left > 0) & (episode >= 0))

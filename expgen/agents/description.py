@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from expgen.agents.consensus import ConsensusConfig, changed_consensus
+from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig, changed_consensus
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
@@ -123,7 +123,7 @@ class AgentDescription:
             "explorers": tuple(map(PolicyDescription.from_json, data["explorers"])),
             "consensus": None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
             "weights": check_choice("weights", data["weights"], get_args(Weights)),
-            "tuned": tuple(map(str, data["tuned"])),
+            "tuned": tuple(check_choice("tuned", name, CONSENSUS_SETTINGS) for name in data["tuned"]),
         }
         agent = AgentDescription(folder, **{**data, **parts})
         check_range("seed", agent.seed, 0, LAST_SEED)

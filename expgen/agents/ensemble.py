@@ -18,7 +18,7 @@ from torch import Tensor
 
 from expgen.agents.vote import Panel, Vote
 from expgen.errors import InputError
-from expgen.networks.actor_critic import Policy, device_of
+from expgen.networks.actor_critic import Policy, device_of, without_memory
 from expgen.random import gumbel_noise
 
 
@@ -40,9 +40,7 @@ class Ensemble:
     @torch.no_grad()
     def logits_of(self, member: int, obs: Tensor) -> Tensor:
         """`obs` `[N, …]` → one member's logits `[N, A]`."""
-        first = torch.zeros(1, len(obs), dtype=torch.bool, device=obs.device)
-        output = self.members[member](obs.unsqueeze(0), first, torch.zeros(len(obs), 0, device=obs.device))
-        return output.logits[0].detach()
+        return without_memory(self.members[member], obs.unsqueeze(0)).logits[0].detach()
 
 
 class Poll:

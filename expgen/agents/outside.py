@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from expgen.agents.agent import Agent, PolicyAgent
+from expgen.agents.agent import Agent, PolicyAgent, check_made_for
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
 from expgen.agents.sb3 import Sb3Policy, Sb3RecurrentAgent, check_fits, from_sb3, is_sb3
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.settings import LAST_SEED, check_whole, plain_number
 from expgen.text import short_repr
 
 
@@ -40,8 +41,10 @@ def consensus_agent(
     spec = spec_of(env)
     if isinstance(members, (str, bytes)) or not isinstance(members, Sequence):
         raise InputError(f"members is {short_repr(members)}; accepted: a list of policies")
-    policies = [_member(member, spec, f"members[{index}]") for index, member in enumerate(members)]
-    config = changed_consensus(ConsensusConfig(), settings, max(1, len(policies)))
+    seed = check_whole("seed", seed, 0, LAST_SEED)
+    policies = [_policy(member, spec, f"members[{index}]", may_remember=False) for index, member in enumerate(members)]
+    plain = {name: plain_number(value) for name, value in settings.items()}
+    config = changed_consensus(ConsensusConfig(), plain, max(1, len(policies)))
     size = config.ensemble_size or len(policies)
     return ConsensusAgent(policies[:size], _explorer(explorer, spec), spec, config, seed)
 
@@ -88,19 +91,25 @@ def spec_of(env: Any) -> EnvSpec:
     actions = getattr(env, "single_action_space", None) or getattr(env, "action_space", None)
     if seen is None or actions is None:
         raise InputError(f"env is {short_repr(env)}; accepted: an environment, as make_env or Gymnasium makes")
-    if not hasattr(actions, "n") or getattr(actions, "start", 0) != 0 or seen.shape is None:
+    if not hasattr(actions, "n") or getattr(actions, "start", 0) != 0:
         raise InputError(f"env has actions {actions}; accepted: Discrete actions that begin with 0")
+    if seen.shape is None:
+        raise InputError(f"env has observations {short_repr(seen)}; accepted: a Box of pictures or vectors")
     dtype = "uint8" if seen.dtype == np.uint8 else "float32"
-    return EnvSpec(f"gymnasium:{getattr(env.spec, 'id', type(env).__name__)}", tuple(seen.shape), dtype, int(actions.n))
+    name = getattr(getattr(env, "spec", None), "id", type(env).__name__)
+    return EnvSpec(f"gymnasium:{name}", tuple(seen.shape), dtype, int(actions.n))
 
 
-def _member(thing: Any, spec: EnvSpec, what: str) -> Policy:
+def _policy(thing: Any, spec: EnvSpec, what: str, may_remember: bool) -> Policy:
+    """`thing` as something that is called like a Policy; `what` names it in errors."""
+    check_made_for(thing, spec)
     if isinstance(thing, PolicyAgent):
         thing = thing.policy
     if is_sb3(thing):
         thing = from_sb3(thing)
-    if getattr(thing, "state_size", 0) or callable(getattr(thing, "act", None)):
-        raise InputError(f"{what} is {short_repr(thing)}, which remembers; accepted: policies without memory")
+    if (getattr(thing, "state_size", 0) and not may_remember) or callable(getattr(thing, "act", None)):
+        accepted = "policies, not agents" if may_remember else "policies without memory"
+        raise InputError(f"{what} is {short_repr(thing)}, which remembers; accepted: {accepted}")
     if isinstance(thing, nn.Module) and hasattr(thing, "state_size"):
         return thing  # type: ignore[return-value]
     if isinstance(thing, Sb3Policy):
@@ -111,12 +120,15 @@ def _member(thing: Any, spec: EnvSpec, what: str) -> Policy:
 
 
 def _explorer(thing: Any, spec: EnvSpec) -> Policy | Agent | list[Policy] | None:
+    if thing is None:
+        return None
     if isinstance(thing, (list, tuple)):
-        return [each if isinstance(each, Policy) else _member(each, spec, "explorer") for each in thing]
+        return [_policy(each, spec, f"explorer[{index}]", may_remember=True) for index, each in enumerate(thing)]
     if is_sb3(thing):
         thing = from_sb3(thing)
     if isinstance(thing, Sb3RecurrentAgent):
         check_fits(thing, spec)
-    if thing is None or isinstance(thing, Policy) or callable(getattr(thing, "act", None)):
+    if callable(getattr(thing, "act", None)):
+        check_made_for(thing, spec)
         return thing
-    return _member(thing, spec, "explorer")
+    return _policy(thing, spec, "explorer", may_remember=True)

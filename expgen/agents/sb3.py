@@ -62,12 +62,15 @@ class Sb3RecurrentAgent(Predicts):
     """A recurrent policy of Stable-Baselines3's contributions; `state` is what it remembers."""
 
     def __init__(self, policy: Any) -> None:
-        self.policy, self.state = policy, None
+        self.policy = policy
+        self.state: Any = None  # arrays [layers, N, S]
 
     def __repr__(self) -> str:
         return f"Sb3RecurrentAgent({type(self.policy).__name__}, {self.policy.action_space.n} actions)"
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
+        if self.state is not None and self.state[0].shape[1] != len(first):  # a new batch of environments
+            self.state = None
         action, self.state = self.policy.predict(obs, self.state, np.asarray(first), deterministic=False)
         return np.asarray(action, dtype=np.int32)
 

@@ -19,13 +19,12 @@ from expgen.algorithms.policy_gradient import (
     clipped_value_loss,
     detached,
     epochs_of_minibatches,
-    fill_values,
     policy_terms,
 )
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.actor_critic import Policy
 from expgen.networks.decoupled import Decoupled, ValueNetwork
-from expgen.networks.state import Part, load_parts, state_of
+from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
 from expgen.settings import own_default, setting
@@ -97,25 +96,11 @@ class Critic:
         norm = self.descent.step(loss)
         return {"value_loss": loss.detach(), "value_grad_norm": norm}
 
-    def compute_values(self, rollout: Rollout) -> None:
-        """V of every observation of a finished rollout, in `rollout.value`."""
-        fill_values(self.values, rollout, self.config.minibatches)
-
-    @torch.no_grad()
-    def values(self, obs: Tensor) -> Tensor:
-        """V `[B]` of `obs` `[B, …]`."""
-        return self.network(obs.unsqueeze(0)).squeeze(0)
-
-    def parts(self) -> dict[str, Part]:
-        """What a checkpoint holds of it, beside the count."""
-        return {"network": self.network, "adam": self.descent}
-
     def state(self) -> dict[str, Tensor]:
-        """Weights, optimiser and count."""
-        return {**state_of(self.parts()), "num_rollouts": torch.tensor(self.num_rollouts)}
+        """The count alone."""
+        return {"num_rollouts": torch.tensor(self.num_rollouts)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        load_parts(self.parts(), state)
         self.num_rollouts = int(state["num_rollouts"])
 
 
@@ -131,10 +116,6 @@ class DAAC(Algorithm):
         self.critic = Critic(self.value_network, config)
         parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-
-    def compute_values(self, rollout: Rollout) -> None:
-        """The critic's values, which the advantages come from."""
-        self.critic.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
@@ -156,4 +137,6 @@ class DAAC(Algorithm):
             "advantage": self.advantage_head,
             "adam": self.descent,
             "critic": self.critic,
+            "critic.network": self.value_network,
+            "critic.adam": self.critic.descent,
         }

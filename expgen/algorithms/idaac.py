@@ -18,6 +18,7 @@ from expgen.algorithms.idaac_order import Pairs, draw_pairs
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.networks.decoupled import Decoupled
+from expgen.networks.small import orthogonal
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, transition_order
@@ -30,7 +31,7 @@ class IDAACConfig(DAACConfig):
     """DAAC's settings and those of the order classifier."""
 
     order_coef: float = setting(0.001, "weight of the order loss (α_i)", low=0)
-    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: it is linear", low=0)
+    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: it is linear", low=0, high=2**14)
 
 
 def classifier_loss(verdict: Tensor, is_earlier: Tensor) -> Tensor:
@@ -53,11 +54,8 @@ class OrderClassifier(nn.Module):
         widths = [2 * features, hidden, 2] if hidden else [2 * features, 2]
         self.layers = nn.ModuleList(nn.Linear(*pair, device="meta") for pair in pairwise(widths))
         self.to_empty(device="cpu")
-        for layer in self.layers:
-            assert isinstance(layer, nn.Linear)
-            gain = 1 if layer is self.layers[-1] else math.sqrt(2)
-            nn.init.orthogonal_(layer.weight, gain, generator=generator)
-            nn.init.zeros_(layer.bias)
+        orthogonal(self.layers[:-1], math.sqrt(2), generator)
+        orthogonal(self.layers[-1:], 1.0, generator)
 
     def forward(self, features: Tensor, partner: Tensor) -> Tensor:
         x = torch.cat([features, partner], -1)
@@ -77,10 +75,6 @@ class IDAAC(Algorithm):
         adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
         self.classifier_descent = Descent(self.classifier.parameters(), *adam)
         self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
-
-    def compute_values(self, rollout: Rollout) -> None:
-        """The critic's values, which the advantages come from."""
-        self.daac.compute_values(rollout)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""

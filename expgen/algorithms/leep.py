@@ -21,7 +21,7 @@ from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.levels import LevelSet, LevelStream
 from expgen.errors import InputError
-from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
+from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in, without_memory
 from expgen.networks.state import Part
 from expgen.random import counter_hash, draw_below
 from expgen.rollout.gae import normalized
@@ -64,10 +64,8 @@ def leep_loss(output: PolicyOutput, batch: Minibatch, others: Tensor, config: Le
 def log_max_prob(members: Sequence[Policy], obs: Tensor, num_actions: int) -> Tensor:
     """log max_j π_j(a|o) of `members` for `obs` `[B, …]`, `[B, A]`; −∞ where there are none."""
     best = torch.full((len(obs), num_actions), -torch.inf, device=obs.device)
-    first = torch.zeros(1, len(obs), dtype=torch.bool, device=obs.device)
     for member in members:
-        logits = member(obs.unsqueeze(0), first, obs.new_zeros(len(obs), 0)).logits[0]
-        best = torch.maximum(best, torch.log_softmax(logits, -1))
+        best = torch.maximum(best, torch.log_softmax(without_memory(member, obs.unsqueeze(0)).logits[0], -1))
     return best
 
 

@@ -1,6 +1,6 @@
 """What policy-gradient algorithms share: settings, the walk over a rollout, terms of losses, the step down a loss."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -39,17 +39,6 @@ def epochs_of_minibatches(rollout: Rollout, config: LearningConfig, generator: t
     advantage = normalized(rollout.advantage, config.advantage_epsilon)
     for _ in range(config.epochs):
         yield from minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator)
-
-
-def fill_values(values: Callable[[Tensor], Tensor], rollout: Rollout, num_parts: int) -> None:
-    """`values` of every observation of a finished rollout, a part of them at a time, into `rollout.value`.
-
-    Nothing moves the weights while a rollout is played, so these are the values an actor would have stored step by
-    step; a few large batches cost far less than one small batch a step.
-    """
-    frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
-    value = torch.cat([values(part) for part in frames.tensor_split(num_parts)])
-    rollout.value.copy_(value.view_as(rollout.value))
 
 
 def log_prob_of(logits: Tensor, action: Tensor) -> Tensor:

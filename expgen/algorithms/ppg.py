@@ -13,18 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expgen.algorithms.policy_gradient import (
-    Descent,
-    LearningConfig,
-    detached,
-    epochs_of_minibatches,
-    fill_values,
-    policy_terms,
-)
+from expgen.algorithms.policy_gradient import Descent, LearningConfig, detached, epochs_of_minibatches, policy_terms
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
-from expgen.networks.actor_critic import PolicyOutput
+from expgen.networks.actor_critic import PolicyOutput, without_memory
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch
@@ -39,9 +32,11 @@ class PPGConfig(LearningConfig):
     epochs: int = own_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
     adam_epsilon: float = own_default(LearningConfig, "adam_epsilon", 1e-8)
     value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
-    policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1)
+    policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1, high=10**4)
     aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)
-    aux_columns: int = setting(4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1)
+    aux_columns: int = setting(
+        4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1, high=10**9
+    )
     aux_learning_rate: float = setting(5e-4, "step size of the auxiliary phase's Adam", low=0)
     clone_coef: float = setting(1.0, "weight of KL(π_old ‖ π) in auxiliary phases (β_clone)", low=0)
     aux_value_coef: float = setting(1.0, "weight of the value network's loss in auxiliary phases", low=0)
@@ -91,15 +86,6 @@ class PPG(Algorithm):
         """Save where the games stand, or replay those of a resumed history."""
         self.history.open(env)
 
-    def compute_values(self, rollout: Rollout) -> None:
-        """The value network's values, which the advantages come from."""
-        fill_values(self.values, rollout, self.config.minibatches)
-
-    @torch.no_grad()
-    def values(self, obs: Tensor) -> Tensor:
-        """V `[B]` of `obs` `[B, …]`."""
-        return self.value_network(obs.unsqueeze(0)).squeeze(0)
-
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
         for batch in epochs_of_minibatches(rollout, self.config, generator):
@@ -134,7 +120,7 @@ class PPG(Algorithm):
 
     def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
         """One gradient step of an auxiliary phase, on parts of the history `[P, T, …]`."""
-        output = self._policy_output(obs)
+        output = without_memory(self.policy, obs)
         loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
         norm = self.aux_descent.step(loss)
         return {"aux_loss": loss.detach(), **parts, "aux_grad_norm": norm}
@@ -142,12 +128,7 @@ class PPG(Algorithm):
     @torch.no_grad()
     def logits(self, obs: Tensor) -> Tensor:
         """What the policy says of parts of the history `[P, T, …]`."""
-        return self._policy_output(obs).logits  # [P, T, A]
-
-    def _policy_output(self, obs: Tensor) -> PolicyOutput:
-        """Of frames `[P, T, …]`: a policy without memory does not mind which axis is time."""
-        first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
-        return self.policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
+        return without_memory(self.policy, obs).logits  # [P, T, A]
 
     def parts(self) -> dict[str, Part]:
         return {

@@ -40,8 +40,21 @@ class Algorithm(ABC):
         return
 
     def compute_values(self, rollout: Rollout) -> None:
-        """Fill `rollout.value` of a finished rollout where the policy, as it acted, has not."""
-        return
+        """Fill `rollout.value` of a finished rollout by the value network; without one the policy has, as it acted.
+
+        Nothing moves the weights while a rollout is played, so these are the values an actor would have stored step by
+        step; a few large batches, as many as minibatches, cost far less than one small batch a step.
+        """
+        if self.value_network is not None:
+            frames = rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
+            value = torch.cat([self.values(part) for part in frames.tensor_split(self.config.minibatches)])
+            rollout.value.copy_(value.view_as(rollout.value))
+
+    @torch.no_grad()
+    def values(self, obs: Tensor) -> Tensor:
+        """The value network's V `[B]` of `obs` `[B, …]`."""
+        assert self.value_network is not None
+        return self.value_network(obs.unsqueeze(0)).squeeze(0)
 
     def state(self) -> dict[str, Tensor]:
         """Every tensor of the parts: weights under `policy.…`, and so on."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
 
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig
@@ -127,6 +127,8 @@ def recipe_of(algo: str) -> Recipe:
         load_entry_points()
     if kind == "expgen" and (not member or member in RECIPES) and (plus or member) and algo not in RECIPES:
         recipe = expgen_over(member or "ppo")
+        if RECIPES[member or "ppo"].explorer is not None:
+            raise InputError(f"--algo is {algo!r} but {member} is an ensemble itself; accepted: members that are not")
         if recipe.network.memory != "none":
             raise InputError(f"--algo is {algo!r} but policies of {member} have memory; accepted: members without")
         if not plus:
@@ -134,19 +136,6 @@ def recipe_of(algo: str) -> Recipe:
         if find(RECIPES, "explorer of --algo", explorer).explorer is None:
             return replace(recipe, explorer=explorer, summary=f"{recipe.summary} trained as {explorer}")
     return find(RECIPES, "--algo", algo)
-
-
-def build_policy(
-    recipe: Recipe,
-    spec: EnvSpec,
-    network: NetworkConfig,
-    config: Any,
-    generator: torch.Generator,
-    device: torch.device,
-    check: Callable[[nn.Module], None] = lambda network: None,
-) -> Policy:
-    """What plays, with fresh weights; `check` is that of `fresh_network`."""
-    return fresh_network(lambda: recipe.build_policy(spec, network, config), generator, device, check)
 
 
 def build_algorithm(
@@ -161,4 +150,4 @@ def build_algorithm(
     generator = torch.Generator().manual_seed(seed)
     if recipe.make_networks is not None:
         return recipe.build(recipe.make_networks(spec, network, generator, device), config)
-    return recipe.build(build_policy(recipe, spec, network, config, generator, device), config)
+    return recipe.build(fresh_network(partial(recipe.build_policy, spec, network, config), generator, device), config)

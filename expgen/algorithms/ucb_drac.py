@@ -36,7 +36,7 @@ class UcbDracConfig(PPOConfig):
         "ucb", "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
     ] = setting("ucb", "one of the eight for every update, or the bandit's choice")
     ucb_exploration: float = setting(0.1, "c: weight of the bandit's exploration bonus", low=0)
-    ucb_window: int = setting(10, "returns of each augmentation that the bandit remembers", low=1)
+    ucb_window: int = setting(10, "returns of each augmentation that the bandit remembers", low=1, high=10**6)
     ucb_try_each: bool = setting(False, "use every augmentation once first; else good returns may never leave crop")
 
 

@@ -8,12 +8,13 @@ from datetime import date
 import numpy as np
 import torch
 
-from expgen.algorithms.recipes import build_policy, recipe_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
 from expgen.bench.load import LearnerClock, Watch, settle
 from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
+from expgen.networks.actor_critic import fresh_network
 from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, first_plans, plans_of
@@ -81,7 +82,10 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
     spec = env.spec
     env.close()
     recipe = recipe_of(plan.algo)
-    policy = build_policy(recipe, spec, plan.network, plan.algorithm, torch.Generator(), device).eval()
+    untrained = fresh_network(
+        lambda: recipe.build_policy(spec, plan.network, plan.algorithm), torch.Generator(), device
+    )
+    policy = untrained.eval()
     obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
     first = torch.zeros(1, batch, dtype=torch.bool, device=device)
     asked = (obs, first, torch.zeros(batch, policy.state_size, device=device))

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy import ndarray
 
-from expgen.agents.agent import Agent
+from expgen.agents.agent import Agent, check_made_for
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, build_env, make_env
-from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv, checked_actions
+from expgen.envs.vec_env import LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED, check_whole
 
@@ -155,7 +155,9 @@ def play_episodes(
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
     """The episodes in the order of the list; gives way once a step."""
-    _check_fit(agent, env)
+    if not callable(getattr(agent, "act", None)):
+        raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
+    check_made_for(agent, env.spec)
     check_range("--episodes", episodes, 1)
     N = env.num_envs
     levels = env.levels.draw(episodes, np.random.default_rng(seed)).tolist() if isinstance(env, LevelControl) else []
@@ -199,20 +201,6 @@ def play_episodes(
             playing[i] = next_episode(i, is_free=True)
             total[i], length[i], level[i] = 0.0, 0, observation.level[i]
     return [finished[number] for number in range(episodes)]
-
-
-def _check_fit(agent: Agent, env: VecEnv) -> None:
-    """Raise InputError where the agent is none, or says that it was made for other observations."""
-    if not callable(getattr(agent, "act", None)):
-        raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
-    made_for: EnvSpec | None = getattr(agent, "spec", None)
-    if made_for is not None and _interface(made_for) != _interface(env.spec):
-        what = f"env is {env.spec.name!r} with {_interface(env.spec)}"
-        raise InputError(f"{what}; accepted by this agent of {made_for.name}: {_interface(made_for)}")
-
-
-def _interface(spec: EnvSpec) -> str:
-    return f"observations {spec.obs_shape} {spec.obs_dtype} and {spec.num_actions} actions"
 
 
 def summarize(episodes: list[Episode]) -> Evaluation:

@@ -62,15 +62,10 @@ def score_row(loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet,
         split=split,
         levels=str(levels),
         env_steps=loaded.env_steps,
-        episodes=len(evaluation.episodes),
-        mean_return=evaluation.mean_return,
-        std_return=evaluation.std_return,
-        solved_rate=evaluation.solved_rate,
-        ci_low=evaluation.ci_low,
-        ci_high=evaluation.ci_high,
         agent=loaded.name,
         commit=commit(),
         settings=settings_text(loaded.settings),
+        **{**evaluation._asdict(), "episodes": len(evaluation.episodes)},
     )
 
 

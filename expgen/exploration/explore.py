@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
+from expgen.agents.acted_frames import EpisodeFrames
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import Observation, VecEnv
 from expgen.evaluation.evaluate import (
@@ -105,60 +106,39 @@ def summarize_exploration(rows: list[ExploredEpisode]) -> Exploration:
 
 
 class ExplorationWatcher:
-    """Owns the frames whose r_I is not yet computed and, of every frame there was, a number that stands for it."""
+    """Owns the frames whose r_I is not yet computed and, of the episodes under way, which frames they have shown."""
 
     def __init__(self, config: KnnConfig, num_envs: int, episodes: int, device: torch.device | str = "cpu") -> None:
         self.device = torch.device(device)
         self.reward = KnnReward(config, num_envs)
-        self.intrinsic_return = np.zeros(episodes + 1)  # by number; the last, −1, is of those that do not count
-        self.frame: list[ndarray] = []  # of [N, …]; up to _STEPS + 1, the first of which was the last before
-        self.first: list[ndarray] = []  # of [N], likewise
-        self.episode: list[ndarray] = []  # of [N], of every step so far
-        self.code: list[ndarray] = []  # of [N], likewise: equal where frames are
+        # by number of the episode; the last, −1, is of those that do not count
+        self.intrinsic_return = np.zeros(episodes + 1)
+        self.novelty = np.full(episodes + 1, -1)  # the frame that an episode opens with is no step's
+        self.shown = EpisodeFrames()
+        self.steps: list[tuple[ndarray, ndarray, ndarray]] = []  # frame [N, …], first [N] and episode [N] of each
 
     def watch(self, observation: Observation, episode: ndarray) -> None:
         """Take in what the environments show."""
-        self.frame.append(observation.full.copy())
-        self.first.append(observation.first.copy())
-        self.episode.append(episode.copy())
-        self.code.append(frame_code(observation.full))
-        if len(self.frame) > _STEPS:
+        self.shown.begin_step(observation.first)
+        was_shown = self.shown.add(np.arange(len(episode)), observation.full)
+        np.add.at(self.novelty, episode, ~was_shown)
+        self.steps.append((observation.full.copy(), observation.first.copy(), episode.copy()))
+        if len(self.steps) > _STEPS:
             self._measure()
-
-    def finish(self) -> tuple[ndarray, ndarray]:
-        """Intrinsic return and novelty of every episode, `[episodes]` each."""
-        if len(self.frame) > 1:
-            self._measure()
-        number, code = np.concatenate(self.episode), np.concatenate(self.code)
-        counts = number >= 0
-        pair = np.unique(np.stack([number[counts].astype(np.uint64), code[counts]], axis=1), axis=0)
-        distinct = np.bincount(pair[:, 0].astype(np.int64), minlength=len(self.intrinsic_return) - 1)
-        return self.intrinsic_return[:-1], distinct - 1
 
     def exploration(self, played: list[Episode], oracle: Oracle | None) -> Exploration:
         """Of the episodes that it has watched, which are over by now."""
-        intrinsic_return, novelty = self.finish()
-        most = None if oracle is None else oracle(np.array([episode.level for episode in played])).tolist()
-        rows = [
-            ExploredEpisode(episode, float(intrinsic_return[i]), int(novelty[i]), None if most is None else most[i])
-            for i, episode in enumerate(played)
-        ]
-        return summarize_exploration(rows)
+        if len(self.steps) > 1:
+            self._measure()
+        level = np.array([episode.level for episode in played])
+        most = [None] * len(played) if oracle is None else oracle(level).tolist()
+        rows = zip(played, self.intrinsic_return[:-1].tolist(), self.novelty[:-1].tolist(), most, strict=True)
+        return summarize_exploration([ExploredEpisode(*row) for row in rows])
 
     def _measure(self) -> None:
-        full = torch.from_numpy(np.stack(self.frame)).to(self.device)  # [T+1, N, …]
-        first = torch.from_numpy(np.stack(self.first)).to(self.device)  # [T+1, N]
+        """Add up r_I of all steps but the last, whose next frame is still to come."""
+        frames, firsts, episodes = (np.stack(part) for part in zip(*self.steps, strict=True))
+        full, first = (torch.from_numpy(part).to(self.device) for part in (frames, firsts))  # [T+1, N, …]
         reward = self.reward.measure(full, first).cpu().numpy()  # [T, N]
-        taken = self.episode[len(self.episode) - len(full) : -1]  # the episode each step was taken in
-        np.add.at(self.intrinsic_return, np.stack(taken), reward)
-        self.frame, self.first = self.frame[-1:], self.first[-1:]
-
-
-def frame_code(frame: ndarray) -> ndarray:
-    """A number for each frame of `[N, …]`, equal for equal ones and else different: `[N]` uint64.
-
-    Sums of bytes times random 64-bit weights: two frames that differ collide with a chance below 2⁻⁵⁶.
-    """
-    content = np.ascontiguousarray(frame).reshape(len(frame), -1).view(np.uint8)  # [N, bytes]
-    weight = np.random.default_rng(0).integers(2**64, size=content.shape[1], dtype=np.uint64)
-    return content @ weight  # modulo 2⁶⁴
+        np.add.at(self.intrinsic_return, episodes[:-1], reward)  # the episode each step was taken in
+        self.steps = self.steps[-1:]

@@ -17,7 +17,7 @@ the original code, does not. In flat colours the agent looks the same from both 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,26 +63,15 @@ def dirt_cells(frame: ndarray) -> ndarray:
     return (frame[:, middle][:, :, middle] == DIRT).all(-1).sum((1, 2))
 
 
-class _Count(NamedTuple):
-    """How a ProcGen game is counted."""
-
-    of_frames: Callable[[ndarray], ndarray]  # first frames [L, 64, 64, 3] → [L]
-    view: Mapping[str, bool]  # options those frames are shown with
-
-
-_PROCGEN = {
-    "maze": _Count(lambda frame: tour_frames(read_procgen_maze(frame), MAZE_LIMIT - 1, MAZE_ALIKE) - 1, FLAT),
-    "jumper": _Count(background_cells, {"use_backgrounds": False, "center_agent": False}),
-    "miner": _Count(dirt_cells, FLAT),
+# How a ProcGen game is counted: from first frames [L, 64, 64, 3] to [L], and the options they are shown with.
+_Count = tuple[Callable[[ndarray], ndarray], Mapping[str, bool]]
+_PROCGEN: dict[str, _Count] = {
+    "maze": (lambda frame: tour_frames(read_procgen_maze(frame), MAZE_LIMIT - 1, MAZE_ALIKE) - 1, FLAT),
+    "jumper": (background_cells, {"use_backgrounds": False, "center_agent": False}),
+    "miner": (dirt_cells, FLAT),
 }
-_FLAT_MAZE = _Count(lambda frame: reachable_cells(read_procgen_maze(frame)) - 1, FLAT)
-
-
-class Oracle(Protocol):
-    """Counts what there is to find."""
-
-    def __call__(self, level: ndarray) -> ndarray:
-        """Level seeds `[E]`, repeated or not → counts `[E]` int64."""
+_FLAT_MAZE: _Count = (lambda frame: reachable_cells(read_procgen_maze(frame)) - 1, FLAT)
+Oracle = Callable[[ndarray], ndarray]  # level seeds [E], repeated or not → what there is to find, [E] int64
 
 
 class LevelCounts:

@@ -7,6 +7,7 @@ not, and the goal is not, since reaching it ends the episode.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -65,14 +66,9 @@ class WallFollower:
         return self.action[self.heading]
 
 
-def minimaze_follower() -> WallFollower:
-    """Plays minimaze as it is."""
-    return WallFollower(read_minimaze, MINIMAZE_ACTION)
-
-
-def procgen_maze_follower() -> WallFollower:
-    """Plays ProcGen's Maze in easy mode, from a picture in flat colours on black."""
-    return WallFollower(read_procgen_maze, PROCGEN_ACTION)
+minimaze_follower = partial(WallFollower, read_minimaze, MINIMAZE_ACTION)  # plays minimaze as it is
+# Plays ProcGen's Maze in easy mode, from a picture in flat colours on black.
+procgen_maze_follower = partial(WallFollower, read_procgen_maze, PROCGEN_ACTION)
 
 
 def next_heading(layout: Layout, heading: ndarray) -> ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 from torch import Tensor
-from torch.optim.adam import adam as adam_step
+from torch.optim import Adam
 
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.protocol import Algorithm, Metrics
@@ -22,7 +22,6 @@ from expgen.rollout.minibatch import transition_order
 from expgen.rollout.rollout import Rollout
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # torch's names for Adam's
-BETAS = (0.9, 0.999)  # torch's defaults, which PPO takes
 PARTS = ("loss", "policy_loss", "value_loss", "entropy", "approximate_kl")
 
 
@@ -88,29 +87,16 @@ class DenseAdam:
 
     def __init__(self, network: DenseNetwork, names: list[str], config: PPOConfig) -> None:
         """`names` are those of the policy's parameters, in their order."""
-        self.network, self.names, self.config = network, names, config
-        self.moments = {name: network.flat() for name in MOMENTS}
+        self.network, self.names = network, names
         self.num_steps = torch.zeros(())  # taken so far
+        self.moments = {name: network.flat() for name in MOMENTS}
+        self.adam = Adam([network.weight], config.learning_rate, eps=config.adam_epsilon, fused=True)
+        self.adam.state[network.weight] = {"step": self.num_steps, **self.moments}
+        network.weight.grad = network.gradient  # what `backward` fills
 
-    def step(self, gradient: Tensor) -> None:
-        """Move the weights; `gradient` is as flat as they are."""
-        first, second = ([self.moments[name]] for name in MOMENTS)
-        adam_step(
-            [self.network.weight],
-            [gradient],
-            first,
-            second,
-            max_exp_avg_sqs=[],
-            state_steps=[self.num_steps],
-            fused=True,
-            amsgrad=False,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            lr=self.config.learning_rate,
-            weight_decay=0,
-            eps=self.config.adam_epsilon,
-            maximize=False,
-        )
+    def step(self) -> None:
+        """Move the weights along the network's gradient."""
+        self.adam.step()
 
     def state(self) -> dict[str, Tensor]:
         """Steps and moments of each parameter."""
@@ -158,7 +144,7 @@ class DensePPO(Algorithm):
         gradient = self.network.backward(batch.obs, torch.from_numpy(d_output))
         norm = torch.linalg.vector_norm(gradient)
         gradient.mul_((self.config.max_grad_norm / (norm + 1e-6)).clamp_(max=1))  # as nn.utils.clip_grad_norm_
-        self.adam.step(gradient)
+        self.adam.step()
         return {**dict(zip(PARTS, torch.from_numpy(parts).unbind())), "grad_norm": norm}
 
     def parts(self) -> dict[str, Part]:

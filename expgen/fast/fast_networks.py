@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from expgen.fast.graphs import Capture, Recording, capture_on_gpu
 from expgen.fast.kernels.gru import fused_gru
@@ -112,10 +113,6 @@ class ReplayedPolicy(nn.Module):
 
 def padded(tensor: Tensor, dimension: int, size: int) -> Tensor:
     """`tensor` with zeros after its end, `size` long."""
-    if tensor.shape[dimension] == size:
-        return tensor
-    shape = list(tensor.shape)
-    shape[dimension] = size
-    longer = tensor.new_zeros(shape)
-    longer.narrow(dimension, 0, tensor.shape[dimension]).copy_(tensor)
-    return longer
+    missing = size - tensor.shape[dimension]
+    last_first = [0, 0] * (tensor.dim() - 1 - dimension)  # F.pad begins with the last dimension
+    return F.pad(tensor, [*last_first, 0, missing]) if missing else tensor

@@ -101,16 +101,18 @@ def serve(descriptor: int) -> None:
     """What a worker process runs: receive work over the socket `descriptor`, do it, say how it ended."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection = Connection(descriptor)
+    end: Done | Refused | Failed
     try:
         load_plugins(connection.recv())
         connection.recv()(connection)
-        connection.send(Done())
-    except (EOFError, ConnectionError):  # the parent has died or given us up
-        os._exit(1)
+        end = Done()
     except InputError as error:
-        connection.send(Refused(error))
+        end = Refused(error)
     except Exception as error:
-        connection.send(Failed(line_of(error), traceback.format_exc()))
+        end = Failed(line_of(error), traceback.format_exc())
+    with contextlib.suppress(OSError):  # the parent has died or given us up
+        connection.send(end)
+    if isinstance(end, Failed):
         os._exit(1)  # what failed may hang on the way out
 
 

@@ -4,14 +4,14 @@ Recorded are the methods that an algorithm calls once a minibatch, each as `Grap
 in the table runs as it is written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
 
 from torch import Tensor
 from torch.optim import Adam
 
-from expgen.algorithms.daac import DAAC, Critic
+from expgen.algorithms.daac import DAAC
 from expgen.algorithms.idaac import IDAAC
 from expgen.algorithms.leep import Leep
 from expgen.algorithms.policy_gradient import Descent
@@ -23,8 +23,8 @@ from expgen.fast.graphs import Capture, Graphs, capture_on_gpu
 
 RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
     PPO: ("step",),
-    DAAC: ("step", "critic.step", "critic.values"),
-    IDAAC: ("step", "daac.critic.step", "daac.critic.values"),
+    DAAC: ("step", "values", "critic.step"),
+    IDAAC: ("step", "values", "daac.critic.step"),
     PPG: ("step", "values", "logits", "auxiliary_step"),
     Leep: ("step", "others"),
     UcbDrac: ("step",),
@@ -41,13 +41,9 @@ def accelerate_optimizers(algorithm: Algorithm) -> None:
         descent.adam = Adam(descent.parameters, rate, eps=epsilon, fused=True, capturable=True)
 
 
-def descents_in(owner: Algorithm | Critic) -> Iterator[Descent]:
+def descents_in(algorithm: Algorithm) -> list[Descent]:
     """Every Descent among the parts of an algorithm."""
-    for part in owner.parts().values():
-        if isinstance(part, Descent):
-            yield part
-        elif isinstance(part, Critic):
-            yield from descents_in(part)
+    return [part for part in algorithm.parts().values() if isinstance(part, Descent)]
 
 
 def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Graphs:

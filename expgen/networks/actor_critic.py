@@ -14,7 +14,7 @@ from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.normalized import NormalizedEncoder
 from expgen.networks.own_encoder import OWN_ENCODERS, OwnEncoder
-from expgen.networks.small import ConvEncoder, SmallEncoder
+from expgen.networks.small import ConvEncoder, SmallEncoder, orthogonal
 from expgen.plugins import find
 from expgen.settings import later_setting, setting
 
@@ -84,15 +84,19 @@ class Policy(nn.Module):
         """What the policy says of `features` `[T, N, F]`."""
         return PolicyOutput(self.policy_head(features), self.value_head(features).squeeze(-1), state)
 
-    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Fresh weights from `generator` alone: heads orthogonal, gain 0.01 (policy) and 1 (value)."""
         self.encoder.initialise(generator)
         if self.memory is not None:
             self.memory.initialise(generator)
-        for head, gain in ((self.policy_head, 0.01), (self.value_head, 1.0)):
-            nn.init.orthogonal_(head.weight, gain=gain, generator=generator)
-            nn.init.zeros_(head.bias)
+        orthogonal((self.policy_head,), 0.01, generator)
+        orthogonal((self.value_head,), 1.0, generator)
+
+
+def without_memory(policy: Policy, obs: Tensor) -> PolicyOutput:
+    """What a policy that remembers nothing says of `obs` `[T, N, …]`; which axis is time it does not mind."""
+    first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
+    return policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
 
 
 def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, Policy, fresh_network, make_encoder, make_policy
+from expgen.networks.small import orthogonal
 
 
 class ValueNetwork(nn.Module):
@@ -24,12 +25,10 @@ class ValueNetwork(nn.Module):
         """`obs` `[T, N, …]` → V `[T, N]`."""
         return self.value_head(self.encode(obs.flatten(0, 1))).view(obs.shape[:2])
 
-    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Fresh weights from `generator` alone: the head orthogonal with gain 1."""
         self.encoder.initialise(generator)
-        nn.init.orthogonal_(self.value_head.weight, generator=generator)
-        nn.init.zeros_(self.value_head.bias)
+        orthogonal((self.value_head,), 1.0, generator)
 
 
 class Decoupled(NamedTuple):

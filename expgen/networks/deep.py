@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from expgen.networks.small import orthogonal
+
 
 class DeepEncoder(nn.Module):
     """An encoder followed by `num_layers` of linear `[F, F]` and ReLU."""
@@ -22,10 +24,7 @@ class DeepEncoder(nn.Module):
             x = F.relu(layer(x))
         return x  # [B, F]
 
-    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """The encoder as ever; the layers orthogonal with gain 1, biases 0."""
         self.encoder.initialise(generator)  # type: ignore[operator]
-        for layer in self.layers:
-            nn.init.orthogonal_(layer.weight, generator=generator)  # type: ignore[arg-type]
-            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+        orthogonal(self.layers, 1.0, generator)

@@ -55,8 +55,7 @@ class NormalizedEncoder(nn.Module):
 
 def update_moments_in(parts: Iterable[object], obs: Tensor) -> None:
     """Add `obs` to the moments of every normalised encoder of the networks among `parts`."""
-    for part in parts:
-        if isinstance(part, nn.Module):
-            for module in part.modules():
-                if isinstance(module, NormalizedEncoder):
-                    module.update_moments(obs)
+    for network in (part for part in parts if isinstance(part, nn.Module)):
+        for module in network.modules():
+            if isinstance(module, NormalizedEncoder):
+                module.update_moments(obs)

@@ -1,10 +1,20 @@
 """Encoders for small observations: dense layers, or convolutions where what matters is local, as walls nearby."""
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+
+@torch.no_grad()
+def orthogonal(layers: Iterable[Any], gain: float, generator: torch.Generator) -> None:
+    """Fresh weights of linear and convolutional `layers`, one after another: orthogonal with `gain`, biases 0."""
+    for layer in layers:
+        nn.init.orthogonal_(layer.weight, gain=gain, generator=generator)
+        nn.init.zeros_(layer.bias)
 
 
 class SmallEncoder(nn.Module):
@@ -26,12 +36,9 @@ class SmallEncoder(nn.Module):
             x = x.mul_(2 / 255).sub_(1)
         return F.relu(self.linear2(F.relu(self.linear1(x))))  # [B, F]
 
-    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Orthogonal with gain √2, biases 0."""
-        for module in (self.linear1, self.linear2):
-            nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
-            nn.init.zeros_(module.bias)
+        orthogonal((self.linear1, self.linear2), math.sqrt(2), generator)
 
 
 CHANNELS = (16, 32)
@@ -55,9 +62,6 @@ class ConvEncoder(nn.Module):
         x = F.relu(self.conv2(F.relu(self.conv1(x))))
         return F.relu(self.linear(x.permute(0, 2, 3, 1).flatten(1)))  # [B, F]
 
-    @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Orthogonal with gain √2, biases 0."""
-        for module in (self.conv1, self.conv2, self.linear):
-            nn.init.orthogonal_(module.weight, gain=math.sqrt(2), generator=generator)
-            module.bias.zero_()  # type: ignore[union-attr]
+        orthogonal((self.conv1, self.conv2, self.linear), math.sqrt(2), generator)

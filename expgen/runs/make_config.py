@@ -64,8 +64,9 @@ def resized_consensus(
 
     Unless `settings` name a quorum, it is what `agents.quorum` makes of the old one.
     """
-    changed = changed_consensus(consensus, settings, config.members)
-    if settings.get("min_agree") or recipe_of(config.algo).takes_turns:
+    takes_turns = recipe_of(config.algo).takes_turns  # its learners are all explorers: no member votes
+    changed = changed_consensus(consensus, settings, 0 if takes_turns else config.members)
+    if settings.get("min_agree") or takes_turns:
         return changed
     known = 0 if "min_agree" in settings else consensus.min_agree
     return replace(changed, min_agree=resized_quorum(known, of, config.members, config.env))

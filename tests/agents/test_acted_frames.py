@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from expgen.agents.acted_frames import ActedFrames
+from expgen.agents.acted_frames import EpisodeFrames
 
 
 def frames(*values: int) -> np.ndarray:
@@ -11,7 +11,7 @@ def frames(*values: int) -> np.ndarray:
 
 
 def test_a_frame_is_known_once_added_in_its_environment_and_episode_alone():
-    memory, both = ActedFrames(), np.array([0, 1])
+    memory, both = EpisodeFrames(), np.array([0, 1])
     memory.begin_step(np.array([True, True]))
     assert memory.add(both, frames(7, 8)).tolist() == [False, False]
     memory.begin_step(np.array([False, False]))
@@ -22,7 +22,7 @@ def test_a_frame_is_known_once_added_in_its_environment_and_episode_alone():
 
 
 def test_one_pixel_makes_another_frame():
-    memory, env = ActedFrames(), np.array([0])
+    memory, env = EpisodeFrames(), np.array([0])
     memory.begin_step(np.array([True]))
     frame = frames(7)
     assert not memory.add(env, frame)[0]
@@ -34,7 +34,7 @@ def test_one_pixel_makes_another_frame():
 
 @pytest.mark.parametrize("num_envs", [1, 3])
 def test_another_number_of_environments_starts_afresh(num_envs: int):
-    memory = ActedFrames()
+    memory = EpisodeFrames()
     memory.begin_step(np.ones(2, dtype=bool))
     memory.add(np.array([0]), frames(7))
     memory.begin_step(np.zeros(num_envs, dtype=bool))

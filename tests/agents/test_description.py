@@ -83,6 +83,8 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
         ({"consensus": {"quorum": 2}}, "consensus has a field 'quorum'; accepted: ensemble_size"),
         ({"consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 1"),
         ({"consensus": {"alpha": 0}}, "--alpha is 0; accepted: 0.001 to 1"),
+        ({"members": [], "consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 0"),
+        ({"tuned": ["quorum"]}, "tuned is 'quorum'; accepted: ensemble_size, leader"),
         ({"levels": "few"}, "levels is 'few'"),
         ({"test_levels": "20:9"}, "test_levels 20:9 overlap the training levels 0:21; accepted: levels that no policy"),
     ],

@@ -1,5 +1,7 @@
 """The consensus agent over policies from elsewhere: functions, modules, other agents; and `predict`."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -17,6 +19,7 @@ from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
 from tests.agents.test_consensus import EXPLORER, MAZES, MEMBERS_ALL, SPEC, play
 
+ELSEWHERE = replace(SPEC, name="elsewhere", num_actions=3)
 FIRST = np.ones(2, dtype=bool)
 FRAME = np.zeros((2, 7, 7, 3), dtype=np.uint8)
 
@@ -59,6 +62,27 @@ def test_members_of_every_kind_vote_together_and_an_agent_explores() -> None:
     assert len(turns.fallback.agents) == 3 and turns.act(FRAME, FIRST).shape == (2,)  # type: ignore[union-attr]
 
 
+def test_explorers_that_take_turns_may_be_given_as_agents() -> None:
+    agents, policies = (
+        consensus_agent([always(3), always(1)], explorers, SPEC, min_agree=2)
+        for explorers in ([PolicyAgent(EXPLORER), PolicyAgent(MEMBERS_ALL[0])], [EXPLORER, MEMBERS_ALL[0]])
+    )
+    np.testing.assert_array_equal(play(agents), play(policies))
+
+
+def test_settings_may_be_numbers_of_numpy() -> None:
+    agent = consensus_agent([always(1)] * 3, EXPLORER, SPEC, min_agree=np.int64(2), alpha=np.float64(0.25))
+    assert (agent.config.min_agree, agent.config.alpha) == (2, 0.25)
+
+
+@pytest.mark.parametrize("answer", [np.zeros(1, int), np.zeros((2, 1), int), 3, None])
+def test_an_explorer_with_too_few_actions_is_refused(answer: Any) -> None:
+    explorer = SimpleNamespace(act=lambda obs, first, episode: answer)
+    agent = consensus_agent([always(3), always(1)], explorer, SPEC, min_agree=2)
+    with pytest.raises(InputError, match=r"the explorer's actions have shape .*; accepted: \(2,\)"):
+        agent.act(FRAME, FIRST)
+
+
 def test_only_the_first_members_vote_if_so_asked() -> None:
     agent = consensus_agent([always(1), always(2), always(2)], None, SPEC, ensemble_size=1, fallback="random")
     assert len(agent.ensemble.members) == 1 and (agent.act(FRAME, FIRST) == 1).all()
@@ -73,6 +97,15 @@ def test_a_spec_is_read_from_any_environment() -> None:
         assert (spec.name, spec.obs_shape, spec.obs_dtype, spec.num_actions) == (
             "gymnasium:CartPole-v1", (4,), "float32", 2,
         )  # fmt: skip
+
+
+def test_a_spec_is_read_from_what_has_spaces_alone() -> None:
+    vector, number = gymnasium.spaces.Box(0, 1, (3,)), gymnasium.spaces.Discrete(4)
+    spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # as Stable-Baselines3's VecEnv
+    assert (spec.name, spec.obs_shape, spec.num_actions) == ("gymnasium:SimpleNamespace", (3,), 4)
+    both = gymnasium.spaces.Dict({"eye": vector})
+    with pytest.raises(InputError, match=r"env has observations Dict.*; accepted: a Box of pictures or vectors"):
+        spec_of(SimpleNamespace(observation_space=both, action_space=number))
 
 
 def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
@@ -101,6 +134,21 @@ def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
         ([always(1)], EXPLORER, {"ensemble_size": 2}, "--ensemble-size is 2; accepted: 0 to 1"),
         ([always(1)], EXPLORER, {"alpha": 0}, "--alpha is 0; accepted: 0.001 to 1"),
         ([always(1)], EXPLORER, {"vote": "all"}, "--vote is 'all'; accepted: leader, majority"),
+        ([always(1)], EXPLORER, {"seed": "one"}, "seed is 'one'; accepted: a whole number"),
+        ([always(1)], EXPLORER, {"seed": -1}, "seed is -1; accepted: 0 to 2147483647"),
+        (
+            [always(1)],
+            [EXPLORER, UniformAgent(5)],
+            {},
+            r"explorer\[1\] is UniformAgent.*; accepted: policies, not agents",
+        ),
+        (
+            [PolicyAgent(MEMBERS_ALL[0], spec=SPEC)],
+            EXPLORER,
+            {"env": ELSEWHERE},
+            "env is 'elsewhere' with .*; accepted by",
+        ),
+        ([always(1)], PolicyAgent(EXPLORER, spec=SPEC), {"env": ELSEWHERE}, "env is 'elsewhere' with .*; accepted by"),
         ([always(1)], EXPLORER, {"env": None}, "env is None; accepted: an environment, as make_env or Gymnasium makes"),
         ([always(1)], EXPLORER, {"env": "minimaze"}, "env is 'minimaze'; accepted: an environment"),
         ([always(1)], EXPLORER, {"env": gymnasium.make("Pendulum-v1")}, "env has actions Box.*; accepted: Discrete"),

@@ -128,6 +128,9 @@ def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
         expected, state = recurrent.predict(obs, state, first, deterministic=False)
         np.testing.assert_array_equal(action, expected)
         np.testing.assert_array_equal(agent.fallback.state[0], state[0])  # type: ignore[union-attr]
+    more = explorer.act(np.zeros((2, 7, 7, 3), np.uint8), np.ones(2, bool))
+    fewer = explorer.act(np.zeros((1, 7, 7, 3), np.uint8), np.ones(1, bool))  # a new batch of environments
+    assert (more.shape, fewer.shape) == ((2,), (1,))
     assert repr(explorer) == "Sb3RecurrentAgent(RecurrentActorCriticPolicy, 5 actions)"
     with pytest.raises(InputError, match=r"members\[0\] is Sb3RecurrentAgent.*, which remembers; .* without memory"):
         consensus_agent([recurrent], None, SPEC, fallback="random")

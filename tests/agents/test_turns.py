@@ -134,6 +134,11 @@ def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_
         build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
 
 
+def test_a_turn_that_no_clock_counts_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--turn is 1000.*; accepted: 1 to 1000000000"):
+        changed_consensus(ConsensusConfig(), {"turn": 10**23}, 3)
+
+
 def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
     with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
@@ -148,6 +153,17 @@ def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
     with pytest.raises(InputError, match=refused):
         changed_consensus(ConsensusConfig(vote="turns"), settings, 3)
     assert changed_consensus(ConsensusConfig(vote="turns"), {**settings, "vote": "majority"}, 3).vote == "majority"
+
+
+@pytest.mark.parametrize("settings", [{"min_agree": 2}, {"leader": 1}, {"once": True}, {"fallback": "random"}])
+def test_settings_of_a_vote_are_refused_where_explorers_play_alone(settings, small, tmp_path) -> None:
+    (name,) = settings
+    refused = f"--{name.replace('_', '-')} is given but there are no members to vote; accepted: --vote, --turn"
+    with pytest.raises(InputError, match=refused):
+        changed_consensus(ConsensusConfig(), settings, 0)
+    with pytest.raises(InputError, match=refused):
+        small.train(tmp_path, 1, algo="openend", members=2, **settings)
+    assert not (tmp_path / "agent.json").exists()
 
 
 def test_a_run_whose_policies_take_turns_is_not_scored_with_random_actions(small, tmp_path) -> None:

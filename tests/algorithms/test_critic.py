@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from expgen.algorithms.daac import Critic, DAACConfig
+from expgen.algorithms.daac import DAAC, Critic, DAACConfig
 from expgen.algorithms.policy_gradient import clipped_value_loss
 from expgen.rollout.rollout import Rollout
 
@@ -62,23 +62,20 @@ def test_critic_reads_no_advantages(toy: Any, weights: Callable[[nn.Module], Ten
 def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
     toy: Any, equal: Callable[[dict[str, Tensor], dict[str, Tensor]], bool]
 ) -> None:
-    saved, loaded = (
-        Critic(toy.networks().value, config(value_every=2)),
-        Critic(toy.networks(1).value, config(value_every=2)),
-    )
-    learn(saved, toy.rollout())
+    saved, loaded = (DAAC(toy.networks(seed), config(value_every=2)) for seed in (0, 1))
+    learn(saved.critic, toy.rollout())
     loaded.load_state({name: tensor.clone() for name, tensor in saved.state().items()})
     for seed in (4, 5):  # not due, then due
-        assert len(learn(saved, toy.rollout(seed))) == len(learn(loaded, toy.rollout(seed)))
+        assert len(learn(saved.critic, toy.rollout(seed))) == len(learn(loaded.critic, toy.rollout(seed)))
     assert equal(saved.state(), loaded.state())
 
 
 @pytest.mark.parametrize("num_parts", [1, 8, 36, 50])
 def test_values_do_not_depend_on_the_parts_they_are_read_off_in(num_parts: int, toy: Any) -> None:
     """36 frames: into 8 parts they do not go evenly, and of 50 parts some are empty."""
-    network, rollout = toy.networks().value, toy.rollout()
+    networks, rollout = toy.networks(), toy.rollout()
     with torch.no_grad():
-        expected = network(rollout.obs)
-    Critic(network, config(minibatches=num_parts)).compute_values(rollout)
+        expected = networks.value(rollout.obs)
+    DAAC(networks, config(minibatches=num_parts)).compute_values(rollout)
     torch.testing.assert_close(rollout.value, expected)
     assert not rollout.value.requires_grad

@@ -40,3 +40,12 @@ def test_none_takes_what_is_out_of_range(algo: str, name: str, value: Any, accep
     flag = "--" + name.replace("_", "-")
     with pytest.raises(InputError, match=f"{flag} is .*; accepted: {accepted}"):
         make_config(algo=algo, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("algo", "name"),
+    [("ppg", "policy_phases"), ("ppg", "aux_columns"), ("ucb-drac", "ucb_window"), ("idaac", "order_hidden")],
+)
+def test_sizes_that_no_machine_has_room_for_are_refused(algo: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} is 1000.*; accepted: [01] to "):
+        make_config("minimaze", algo, **{name: 10**23})

@@ -29,7 +29,7 @@ def test_expgen_is_there_over_every_algorithm_without_memory():
         assert (recipe.member, recipe.explorer) == (member, "maxent")
         assert (recipe.build, recipe.config) == (RECIPES[member].build, RECIPES[member].config)
     assert recipe_of("expgen") == recipe_of("expgen-ppo")
-    for algo in ("expgen-ppo-gru", "expgen-maxent", "expgen-none", "expgen-"):
+    for algo in ("expgen-ppo-gru", "expgen-maxent", "expgen-none", "expgen-", "expgen-expgen", "expgen-expgen-idaac"):
         with pytest.raises(InputError, match=f"--algo is '{algo}'.*; accepted: "):
             recipe_of(algo)
 

@@ -133,6 +133,12 @@ def test_evaluate_refuses_zero_episodes(episodes: int):
         evaluate(UniformAgent(2), WithoutControl([2], [0]), episodes)
 
 
+def test_an_agent_s_spec_of_another_kind_does_not_matter():
+    agent = UniformAgent(5)
+    agent.spec = "a word of the user's own"  # type: ignore[attr-defined]
+    assert len(evaluate(agent, make_env("minimaze", levels=5, num_envs=2, **MAZES), 3).episodes) == 3
+
+
 def test_evaluation_summary_by_hand():
     rows = [Episode(1, 0.0, 9, False), Episode(2, 10.0, 5, True), Episode(3, 2.0, 5, False), Episode(4, 4.0, 5, True)]
     summary = summarize(rows)

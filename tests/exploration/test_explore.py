@@ -14,12 +14,7 @@ from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Episode, evaluate, play_episodes
 from expgen.exploration import explore as exploration
-from expgen.exploration.explore import (
-    ExploredEpisode,
-    explore,
-    frame_code,
-    summarize_exploration,
-)
+from expgen.exploration.explore import ExploredEpisode, explore, summarize_exploration
 from expgen.exploration.oracle import make_oracle
 from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.rollout.rollout import Rollout
@@ -148,12 +143,3 @@ def test_exploration_intervals_resample_levels():
 def test_exploring_no_episodes_is_refused():
     with pytest.raises(InputError, match="--episodes is -1; accepted: 1 or more"):
         explore(UniformAgent(2), Corridor([-1]), KnnConfig(), None, -1)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_frame_codes_are_equal_where_frames_are(dtype: type):
-    rng = np.random.default_rng(0)
-    frame = rng.integers(0, 2, (2000, 3, 3, 1)).astype(dtype)
-    code = frame_code(frame)
-    assert len(np.unique(code)) == len(np.unique(frame.reshape(2000, -1), axis=0)) < 512
-    assert (frame_code(frame[::-1]) == code[::-1]).all()

@@ -28,6 +28,10 @@ def fail(parent: Connection) -> None:
     raise ZeroDivisionError("nothing\nleft")
 
 
+def lose_a_connection(parent: Connection) -> None:
+    raise ConnectionResetError("a game's server is gone")
+
+
 def signal_myself(parent: Connection) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(os.getpid(), number)
@@ -69,6 +73,13 @@ def test_failing_worker_says_why_in_one_line() -> None:
     assert "in fail" in message.traceback
     assert worker.how_it_died() == "exited with status 1"
     worker.close()
+
+
+def test_worker_that_loses_another_connection_than_its_parents_says_so() -> None:
+    worker = Worker(lose_a_connection)
+    message = worker.receive()
+    worker.close(10.0)
+    assert isinstance(message, Failed) and message.line == "ConnectionResetError: a game's server is gone"
 
 
 def test_ctrl_c_and_sigterm_do_not_reach_a_worker() -> None:

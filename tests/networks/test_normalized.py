@@ -57,5 +57,8 @@ def test_moments_are_trained_saved_and_played(algo: str, small: Any, tmp_path: P
     state = small.state(tmp_path / "run")
     assert state["policy.encoder.count"] == 2 * small.update_steps and state["policy.encoder.mean"].any()
     assert torch.equal(state["average.encoder.mean"], state["policy.encoder.mean"])
+    moments = [tensor for name, tensor in state.items() if name.endswith("encoder.mean")]
+    assert all(torch.equal(moment, state["policy.encoder.mean"]) for moment in moments)  # the value network's too
+    assert len(moments) == (3 if algo == "idaac" else 2)
     agent = expgen.load_agent(tmp_path / "run")
     assert torch.equal(agent.policy.encoder.mean, state["policy.encoder.mean"])  # type: ignore[attr-defined]

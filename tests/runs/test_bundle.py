@@ -84,7 +84,7 @@ def test_what_is_not_as_it_shipped_is_refused(runs: Path, refused: Callable[...,
     file = max(mine.glob("*.safetensors"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     assert f"{file} is damaged: its checksum does not match" in refused(*words)
-    for text in ("", "[]"):
+    for text in ("", "[]", '{"weights": 5}'):
         shutil.copytree(runs / "shipped" / "minimaze-expgen", shipped.path, dirs_exist_ok=True)
         shipped.card_file.write_text(text)
         assert f"{shipped.card_file} is damaged; accepted: a card that scripts/bundle wrote" in refused(*words)
