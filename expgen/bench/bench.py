@@ -11,7 +11,7 @@ import torch
 from expgen.algorithms.recipes import build_policy, recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
 from expgen.bench.load import LearnerClock, Watch, settle
-from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
+from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed, rate
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
 from expgen.provenance import commit
@@ -33,9 +33,9 @@ def bench(
     """
     resources = plan_resources(device, 1)
 
-    def row(what: str, learners: int, rate: float) -> Speed:
+    def row(what: str, learners: int, per_second: float) -> Speed:
         today = date.today().isoformat()
-        return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
+        return Speed(what, config.game, learners, round(per_second), hardware(resources.device), commit(), today)
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
     phases, shares = _phase_rates(config, resources, seconds)
@@ -44,11 +44,11 @@ def bench(
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
         watch = Watch(resources.device)
-        rate = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
+        trained = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
         load = watch.end()
         say(f"training, learners {count}: {load.words(cores_here())}")
         say(f"  what limits: {load.limit(cores_here(), shares, resources.device.type == 'cuda')}")
-        yield row("training", count, rate)
+        yield row("training", count, trained)
     peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
     yield row(FLOOR, 1, peak / flops.total)
     yield row(UPDATE_FLOOR, 1, peak / flops.learning)
@@ -69,7 +69,7 @@ def _environment_rate(config: TrainConfig, resources: Resources, seconds: float)
         return actions.size
 
     try:
-        return _rate(step, seconds)
+        return rate(step, seconds)
     finally:
         env.close()
 
@@ -94,7 +94,7 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
         return 8 * batch
 
     with torch.no_grad():
-        return _rate(work, seconds)
+        return rate(work, seconds)
 
 
 def _phase_rates(
@@ -141,7 +141,7 @@ def training_rate(
         yield from learner.iterate()  # warms up
         on_begin()
         began, done = time.perf_counter(), 0  # the last one to warm up starts the clock
-        while time.perf_counter() - began < seconds:
+        while not done or time.perf_counter() - began < seconds:
             before = learner.env_steps
             yield from learner.iterate()
             done += learner.env_steps - before
@@ -168,11 +168,3 @@ def side_by_side(
     finally:
         for learner in learners:
             learner.close()
-
-
-def _rate(work: Callable[[], int], seconds: float) -> float:
-    work()
-    began, done = time.perf_counter(), 0
-    while (spent := time.perf_counter() - began) < seconds:
-        done += work()
-    return done / spent

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from expgen.diagnosis.measure import NEAR, Measurements, Play, Votes
+from expgen.diagnosis.measure import NEAR, Measurements, Play
 from expgen.evaluation.evaluate import Evaluation
 from expgen.exploration.explore import Mean
 
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 def findings(measured: Measurements) -> list[Finding]:
     """The verdict first, then what it rests on."""
-    parts = [*_gap(measured), *_agreement(measured.votes), *_coverage(measured), *_explorer_alone(measured)]
+    parts = [*_gap(measured), *_agreement(measured), *_coverage(measured), *_explorer_alone(measured)]
     return [_verdict(measured, parts), *parts]
 
 
@@ -82,12 +82,15 @@ def _gap(measured: Measurements) -> Iterator[Finding]:
         yield Finding("gap", what)
 
 
-def _agreement(votes: Votes | None) -> Iterator[Finding]:
+def _agreement(measured: Measurements) -> Iterator[Finding]:
+    votes, agent = measured.votes, measured.of("agent", measured.judged)
     if votes is None:
         return
     rate, explored = votes.counts.agreement_rate, votes.counts.explored_share
     votes_say = f"{votes.quorum} of {votes.members} members agreed in {rate:.0%} of the votes"
-    if rate > NEARLY_ALWAYS:
+    if agent is None:  # members that do not vote were asked
+        yield Finding("agreement", votes_say)
+    elif rate > NEARLY_ALWAYS:
         change = "raise --min-agree, or make members differ more (--member-levels bootstrap, more --members)"
         yield Finding("agreement", f"{votes_say}, so that the explorer hardly ever acts", change)
     elif rate < RARELY:
@@ -126,10 +129,9 @@ def _coverage(measured: Measurements) -> Iterator[Finding]:
     if differ(found, by_chance):
         yield Finding("coverage", what)
     else:
-        change = "train the explorer longer (--explorer-steps), or keep its episodes' ends from counting as losses"
-        yield Finding(
-            "coverage", f"the explorer finds no more than chance does: {what}", f"{change} (--explorer-end-value)"
-        )
+        flag = "--explorer-" if measured.of("member", measured.judged) else "--"  # of its training
+        change = f"train the explorer longer ({flag}steps), or keep its episodes' ends from counting as losses"
+        yield Finding("coverage", f"the explorer finds no more than chance does: {what}", f"{change} ({flag}end-value)")
 
 
 def _explorer_alone(measured: Measurements) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from expgen.colors import color_of
 from expgen.evaluation.scores import SPLITS
 from expgen.report.curves import SCORED, Curve
 from expgen.report.lines import Curves, curve_panel, short_steps
-from expgen.report.methods import Method
+from expgen.report.methods import Method, number_of
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.style import SEQUENCE, SPLIT_COLORS
@@ -33,8 +33,8 @@ CHECKPOINT_NOTE = (
 def mixture_section(table: ScoreTable) -> Section:
     """Figure 5: test curves by β, a panel per γ; lines are the final scores of PPO and ExpGen."""
     mixed = [m for m in table.methods() if m.algorithm == "mixed" and {*dict(m.settings)} == {"beta", "gamma"}]
-    mixed.sort(key=lambda method: (float(method.setting("gamma")), float(method.setting("beta"))))
-    betas = sorted({m.setting("beta") for m in mixed}, key=float)
+    mixed.sort(key=lambda method: (number_of(method.setting("gamma")), number_of(method.setting("beta"))))
+    betas = sorted({m.setting("beta") for m in mixed}, key=number_of)
     colors = {f"β = {beta}": SEQUENCE[place % len(SEQUENCE)] for place, beta in enumerate(betas)}
     figures = []
     for game in table.games(mixed):

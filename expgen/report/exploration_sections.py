@@ -15,7 +15,7 @@ from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell, percent_cell
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
-PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
+PLAIN_LEVELS = 200  # training levels of a run that says nothing of them
 GAP_NOTE = (
     "Gap: (R_train − R_test) / R_train, of maxEnt's intrinsic return and of others' return; bands and bars are one "
     "standard deviation over runs."
@@ -57,7 +57,7 @@ def levels_section(table: ScoreTable, name: str) -> Section:
                     for split, estimate in found.items():
                         lines.setdefault(f"{split}{prefix}", {})[_levels(method)] = estimate
                     if gap := table.gap(method, game, measure):
-                        paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == 200 else None
+                        paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == PLAIN_LEVELS else None
                         means = [number_cell(found[split].value, 2, table.final(method, game, split, measure))
                                  for split in SPLITS]  # fmt: skip
                         shares = (percent_cell(gap.value), percent_cell(paper))
@@ -71,12 +71,14 @@ def levels_section(table: ScoreTable, name: str) -> Section:
 
 def _is_variant(method: Method, plain: Method) -> bool:
     """Whether `method` is `plain` on any number of training levels."""
+    if not _levels(method):
+        return False  # they are no number
     rest = tuple(pair for pair in method.settings if pair[0] != "levels")
     return method.algorithm == plain.algorithm and rest == plain.settings
 
 
-def _levels(method: Method) -> float:
-    return float(method.setting("levels", PLAIN_LEVELS))
+def _levels(method: Method) -> int:
+    return method.count("levels") if "levels" in dict(method.settings) else PLAIN_LEVELS
 
 
 def gap_section(table: ScoreTable) -> Section | None:

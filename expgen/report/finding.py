@@ -1,5 +1,6 @@
 """The first thing on the page: what the scores say, in words."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
@@ -63,9 +64,11 @@ def _overall(table: ScoreTable) -> Iterable[str]:
     order = sorted(methods, key=lambda method: -found[method.label]["IQM"].value)
     for first, second in pairwise(order[:2]):
         best, by = found[first.label]["IQM"], found[second.label]["IQM"].value
+        runs = len(scores[first])
+        interval = f"{best.low:.2f} to {best.high:.2f}, " if runs > 1 else ""  # one run tells of no other
         yield (
             f"Over {counted(len(games), 'game')} {first.label} has the highest IQM of normalised scores on unseen "
-            f"levels, {best.value:.2f} ({best.low:.2f} to {best.high:.2f}, {counted(len(scores[first]), 'run')}), "
+            f"levels, {best.value:.2f} ({interval}{counted(runs, 'run')}), "
             f"{best.value - by:.2f} above {second.label}."
         )
 
@@ -75,7 +78,8 @@ def _described(cell: Cell) -> str:
     trained = f", {short_steps(cell.steps)} steps" if cell.steps else ""
     runs, episodes = counted(len(cell.entries), what), counted(cell.episodes, "episode")
     value, low, high = cell.estimate
-    return f"{value:.2f} ({low:.2f} to {high:.2f}; {runs}{trained}, {episodes})"
+    interval = "" if math.isnan(low) else f"{low:.2f} to {high:.2f}; "  # a point of a curve has none
+    return f"{value:.2f} ({interval}{runs}{trained}, {episodes})"
 
 
 def _missing(table: ScoreTable, ranked: dict[str, dict[Method, Cell]]) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from expgen.evaluation.scores import Split
@@ -65,7 +66,7 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
             cell, quoted = cells.get((method, game)), paper.get((method.algorithm, game))
             text = f"{cell.estimate.value:.1f}" if cell else "–"
             text += f" ({quoted.mean:.1f})" if quoted else ""
-            value = cell.estimate.value if cell else float("-inf")
+            value = cell.estimate.value if cell else None
             row.append(TableCell(text, value, cell.entries if cell else (), bold=value == best))
         table.add(*row)
     return table
@@ -84,6 +85,7 @@ def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
         return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
     quoted = TableCell(str(paper), paper.mean)
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
+    overlap = "–" if math.isnan(cell.estimate.low) else overlap
     return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
 
 

@@ -64,7 +64,9 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
 
 def explorer_section(run: Location | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
-    agent = read_agent(local_copy(run or ""))
+    if run is None:
+        raise InputError("no explorer is trained for it; accepted with --games: maze, for one")
+    agent = read_agent(local_copy(run))
     frames = play_frames(build_agent(agent).agent, agent.env)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 6.4))

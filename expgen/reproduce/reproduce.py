@@ -1,8 +1,6 @@
 """From names of exhibits to a report: run what is missing, gather the scores, write the page."""
 
 import contextlib
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +15,8 @@ from expgen.exploration.rows import FILE as EXPLORATION_ROWS
 from expgen.files import read_json, write_whole
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.entry import as_entries, rows_of
-from expgen.report.provenance import KEPT, provenance_file
+from expgen.report.provenance import FILE as PROVENANCE
+from expgen.report.provenance import Made, provenance_file
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -106,16 +105,15 @@ def gather(jobs: Sequence[Job], kept: Path, out: Path) -> int:
 
 def _gather(kind: TableFile, files: Iterable[Path], target: Path) -> int:
     """The rows of `files` in `target`, and what made each of them beside it."""
-    rows, provenance = [], io.StringIO()
-    writer = csv.writer(provenance, lineterminator="\n")
-    writer.writerow(("row", *KEPT))
+    rows, provenance = [], list[Made]()
     for file in files:
-        made = read_json(file.with_name(MADE)) if file.with_name(MADE).exists() else {}
+        told = read_json(file.with_name(MADE)) if file.with_name(MADE).exists() else {}
+        made = [told.get(name, "") for name in PROVENANCE.columns[1:]]
         for row in kind.rows_so_far(file):
             rows.append(row)
-            writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))
+            provenance.append(Made(len(rows), *made))
     write_whole(target, kind.text(rows).encode())
-    write_whole(provenance_file(target), provenance.getvalue().encode())
+    write_whole(provenance_file(target), PROVENANCE.text(provenance).encode())
     return len(rows)
 
 

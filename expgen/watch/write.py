@@ -27,14 +27,17 @@ def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
     strip, band = width // 12, max(4, width // 64)  # heights of the caption and of the timeline
     total = picture_height + strip + band
     timeline = Image.new("RGB", (width, band), GROUND)
-    font = ImageFont.load_default(size=strip * 0.42)
+    size = strip * 0.42  # of letters
+    full_size = ImageFont.load_default(size)
     for t, step in enumerate(recording.steps):
         canvas = Image.new("RGB", (width + width % 2, total + total % 2), GROUND)
         picture = Image.fromarray(recording.film[t])
         canvas.paste(picture.resize((width, picture_height), Image.Resampling.LANCZOS), (0, 0))
         draw = ImageDraw.Draw(canvas)
         draw.rectangle((0, picture_height, strip * 0.28, picture_height + strip), COLORS[step.reason.who])
-        draw.text((strip * 0.5, picture_height + strip / 2), caption(recording, t), INK, font, anchor="lm")
+        words = caption(recording, t)
+        font = ImageFont.load_default(size * min(1, (width - strip) / full_size.getlength(words)))  # all of it fits
+        draw.text((strip * 0.5, picture_height + strip / 2), words, INK, font, anchor="lm")
         left, right = (round(width * edge / len(recording.steps)) for edge in (t, t + 1))
         ImageDraw.Draw(timeline).rectangle((left, 0, max(left, right - 1), band), COLORS[step.reason.who])
         canvas.paste(timeline, (0, total - band))

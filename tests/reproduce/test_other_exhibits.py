@@ -22,6 +22,9 @@ def test_played_frames_are_those_of_one_episode():
 def test_a_picture_without_its_run_is_told(tmp_path):
     sections, complaints = other_sections(["figure-3"], tmp_path)
     assert sections == [] and len(complaints) == 1 and complaints[0].startswith("figure-3: ")
+    assert other_sections(["figure-3"], None)[1] == [
+        "figure-3: no explorer is trained for it; accepted with --games: maze, for one"
+    ]
 
 
 @pytest.mark.procgen
