@@ -1,6 +1,7 @@
 """Scores while training: Figures 5, 9 and 13, training curves, and what the last checkpoints scored."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,11 @@ from expgen.report.style import SEQUENCE, SPLIT_COLORS
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 BAND = "Bands are one standard deviation over"
+_HIDDEN = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
+_SPLITS = {
+    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), {"each_run": True}, _HIDDEN),
+    "figure-13": (Method("idaac", (("budget", "100M"),)), {"median": True}, f"Four times the usual steps. {BAND} runs."),
+}  # whose train and test curves a figure shows, what beside their means, and its note
 POINTS = 3  # of a training curve at least
 LAST = 5  # scored checkpoints
 LATE = 0.75  # of the steps: those before are not of the end of training
@@ -51,25 +57,13 @@ def mixture_section(table: ScoreTable) -> Section:
     return Section("figure-5", f"r_total = β r_I + (1 − β) r_ext (Eq. 9). {BAND} runs.", figures=figures)
 
 
-def hidden_section(table: ScoreTable) -> Section:
-    """Figure 9: each run thin, the mean bold."""
-    note = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
-    return _train_and_test(table, "figure-9", Method("ppo-gru", (("hidden", "true"),)), note, each_run=True)
-
-
-def long_section(table: ScoreTable) -> Section:
-    """Figure 13: mean and median."""
-    note = f"Four times the usual steps. {BAND} runs."
-    return _train_and_test(table, "figure-13", Method("idaac", (("budget", "100M"),)), note, median=True)
-
-
-def _train_and_test(
-    table: ScoreTable, name: str, method: Method, note: str, each_run: bool = False, median: bool = False
-) -> Section:
+def splits_section(table: ScoreTable, name: str) -> Section:
+    """Figures 9 and 13."""
+    method, shown, note = _SPLITS[name]
     figures = []
     for game in table.games([method]):
         lines: dict[str, Curves] = {split: found for split in SPLITS if (found := table.curves(method, game, split))}
-        figure = curve_panel(game, lines, "return", SPLIT_COLORS, each_run=each_run, median=median)
+        figure = curve_panel(game, lines, "return", SPLIT_COLORS, **shown)
         figures.append((f"Train and test return of {method.label} on {game} against steps", figure))
     return Section(name, note, figures=figures)
 
@@ -79,10 +73,10 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
     points = table.where(lambda entry: math.isnan(entry.row.ci_low))  # an evaluation has an interval
     figures = []
     for game in dict.fromkeys([*table.games(), *(curve.game for curve in curves)]):
-        trained: dict[Method, dict[object, ndarray]] = {}
+        trained: defaultdict[Method, dict[object, ndarray]] = defaultdict(dict)
         for curve in curves:
             if curve.game == game:
-                trained.setdefault(Method(curve.method), {})[curve.learner] = curve.points
+                trained[Method(curve.method)][curve.learner] = curve.points
         tested = {m: points.curves(m, game, "test") for m in points.methods() if m.has_only()}
         for ylabel, found in (("return of training episodes", trained), ("return on unseen levels", tested)):
             long = {m: {run: c for run, c in runs.items() if len(c) >= POINTS} for m, runs in found.items()}
@@ -100,24 +94,19 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
 
 def checkpoint_section(curves: Sequence[Curve]) -> Section:
     """Scores that do not hang on one checkpoint: the last one, and the mean over the last five that were scored."""
-    last: dict[tuple[str, Method, str], list[ndarray]] = {}
+    last: defaultdict[tuple[str, Method, str], list[ndarray]] = defaultdict(list)
     for curve in curves:
         for column, points in curve.scored.items():
             if len(points) >= LAST and points[-LAST, 0] >= LATE * points[-1, 0]:
-                last.setdefault((curve.game, Method(curve.method), column), []).append(points[-LAST:])
-    caption = "The last checkpoint and the mean over the last five scored ones."
-    result = Table("checkpoints", caption, CHECKPOINT_COLUMNS)
+                last[curve.game, Method(curve.method), column].append(points[-LAST:])
+    result = Table("checkpoints", "The last checkpoint and the mean over the last five scored ones.", CHECKPOINT_COLUMNS)
     for game, method, column in sorted(last, key=lambda key: (key[0], key[1].rank, SCORED.index(key[2]))):
         steps, score = np.moveaxis(np.stack(last[game, method, column]), 2, 0)  # [learners, LAST] each
+        split, weights = "train" if "train" in column else "test", "average" if "average" in column else "live"
+        means = number_cell(float(score[:, -1].mean())), number_cell(float(score.mean()))
         result.add(
-            game,
-            method.label,
-            "train" if "train" in column else "test",
-            "average" if column.startswith("average") else "live",
-            number_cell(len(score), 0),
-            number_cell(float(score[:, -1].mean())),
-            number_cell(float(score.mean())),
+            game, method.label, split, weights, number_cell(len(score), 0), *means,
             interval_cell(float(score.min()), float(score.max())),
             TableCell(f"{short_steps(steps.min())} to {short_steps(steps.max())}", float(steps.max())),
-        )
+        )  # fmt: skip
     return Section("checkpoints", CHECKPOINT_NOTE, [result], heading="One checkpoint and the last five")
