@@ -35,7 +35,7 @@ def distribution_section(table: ScoreTable) -> Section | None:
         return None
     scores = table.matrix(methods, games)
     tau = np.linspace(0, 1, 101)
-    found = score_distribution({method.label: scores[method] for method in methods}, tau, table.resamples)
+    found = score_distribution(scores, tau, table.resamples)
     reference = next((m for name in REFERENCE for m in methods if m.algorithm == name), methods[-1])
     improvement = {
         other: probability_of_improvement(scores[reference], scores[other], table.resamples)
@@ -49,7 +49,7 @@ def distribution_section(table: ScoreTable) -> Section | None:
         result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
     note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
     figures = [
-        ("Score distributions by method", distributions({method: found[method.label] for method in methods}, tau)),
+        ("Score distributions by method", distributions(found, tau)),
         (f"Probability that {reference.label} scores above another method", improvements(improvement, reference)),
     ]
     return Section("figure-6", note, [result], figures)
@@ -61,18 +61,17 @@ def aggregate_section(table: ScoreTable) -> Section | None:
     if not methods:
         return None
     scores = table.matrix(methods, games)
-    found = aggregates({method.label: scores[method] for method in methods}, table.resamples)
+    found = aggregates(scores, table.resamples)
     paper = {m: point for m in methods if (point := _paper_point(m.algorithm, games, table.constants))}
     caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
         runs = len(scores[method])
-        for metric in METRICS:
-            estimate = found[method.label][metric]
+        for metric, estimate in found[method].items():
             quoted = number_cell(paper.get(method, {}).get(metric), 3)
             cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
             result.add(method.label, metric, *cells)
-    drawn = aggregate_metrics({method: found[method.label] for method in methods}, paper)
+    drawn = aggregate_metrics(found, paper)
     note = _note(table, methods, games) + (
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
         " gap are exact, the IQM is that of game means." if paper else ""
@@ -119,10 +118,10 @@ def published_section(table: ScoreTable) -> Section | None:
             continue
         compared.add((method.algorithm, games))
         for constants, own in tables.items():
-            matrix = own.matrix([method], games)[method]
-            found = aggregates({"": matrix}, table.resamples)[""]
-            counts = (number_cell(len(games), 0), number_cell(len(matrix), 0))
-            cells = (_with_interval(found[metric], len(matrix)) for metric in METRICS)
+            scores = own.matrix([method], games)
+            counts = (number_cell(len(games), 0), number_cell(len(scores[method]), 0))
+            found = aggregates(scores, table.resamples)[method].values()
+            cells = (_with_interval(estimate, len(scores[method])) for estimate in found)
             result.add(method.label, "ours", *counts, constants, *cells)
     if not compared:
         return None
@@ -131,7 +130,7 @@ def published_section(table: ScoreTable) -> Section | None:
         for constants in IN_USE if algorithm in numbers.METHODS else ():
             point = _paper_point(algorithm, games, constants)
             counts = (number_cell(len(games), 0), number_cell(numbers.RUNS["25m"], 0))
-            cells = (number_cell(point[metric], 3) for metric in METRICS)
+            cells = (number_cell(value, 3) for value in point.values())
             result.add(LABELS[algorithm], "paper", *counts, constants, *cells)
     later = numbers.later_aggregates()
     for method_and_source in dict.fromkeys(name for name, _ in later):

@@ -18,11 +18,11 @@ from expgen.report.style import SEQUENCE, SPLIT_COLORS
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 BAND = "Bands are one standard deviation over"
-_HIDDEN = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
-_SPLITS = {
-    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), {"each_run": True}, _HIDDEN),
-    "figure-13": (Method("idaac", (("budget", "100M"),)), {"median": True}, f"Four times the usual steps. {BAND} runs."),
-}  # whose train and test curves a figure shows, what beside their means, and its note
+HIDDEN_NOTE = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
+SPLITS_SHOWN = {
+    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), HIDDEN_NOTE),
+    "figure-13": (Method("idaac", (("budget", "100M"),)), f"Four times the usual steps. {BAND} runs."),
+}  # whose train and test curves a figure shows, and its note
 POINTS = 3  # of a training curve at least
 LAST = 5  # scored checkpoints
 LATE = 0.75  # of the steps: those before are not of the end of training
@@ -58,12 +58,13 @@ def mixture_section(table: ScoreTable) -> Section:
 
 
 def splits_section(table: ScoreTable, name: str) -> Section:
-    """Figures 9 and 13."""
-    method, shown, note = _SPLITS[name]
+    """Figure 9, with each run as a thin line, and Figure 13, with the median."""
+    method, note = SPLITS_SHOWN[name]
     figures = []
     for game in table.games([method]):
         lines: dict[str, Curves] = {split: found for split in SPLITS if (found := table.curves(method, game, split))}
-        figure = curve_panel(game, lines, "return", SPLIT_COLORS, **shown)
+        more = {"each_run": name == "figure-9", "median": name == "figure-13"}
+        figure = curve_panel(game, lines, "return", SPLIT_COLORS, None, **more)
         figures.append((f"Train and test return of {method.label} on {game} against steps", figure))
     return Section(name, note, figures=figures)
 
@@ -99,7 +100,8 @@ def checkpoint_section(curves: Sequence[Curve]) -> Section:
         for column, points in curve.scored.items():
             if len(points) >= LAST and points[-LAST, 0] >= LATE * points[-1, 0]:
                 last[curve.game, Method(curve.method), column].append(points[-LAST:])
-    result = Table("checkpoints", "The last checkpoint and the mean over the last five scored ones.", CHECKPOINT_COLUMNS)
+    caption = "The last checkpoint and the mean over the last five scored ones."
+    result = Table("checkpoints", caption, CHECKPOINT_COLUMNS)
     for game, method, column in sorted(last, key=lambda key: (key[0], key[1].rank, SCORED.index(key[2]))):
         steps, score = np.moveaxis(np.stack(last[game, method, column]), 2, 0)  # [learners, LAST] each
         split, weights = "train" if "train" in column else "test", "average" if "average" in column else "live"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from expgen.evaluation.scores import Split
 from expgen.paper import numbers
@@ -31,8 +32,8 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
     cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}
     if not cells:
         return None
-    games = [game for game in table.games(methods) if any((m, game) in cells for m in methods)]
-    methods = [method for method in methods if any((method, game) in cells for game in games)]
+    games = [game for game in table.games(methods) if any(game == played for _, played in cells)]
+    methods = list(dict.fromkeys(method for method, _ in cells))
     paper = numbers.scores(split, budget)
     caption = "Each score with its interval, beside the paper's mean ± standard deviation."
     each = comparison(name, caption, ("game", "method"), (
@@ -61,38 +62,28 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
                   ("game", *(Method(method.algorithm).label for method in methods)))  # fmt: skip
     for game in games:
         best = max(cells[method, game].estimate.value for method in methods if (method, game) in cells)
-        row = [TableCell(game)]
+        row = []
         for method in methods:
             cell, quoted = cells.get((method, game)), paper.get((method.algorithm, game))
-            text = f"{cell.estimate.value:.1f}" if cell else "–"
-            text += f" ({quoted.mean:.1f})" if quoted else ""
-            value = cell.estimate.value if cell else None
-            row.append(TableCell(text, value, cell.entries if cell else (), bold=value == best))
-        table.add(*row)
+            mean = number_cell(cell.estimate.value, 1, cell.entries) if cell else TableCell("–")
+            text = f"{mean.text} ({quoted.mean:.1f})" if quoted else mean.text
+            row.append(replace(mean, text=text, bold=mean.sort == best))
+        table.add(game, *row)
     return table
 
 
 def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
-    value = cell.estimate.value
-    ours = [
-        number_cell(value, 2, cell.entries),
-        interval_cell(*cell.estimate[1:]),
-        runs_cell(cell),
-        TableCell(short_steps(cell.steps), cell.steps),
-    ]
+    value, runs = cell.estimate.value, len(cell.entries)
+    mean, interval = number_cell(value, 2, cell.entries), interval_cell(*cell.estimate[1:])
+    who = TableCell(f"{runs} leaders" if cell.over == "leaders" else str(runs), runs)
+    ours = [mean, interval, who, TableCell(short_steps(cell.steps), cell.steps)]
     if paper is None:
-        return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
-    quoted = TableCell(str(paper), paper.mean)
+        return [*ours, *[TableCell("–")] * 3]
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
     overlap = "–" if math.isnan(cell.estimate.low) else overlap
-    return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
-
-
-def runs_cell(cell: Cell) -> TableCell:
-    """`3`, or `10 leaders` where runs share what was trained."""
-    count = len(cell.entries)
-    return TableCell(f"{count} leaders", count) if cell.over == "leaders" else number_cell(count, 0)
+    difference = number_cell(value - paper.mean, 2, sign=True)
+    return [*ours, TableCell(str(paper), paper.mean), difference, TableCell(overlap)]
 
 
 def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
@@ -115,13 +106,8 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     bars = {game: group for game in shown if (group := {m: e for m in methods if (e := _normalized(table, m, game))})}
     if not bars:
         return None
-    quoted = numbers.scores("test")
-    paper = {
-        (game, method): table.normalized(quoted[method.algorithm, game].mean, game)
-        for game in bars
-        for method in methods
-        if (method.algorithm, game) in quoted
-    }
+    quoted = {(game, Method(algorithm)): cell.mean for (algorithm, game), cell in numbers.scores("test").items()}
+    paper = {(g, m): table.normalized(mean, g) for (g, m), mean in quoted.items() if g in bars and m in methods}
     figures = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
     note += leaders_note(table.over_leaders(methods, bars))
