@@ -123,12 +123,12 @@ def hidden_section() -> Section:
     return Section("figure-8", note, figures=figures)
 
 
-def film_strip(pictures: dict[str, ndarray], columns: int = 3) -> Figure:
-    """Pictures side by side under their names, so many to a row."""
-    rows = -(-len(pictures) // columns)
+def film_strip(pictures: dict[str, ndarray]) -> Figure:
+    """Pictures side by side under their names, three to a row."""
+    rows = -(-len(pictures) // 3)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 1.5 * rows))
-        grid = figure.subplots(rows, columns, squeeze=False).flat
+        grid = figure.subplots(rows, 3, squeeze=False).flat
         for (name, picture), axes in zip(pictures.items(), grid):
             axes.imshow(picture, interpolation="nearest")
             axes.set_title(name)

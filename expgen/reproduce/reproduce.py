@@ -120,7 +120,6 @@ def _gather(kind: TableFile, files: Iterable[Path], target: Path) -> int:
 def _report(names: Sequence[str], scale: Scale, out: Path, others: Sequence[Section]) -> Path:
     rows = rows_of(out / "scores.csv")
     entries = as_entries(rows, [out]) if rows else []
-    title = f"{', '.join(name.replace('-', ' ').capitalize() for name in names)} at {scale.name} scale"
-    if len(names) > 3:
-        title = f"{len(names)} tables and figures at {scale.name} scale"
+    shown = ", ".join(EXHIBITS[name].title for name in names) if len(names) < 4 else f"{len(names)} tables and figures"
+    title = f"{shown} at {scale.name} scale"
     return write_report(ScoreTable(entries, resamples=scale.resamples), out, title, others, names)
