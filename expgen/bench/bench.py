@@ -1,9 +1,10 @@
 """How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import date
+from itertools import chain
 
 import numpy as np
 import torch
@@ -58,28 +59,25 @@ def bench(
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
     """Random actions, nothing else."""
-    env = build_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
-    rng = np.random.default_rng(0)
-    actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
+    threads = resources.env_threads
+    with closing(build_env(config.env, config.train_set, config.envs, config.seed, threads, **config.options)) as env:
+        rng = np.random.default_rng(0)
+        actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
 
-    def step() -> int:
-        for action in actions:
-            env.act(action)
-            env.observe()
-        return actions.size
+        def step() -> int:
+            for action in actions:
+                env.act(action)
+                env.observe()
+            return actions.size
 
-    try:
         return rate(step, seconds)
-    finally:
-        env.close()
 
 
 def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
     """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
     plan, device = plans_of(config)[0], resources.device
-    env = build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
-    spec = env.spec
-    env.close()
+    with closing(build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)) as env:
+        spec = env.spec
     recipe = recipe_of(plan.algo)
     policy = build_policy(recipe, spec, plan.network, plan.algorithm, torch.Generator(), device).eval()
     obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
@@ -101,34 +99,25 @@ def _phase_rates(
     config: TrainConfig, resources: Resources, seconds: float
 ) -> tuple[dict[Phase, float], dict[str, float]]:
     """One learner alone: steps per second of its rollouts and of its updates, and how it shares out its time."""
-    learner = build_learner(config, plans_of(config)[0], resources)
-    spent = dict.fromkeys(Phase, 0.0)
+    spent = dict.fromkeys((Phase.COLLECT, Phase.UPDATE), 0.0)
     rollouts = 0
-    try:
+    with closing(build_learner(config, plans_of(config)[0], resources)) as learner:
         for _ in learner.iterate():  # warms up
             pass
         clock = LearnerClock(learner)
         while not rollouts or sum(spent.values()) < seconds:
             last = time.perf_counter()
-            for phase in learner.iterate():
+            for phase in chain(learner.iterate(), [Phase.UPDATE]):
                 now = time.perf_counter()
-                spent[phase] += now - last
+                spent[Phase.COLLECT if phase is Phase.COLLECT else Phase.UPDATE] += now - last
                 last = now
-            spent[Phase.UPDATE] += time.perf_counter() - last
             rollouts += 1
-    finally:
-        learner.close()
-    spent[Phase.UPDATE] += spent.pop(Phase.READY) + spent.pop(Phase.WAIT)
     rates = {phase: rollouts * config.envs * config.rollout_steps / total for phase, total in spent.items()}
     return rates, clock.shares(sum(spent.values()))
 
 
 def training_rate(
-    config: TrainConfig,
-    count: int,
-    resources: Resources,
-    seconds: float,
-    on_begin: Callable[[], None] = lambda: None,
+    config: TrainConfig, count: int, resources: Resources, seconds: float, on_begin: Callable[[], None] = lambda: None
 ) -> float:
     """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer.
 
@@ -151,20 +140,18 @@ def training_rate(
         return done / (time.perf_counter() - began)
 
 
-@contextlib.contextmanager
+@contextmanager
 def side_by_side(
     config: TrainConfig, count: int, resources: Resources
 ) -> Iterator[Callable[[Callable[[Learner], Iterator[Phase]]], None]]:
     """`count` learners of a run: gives a function that runs a life of each in one pipeline."""
-    learners = [build_learner(config, plan, resources) for plan in first_plans(config, count)]
+    with ExitStack() as opened:
+        made = (build_learner(config, plan, resources) for plan in first_plans(config, count))
+        learners = [opened.enter_context(closing(learner)) for learner in made]
 
-    def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
-        turns = [Turn(learner.name, life(learner)) for learner in learners]
-        for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
-            raise error
+        def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
+            turns = [Turn(learner.name, life(learner)) for learner in learners]
+            for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
+                raise error
 
-    try:
         yield run
-    finally:
-        for learner in learners:
-            learner.close()

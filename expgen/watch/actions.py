@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from expgen.agents.vote import ActionClasses, classes_of
+from expgen.agents.vote import classes_of
 from expgen.envs.minimaze import ACTIONS as MINIMAZE_ACTIONS
 from expgen.envs.vec_env import EnvSpec
 
@@ -53,15 +53,13 @@ def action_rows(spec: EnvSpec, by_action: bool = False, own_names: tuple[str, ..
     `own_names` are what the environment calls its actions, where it says so.
     """
     names = own_names or action_names(spec)
-    classes: ActionClasses | None = None if by_action else classes_of(spec)
+    classes = None if by_action else classes_of(spec)
     if classes is None:
         return ActionRows(names, names, tuple(range(spec.num_actions)))
-    row_of = [_first_class(action, classes) for action in range(spec.num_actions)]
+    row_of = [len(classes)] * spec.num_actions  # the row after the last, unless a class holds the action
+    for row, actions in reversed([*enumerate(classes.values())]):  # of several that do, the first
+        for action in actions:
+            row_of[action] = row
     outside = [name for name, row in zip(names, row_of) if row == len(classes)]
-    last = [] if not outside else outside if len(outside) == 1 else [OTHER]
+    last = [OTHER] if len(outside) > 1 else outside
     return ActionRows(names, (*classes, *last), tuple(row_of))
-
-
-def _first_class(action: int, classes: ActionClasses) -> int:
-    """The first class that holds an action; the number after the last where none does."""
-    return next((i for i, actions in enumerate(classes.values()) if action in actions), len(classes))
