@@ -6,9 +6,9 @@ from expgen.evaluation.scores import SPLITS, Split
 from expgen.paper import numbers
 from expgen.report.lines import settings_line
 from expgen.report.methods import Method
-from expgen.report.score_sections import BESIDE, NOTE, beside_paper, comparison
+from expgen.report.score_sections import BESIDE, beside_paper, comparison
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.tables import Table, number_cell
 
 
@@ -27,7 +27,7 @@ def ablation_section(table: ScoreTable) -> Section:
         for game in table.games([variants["Ensemble + random"]])
         for name, method in variants.items() for split in SPLITS
     ))  # fmt: skip
-    return Section("table-10", NOTE, [result])
+    return Section("table-10", NOTES["scores"], [result])
 
 
 def ensemble_size_section(table: ScoreTable) -> Section:
@@ -48,7 +48,7 @@ def ensemble_size_section(table: ScoreTable) -> Section:
             means = {float(size): cell.mean for size, cell in paper.items()}
             figure = settings_line(points, means, "members of the ensemble", f"test return, {game}")
             figures.append((f"Test return on {game} against ensemble size", figure))
-    return Section("table-5", NOTE, [result], figures)
+    return Section("table-5", NOTES["scores"], [result], figures)
 
 
 def quorum_section(table: ScoreTable) -> Section:
@@ -64,8 +64,7 @@ def quorum_section(table: ScoreTable) -> Section:
             mean, *rest = beside_paper(cell, None)[:4]
             mean = replace(mean, bold=mean.sort == best)
             result.add(game, number_cell(quorum, 0), mean, *rest, "this" if chosen.get(game) == quorum else "")
-    note = "Bold is the best on these test levels: choosing by it would be choosing on unseen levels."
-    return Section("table-4", note, [result])
+    return Section("table-4", NOTES["quorums"], [result])
 
 
 def _varied(table: ScoreTable, setting: str, *others: str) -> dict[Method, int]:
@@ -87,4 +86,4 @@ def norm_section(table: ScoreTable, name: str, split: Split) -> Section:
         ((game, label), table.cell(method, game, split), paper.get((label, game, split)))
         for game in table.games([variants["ExpGen-L0"]]) for label, method in variants.items()
     ))  # fmt: skip
-    return Section(name, NOTE, [result])
+    return Section(name, NOTES["scores"], [result])

@@ -8,20 +8,13 @@ from expgen.report.bars import aggregate_metrics, distributions, improvements
 from expgen.report.methods import LABELS, Method
 from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, counted, sentence
+from expgen.report.section import NOTES, Section, counted, sentence
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
 NOT_COMPARED = ("maxent", "random")  # they are not out for reward
 IN_USE: tuple[ConstantSet, ...] = ("easy", "rliable")
-PUBLISHED_NOTE = (
-    "Unseen levels. `ours`: each method over all of its games; 95 % intervals by rliable's stratified bootstrap over "
-    "runs, where there are two or more. `paper`: from the means of its Table 1, over our games and over all sixteen. "
-    "Below them what others have published since, on all sixteen games (≈: read off a figure); which constants they "
-    "take is not known to us. Rows compare where games and constants are the same. P(X > Y) of Figure 6 does not "
-    "depend on the constants."
-)
 
 
 def _plain(table: ScoreTable) -> list[Method]:
@@ -137,7 +130,7 @@ def published_section(table: ScoreTable) -> Section | None:
         quoted = (later.get((method_and_source, metric)) for metric in METRICS)
         figures = [TableCell(f"{'≈ ' * one.is_about}{one.value:.2f}", one.value) if one else "–" for one in quoted]
         result.add(*method_and_source, number_cell(len(whole), 0), "–", "not known", *figures)
-    return Section("aggregates", PUBLISHED_NOTE, [result], heading="Aggregates beside published ones")
+    return Section("aggregates", NOTES["aggregates"], [result], heading="Aggregates beside published ones")
 
 
 def _with_interval(estimate: Estimate, runs: int) -> TableCell:

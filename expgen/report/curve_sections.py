@@ -13,27 +13,19 @@ from expgen.report.curves import SCORED, Curve
 from expgen.report.lines import Curves, curve_panel, short_steps
 from expgen.report.methods import Method, number_of
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.style import SEQUENCE, SPLIT_COLORS
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
-BAND = "Bands are one standard deviation over"
-HIDDEN_NOTE = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
 SPLITS_SHOWN = {
-    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), HIDDEN_NOTE),
-    "figure-13": (Method("idaac", (("budget", "100M"),)), f"Four times the usual steps. {BAND} runs."),
+    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), NOTES["hidden"]),
+    "figure-13": (Method("idaac", (("budget", "100M"),)), NOTES["long"]),
 }  # whose train and test curves a figure shows, and its note
 POINTS = 3  # of a training curve at least
 LAST = 5  # scored checkpoints
 LATE = 0.75  # of the steps: those before are not of the end of training
 CHECKPOINT_COLUMNS = ("game", "method", "split", "weights", "learners", "last checkpoint", "mean of the last five",
                       "lowest to highest of these", "their steps")  # fmt: skip
-CHECKPOINT_NOTE = (
-    "Both are mean returns of evaluations, each of one checkpoint, and means over learners: `last checkpoint` is the "
-    "paper's way, `mean of the last five` that over the last five scored ones. The range is over all learners' five. "
-    "Learners whose last five do not all lie in the last quarter of their steps are left out. Returns of training "
-    "episodes are in neither."
-)
 
 
 def mixture_section(table: ScoreTable) -> Section:
@@ -54,7 +46,7 @@ def mixture_section(table: ScoreTable) -> Section:
         for title, lines in panels.items():
             words = f"Test return on {game} of policies on the mixed reward, by β, with {title}"
             figures.append((words, curve_panel(title, lines, f"test return, {game}", colors, levels)))
-    return Section("figure-5", f"r_total = β r_I + (1 − β) r_ext (Eq. 9). {BAND} runs.", figures=figures)
+    return Section("figure-5", NOTES["mixture"], figures=figures)
 
 
 def splits_section(table: ScoreTable, name: str) -> Section:
@@ -86,11 +78,7 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
             if lines:
                 words = f"{ylabel} on {game} against steps, by method"
                 figures.append((words, curve_panel(game, lines, ylabel, colors)))
-    note = (
-        f"Mean return against steps while training; in brackets how many seeds. {BAND} seeds. A return of training "
-        "episodes is a mean over the last hundred, played by weights that changed meanwhile: no score, and in no table."
-    )
-    return Section("training", note, figures=figures, heading="Training curves")
+    return Section("training", NOTES["training"], figures=figures, heading="Training curves")
 
 
 def checkpoint_section(curves: Sequence[Curve]) -> Section:
@@ -111,4 +99,4 @@ def checkpoint_section(curves: Sequence[Curve]) -> Section:
             interval_cell(float(score.min()), float(score.max())),
             TableCell(f"{short_steps(steps.min())} to {short_steps(steps.max())}", float(steps.max())),
         )  # fmt: skip
-    return Section("checkpoints", CHECKPOINT_NOTE, [result], heading="One checkpoint and the last five")
+    return Section("checkpoints", NOTES["checkpoints"], [result], heading="One checkpoint and the last five")

@@ -10,16 +10,12 @@ from expgen.report.lines import over_levels
 from expgen.report.methods import RETURN, Method
 from expgen.report.score_sections import beside_paper
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell, percent_cell
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
 PLAIN_LEVELS = 200  # training levels of a run that says nothing of them
-GAP_NOTE = (
-    "Gap: (R_train − R_test) / R_train, of maxEnt's intrinsic return and of others' return; bands and bars are one "
-    "standard deviation over runs."
-)
 
 
 _EXPLORERS = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
@@ -66,7 +62,7 @@ def levels_section(table: ScoreTable, name: str) -> Section:
         (f"{what} on {game}, train and test, against the number of training levels", over_levels(game, what, lines))
         for (what, game), lines in panels.items()
     ]
-    return Section(name, GAP_NOTE, [gaps], figures)
+    return Section(name, NOTES["gaps"], [gaps], figures)
 
 
 def _is_variant(method: Method, plain: Method) -> bool:
@@ -99,7 +95,7 @@ def gap_section(table: ScoreTable) -> Section | None:
     paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
     figures = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
     words = "Bars of generalisation gaps by game"
-    return Section("figure-10", GAP_NOTE, [result], [(words, figure) for figure in figures])
+    return Section("figure-10", NOTES["gaps"], [result], [(words, figure) for figure in figures])
 
 
 def neighbor_section(table: ScoreTable) -> Section | None:
@@ -126,7 +122,7 @@ def neighbor_section(table: ScoreTable) -> Section | None:
             )  # fmt: skip
     if len({row[1].text for row in result.rows}) < 2:
         return None
-    return Section("table-7", "The paper's gaps are recomputed from its means. " + GAP_NOTE, [result])
+    return Section("table-7", NOTES["neighbors"], [result])
 
 
 def _with_rank(algorithm: str, rank: int) -> Method:
@@ -147,5 +143,4 @@ def exploration_table(table: ScoreTable) -> Section:
                 shares = [percent_cell(c.estimate.value, 0, c.entries) if c else TableCell("–") for c in cells[1:]]
                 value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
                 result.add(game, method.label, split, value, interval_cell(*cells[0].estimate[1:]), *shares)
-    note = "Measured on the uncentred view, as the explorer was paid."
-    return Section("exploration", note, [result], heading="What explorers find")
+    return Section("exploration", NOTES["exploration"], [result], heading="What explorers find")

@@ -10,7 +10,7 @@ from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.report.entry import Entry
 from expgen.report.lines import short_steps
 from expgen.report.methods import RETURN
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 COLUMNS = (
@@ -52,8 +52,7 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
             number_cell(row.mean_return, 3), interval_cell(row.ci_low, row.ci_high), number_cell(row.solved_rate, 3),
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
-    note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
-    return Section("rows", note, [table], heading="Where the numbers come from")
+    return Section("rows", NOTES["rows"], [table], heading="Where the numbers come from")
 
 
 def provenance_file(scores: Path) -> Path:

@@ -10,19 +10,12 @@ from expgen.report.bars import grouped_bars
 from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
-from expgen.report.section import Section, sentence
+from expgen.report.section import NOTES, Section, sentence
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
 BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
-NOTE = (
-    "Mean return, with a 95 % interval: mean ± t · std / √runs, or a bootstrap over levels where there is one run. "
-    "Where `runs` says leaders it is over leaders that share their members and the explorer: how far another training "
-    "would differ is not in it. `overlap`: with the paper's interval, by the same formula. A number leads to its score "
-    "rows. A policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also "
-    "have the mean over their last five, under “One checkpoint and the last five”."
-)
 
 
 def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
@@ -40,7 +33,7 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
         ((game, Method(m.algorithm).label), cells.get((m, game)), paper.get((m.algorithm, game)))
         for game in games for m in methods
     ))  # fmt: skip
-    return Section(name, NOTE, [_wide(name, games, methods, cells, paper), each])
+    return Section(name, NOTES["scores"], [_wide(name, games, methods, cells, paper), each])
 
 
 Cells = dict[tuple[Method, str], Cell]
