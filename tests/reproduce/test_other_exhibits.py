@@ -27,6 +27,15 @@ def test_a_picture_without_its_run_is_told(tmp_path):
     ]
 
 
+def test_table_6_shows_our_settings_beside_the_papers():
+    (section,), complaints = other_sections(["table-6"], None)
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in section.tables[0].rows}
+    assert complaints == [] and len(rows) == 13
+    assert rows["gae lambda"] == ["0.95", "0.95"] and rows["k nn"] == ["2", "2"]
+    assert rows["gamma"] == ["0.999 (explorer on Maze: 0.9)", "0.999"]
+    assert rows["total timesteps"] == ["25,000,000 (explorer: 100,000,000)", "25M"]
+
+
 @pytest.mark.procgen
 def test_the_games_and_the_hidden_maze():
     sections, complaints = other_sections(["figure-1", "figure-8"], None)
