@@ -16,9 +16,7 @@ from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 
-Builder = Callable[[ScoreTable], Section | None]
-
-BUILDERS: dict[str, Builder] = {
+BUILDERS: dict[str, Callable[[ScoreTable], Section | None]] = {
     "figure-2": lambda table: bar_section(table, "figure-2", ("expgen", "leep", "idaac", "daac", "ppo"), FIVE_GAMES),
     "figure-4": lambda table: levels_section(table, "figure-4"),
     "figure-5": mixture_section,
