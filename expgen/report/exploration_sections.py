@@ -8,7 +8,7 @@ from expgen.paper import numbers
 from expgen.report.bars import grouped_bars
 from expgen.report.lines import over_levels
 from expgen.report.methods import RETURN, Method
-from expgen.report.score_sections import beside_paper
+from expgen.report.score_sections import beside_paper, mean_cell
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import NOTES, Section
 from expgen.report.statistics import Estimate
@@ -111,11 +111,10 @@ def neighbor_section(table: ScoreTable) -> Section | None:
             score = table.cell(agent, game, "test")
             if gap is None and (score is None or rank == 2):
                 continue
-            means = [table.cell(explorer, game, split, INTRINSIC) for split in SPLITS]
             quoted = numbers.neighbor_ranks()[rank] if game == "maze" else None
             stated = generalization_gap(quoted["maxent_train"].mean, quoted["maxent_test"].mean) if quoted else None
             result.add(
-                game, number_cell(rank, 0), *(number_cell(c.estimate.value, 1, c.entries) if c else "–" for c in means),
+                game, number_cell(rank, 0), *(mean_cell(table.cell(explorer, game, s, INTRINSIC), 1) for s in SPLITS),
                 percent_cell(gap and gap.value), percent_cell(stated),
                 *beside_paper(score, None)[:2] if score else ("–", "–"),
                 TableCell(str(quoted["expgen_test"])) if quoted else "–",
@@ -137,10 +136,9 @@ def exploration_table(table: ScoreTable) -> Section:
     for method in table.methods(INTRINSIC):
         for game in table.games([method], INTRINSIC):
             for split in SPLITS:
-                cells = [table.cell(method, game, split, measure) for measure in (INTRINSIC, ORACLE, SUCCESS)]
-                if cells[0] is None:
-                    continue
-                shares = [percent_cell(c.estimate.value, 0, c.entries) if c else TableCell("–") for c in cells[1:]]
-                value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
-                result.add(game, method.label, split, value, interval_cell(*cells[0].estimate[1:]), *shares)
+                found, *cells = (table.cell(method, game, split, measure) for measure in (INTRINSIC, ORACLE, SUCCESS))
+                if found is not None:
+                    shares = [percent_cell(c.estimate.value, 0, c.entries) if c else "–" for c in cells]
+                    what = mean_cell(found), interval_cell(*found.estimate[1:])
+                    result.add(game, method.label, split, *what, *shares)
     return Section("exploration", NOTES["exploration"], [result], heading="What explorers find")

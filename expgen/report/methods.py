@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from expgen.colors import ALGORITHMS
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -12,8 +13,7 @@ LABELS = METHODS | {
     "openend": "open-end explorers",
     "random": "random actions",
 }
-ORDER = ("random", "ppo", "ppo-gru", "mixed", "plr", "ucb-drac", "ppg", "daac", "idaac", "leep", "maxent", "expgen",
-         "expgen-idaac")  # fmt: skip
+ORDER = tuple(ALGORITHMS)  # in which methods are listed
 RETURN = "return"  # what rows of score files measure
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from expgen.evaluation.scores import SPLITS
 from expgen.report.bars import Pair, dumbbells
 from expgen.report.methods import Method
-from expgen.report.score_sections import beside_paper, leaders_note
+from expgen.report.score_sections import beside_paper, leaders_note, mean_cell
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import NOTES, Section, sentence
-from expgen.report.tables import Table, number_cell, percent_cell
+from expgen.report.tables import Table, percent_cell
 
 
 def glance_section(table: ScoreTable) -> Section:
@@ -43,15 +43,13 @@ def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, capti
     for method in methods:
         for game in table.games([method]):
             train, test = (table.cell(method, game, split) for split in SPLITS)
-            shown = test or train
+            gap, shown = table.gap(method, game), test or train
             if shown is None:
                 continue
-            gap = table.gap(method, game)
-            mean, interval, runs, steps = beside_paper(shown, None)[:4]
+            _, interval, runs, steps = beside_paper(shown, None)[:4]
             solved = [entry.row.solved_rate for entry in test.entries] if test else []
             result.add(
-                game, method.label, number_cell(train.estimate.value, 2, train.entries) if train else "–",
-                mean if test else "–", interval if test else "–", runs, percent_cell(gap and gap.value),
-                percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
+                game, method.label, mean_cell(train), mean_cell(test), interval if test else "–", runs,
+                percent_cell(gap and gap.value), percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
             )  # fmt: skip
     return result

@@ -58,19 +58,24 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
         row = []
         for method in methods:
             cell, quoted = cells.get((method, game)), paper.get((method.algorithm, game))
-            mean = number_cell(cell.estimate.value, 1, cell.entries) if cell else TableCell("–")
+            mean = mean_cell(cell, 1)
             text = f"{mean.text} ({quoted.mean:.1f})" if quoted else mean.text
             row.append(replace(mean, text=text, bold=mean.sort == best))
         table.add(game, *row)
     return table
 
 
+def mean_cell(cell: Cell | None, digits: int = 2) -> TableCell:
+    """The mean, which leads to its rows; a dash where there is none."""
+    return number_cell(cell.estimate.value, digits, cell.entries) if cell else TableCell("–")
+
+
 def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
     value, runs = cell.estimate.value, len(cell.entries)
-    mean, interval = number_cell(value, 2, cell.entries), interval_cell(*cell.estimate[1:])
     who = TableCell(f"{runs} leaders" if cell.over == "leaders" else str(runs), runs)
-    ours = [mean, interval, who, TableCell(short_steps(cell.steps), cell.steps)]
+    steps = TableCell(short_steps(cell.steps), cell.steps)
+    ours = [mean_cell(cell), interval_cell(*cell.estimate[1:]), who, steps]
     if paper is None:
         return [*ours, *[TableCell("–")] * 3]
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
