@@ -1,6 +1,9 @@
 """All games together, by rliable: Figures 6 and 7, and our aggregates beside published ones."""
 
+from collections.abc import Mapping
+
 import numpy as np
+from numpy import ndarray
 
 from expgen.evaluation.normalize import ConstantSet, normalized
 from expgen.paper import numbers
@@ -40,7 +43,7 @@ def distribution_section(table: ScoreTable) -> Section | None:
     for other, estimate in improvement.items():
         runs = min(len(scores[reference]), len(scores[other]))
         result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
-    note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
+    note = _note(table, scores, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
     figures = [
         ("Score distributions by method", distributions(found, tau)),
         (f"Probability that {reference.label} scores above another method", improvements(improvement, reference)),
@@ -65,7 +68,7 @@ def aggregate_section(table: ScoreTable) -> Section | None:
             cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
             result.add(method.label, metric, *cells)
     drawn = aggregate_metrics(found, paper)
-    note = _note(table, methods, games) + (
+    note = _note(table, scores, games) + (
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
         " gap are exact, the IQM is that of game means." if paper else ""
     )  # fmt: skip
@@ -87,14 +90,14 @@ def _interval(estimate: Estimate, runs: int) -> TableCell:
     return TableCell("one run") if runs < 2 else interval_cell(estimate.low, estimate.high, 3)
 
 
-def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
-    runs = sorted({len(scores) for scores in table.matrix(methods, games).values()})
-    how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else counted(runs[0], "run")
-    left_out = [method.label for method in _plain(table) if method not in methods]
+def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str]) -> str:
+    runs = sorted(map(len, scores.values()))
+    how_many = f"{runs[0]} to {runs[-1]} runs" if runs[0] < runs[-1] else counted(runs[0], "run")
+    left_out = [method.label for method in _plain(table) if method not in scores]
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {counted(len(games), 'game')} "
         f"({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
-        + leaders_note(table.over_leaders(methods, games))
+        + leaders_note(table.over_leaders(scores, games))
         + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
     )
 

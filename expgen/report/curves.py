@@ -22,7 +22,7 @@ MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # what a population's m
 class Curve(NamedTuple):
     """The mean return of training episodes against steps, and that of evaluations on the way."""
 
-    method: str  # an algorithm's name, with a variant after a space where there is one
+    method: str  # an algorithm's name, or what a published file is called after its game
     game: str
     learner: str  # which run, seed or member
     points: ndarray  # [points, 2]: environment steps and mean return

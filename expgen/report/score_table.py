@@ -167,11 +167,7 @@ def _one_per_run(rows: Sequence[Entry], split: Split) -> list[Entry]:
 
 def _best_of_each(rows: Iterable[Entry]) -> list[Entry]:
     """Of every run the row of most weight, and of equals the last."""
-    best: dict[tuple[int, int], Entry] = {}
-    for entry in rows:
-        known = best.get(entry.run)
-        if known is None or _weight(entry.row) >= _weight(known.row):
-            best[entry.run] = entry
+    best = {entry.run: entry for entry in sorted(rows, key=lambda entry: _weight(entry.row))}
     return [best[run] for run in sorted(best)]
 
 

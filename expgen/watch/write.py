@@ -3,6 +3,7 @@
 import importlib
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +77,15 @@ def write_gif(recording: Recording, path: Path, fps: int) -> None:
 
 def write_mp4(recording: Recording, path: Path, fps: int) -> None:
     """H.264 in the colours that every player knows."""
-    film: Any = None
-    frame = None
-    for frame in captioned_frames(recording, MP4_WIDTH):
-        if film is None:
-            size = frame.shape[1], frame.shape[0]
-            settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
-            film = find_ffmpeg().write_frames(str(path), size, fps=fps, **settings)
-            film.send(None)
-        film.send(frame)
+    frames = captioned_frames(recording, MP4_WIDTH)
+    first = last = next(frames)
+    settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+    film = find_ffmpeg().write_frames(str(path), (first.shape[1], first.shape[0]), fps=fps, **settings)
+    film.send(None)
+    for last in chain([first], frames):
+        film.send(last)
     for _ in range(round(fps * LINGER)):
-        film.send(frame)
+        film.send(last)
     film.close()
 
 
