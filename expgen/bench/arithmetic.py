@@ -6,13 +6,13 @@ IMPALA encoder's, is left out where the library has it as one operation.
 """
 
 import dataclasses
-import time
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from expgen.bench.load import settle
+from expgen.bench.speed import rate
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Phase
@@ -60,15 +60,11 @@ def peak_flops(device: torch.device, seconds: float) -> float:
     side = _SIDES[device.type]
     matrix = torch.ones(side, side, device=device, dtype=torch.bfloat16 if device.type == "cuda" else torch.float32)
     out = torch.empty_like(matrix)
-    torch.mm(matrix, matrix, out=out)
-    began, done = _now(device), 0
-    while _now(device) - began < seconds:
+
+    def work() -> float:
         for _ in range(4):
             torch.mm(matrix, matrix, out=out)
-        done += 4
-    return done * 2.0 * side**3 / (_now(device) - began)
+        settle(device)
+        return 4 * 2.0 * side**3
 
-
-def _now(device: torch.device) -> float:
-    settle(device)
-    return time.perf_counter()
+    return rate(work, seconds)

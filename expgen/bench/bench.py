@@ -1,9 +1,10 @@
 """How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import date
+from itertools import chain
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ import torch
 from expgen.algorithms.recipes import recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
 from expgen.bench.load import LearnerClock, Watch, settle
-from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed
+from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed, rate
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
 from expgen.networks.actor_critic import fresh_network
@@ -34,9 +35,9 @@ def bench(
     """
     resources = plan_resources(device, 1)
 
-    def row(what: str, learners: int, rate: float) -> Speed:
+    def row(what: str, learners: int, per_second: float) -> Speed:
         today = date.today().isoformat()
-        return Speed(what, config.game, learners, round(rate), hardware(resources.device), commit(), today)
+        return Speed(what, config.game, learners, round(per_second), hardware(resources.device), commit(), today)
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
     phases, shares = _phase_rates(config, resources, seconds)
@@ -45,11 +46,11 @@ def bench(
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
         watch = Watch(resources.device)
-        rate = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
+        trained = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
         load = watch.end()
         say(f"training, learners {count}: {load.words(cores_here())}")
         say(f"  what limits: {load.limit(cores_here(), shares, resources.device.type == 'cuda')}")
-        yield row("training", count, rate)
+        yield row("training", count, trained)
     peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
     yield row(FLOOR, 1, peak / flops.total)
     yield row(UPDATE_FLOOR, 1, peak / flops.learning)
@@ -59,28 +60,25 @@ def bench(
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
     """Random actions, nothing else."""
-    env = build_env(config.env, config.train_set, config.envs, config.seed, resources.env_threads, **config.options)
-    rng = np.random.default_rng(0)
-    actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
+    threads = resources.env_threads
+    with closing(build_env(config.env, config.train_set, config.envs, config.seed, threads, **config.options)) as env:
+        rng = np.random.default_rng(0)
+        actions = rng.integers(env.spec.num_actions, size=(64, config.envs), dtype=np.int32)
 
-    def step() -> int:
-        for action in actions:
-            env.act(action)
-            env.observe()
-        return actions.size
+        def step() -> int:
+            for action in actions:
+                env.act(action)
+                env.observe()
+            return actions.size
 
-    try:
-        return _rate(step, seconds)
-    finally:
-        env.close()
+        return rate(step, seconds)
 
 
 def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
     """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
     plan, device = plans_of(config)[0], resources.device
-    env = build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)
-    spec = env.spec
-    env.close()
+    with closing(build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)) as env:
+        spec = env.spec
     recipe = recipe_of(plan.algo)
     untrained = fresh_network(
         lambda: recipe.build_policy(spec, plan.network, plan.algorithm), torch.Generator(), device
@@ -98,41 +96,32 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
         return 8 * batch
 
     with torch.no_grad():
-        return _rate(work, seconds)
+        return rate(work, seconds)
 
 
 def _phase_rates(
     config: TrainConfig, resources: Resources, seconds: float
 ) -> tuple[dict[Phase, float], dict[str, float]]:
     """One learner alone: steps per second of its rollouts and of its updates, and how it shares out its time."""
-    learner = build_learner(config, plans_of(config)[0], resources)
-    spent = dict.fromkeys(Phase, 0.0)
+    spent = dict.fromkeys((Phase.COLLECT, Phase.UPDATE), 0.0)
     rollouts = 0
-    try:
+    with closing(build_learner(config, plans_of(config)[0], resources)) as learner:
         for _ in learner.iterate():  # warms up
             pass
         clock = LearnerClock(learner)
         while not rollouts or sum(spent.values()) < seconds:
             last = time.perf_counter()
-            for phase in learner.iterate():
+            for phase in chain(learner.iterate(), [Phase.UPDATE]):
                 now = time.perf_counter()
-                spent[phase] += now - last
+                spent[Phase.COLLECT if phase is Phase.COLLECT else Phase.UPDATE] += now - last
                 last = now
-            spent[Phase.UPDATE] += time.perf_counter() - last
             rollouts += 1
-    finally:
-        learner.close()
-    spent[Phase.UPDATE] += spent.pop(Phase.READY) + spent.pop(Phase.WAIT)
     rates = {phase: rollouts * config.envs * config.rollout_steps / total for phase, total in spent.items()}
     return rates, clock.shares(sum(spent.values()))
 
 
 def training_rate(
-    config: TrainConfig,
-    count: int,
-    resources: Resources,
-    seconds: float,
-    on_begin: Callable[[], None] = lambda: None,
+    config: TrainConfig, count: int, resources: Resources, seconds: float, on_begin: Callable[[], None] = lambda: None
 ) -> float:
     """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer.
 
@@ -145,7 +134,7 @@ def training_rate(
         yield from learner.iterate()  # warms up
         on_begin()
         began, done = time.perf_counter(), 0  # the last one to warm up starts the clock
-        while time.perf_counter() - began < seconds:
+        while not done or time.perf_counter() - began < seconds:
             before = learner.env_steps
             yield from learner.iterate()
             done += learner.env_steps - before
@@ -155,28 +144,18 @@ def training_rate(
         return done / (time.perf_counter() - began)
 
 
-@contextlib.contextmanager
+@contextmanager
 def side_by_side(
     config: TrainConfig, count: int, resources: Resources
 ) -> Iterator[Callable[[Callable[[Learner], Iterator[Phase]]], None]]:
     """`count` learners of a run: gives a function that runs a life of each in one pipeline."""
-    learners = [build_learner(config, plan, resources) for plan in first_plans(config, count)]
+    with ExitStack() as opened:
+        made = (build_learner(config, plan, resources) for plan in first_plans(config, count))
+        learners = [opened.enter_context(closing(learner)) for learner in made]
 
-    def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
-        turns = [Turn(learner.name, life(learner)) for learner in learners]
-        for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
-            raise error
+        def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
+            turns = [Turn(learner.name, life(learner)) for learner in learners]
+            for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
+                raise error
 
-    try:
         yield run
-    finally:
-        for learner in learners:
-            learner.close()
-
-
-def _rate(work: Callable[[], int], seconds: float) -> float:
-    work()
-    began, done = time.perf_counter(), 0
-    while (spent := time.perf_counter() - began) < seconds:
-        done += work()
-    return done / spent

@@ -4,11 +4,13 @@ import contextlib
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy import ndarray
 
 from expgen.rollout.rollout import Rollout
 from expgen.training.learner import Learner
@@ -55,23 +57,25 @@ class Watch:
 
     def restart(self) -> None:
         """Forget what was before."""
-        self.began = time.perf_counter(), time.process_time(), time.thread_time()
+        self.began = _clocks()
 
     def end(self) -> Load:
         """The load since; to be called by the thread that turns the learners, as `restart` is."""
-        passed, process, thread = (
-            now - before
-            for now, before in zip((time.perf_counter(), time.process_time(), time.thread_time()), self.began)
-        )
+        passed, process, thread = _clocks() - self.began
         load = Load(process / passed, thread / passed)
         if self.program is None:
             return load
         self.program.terminate()
         samples = read_samples(self.program.communicate()[0])[-int(passed * 1000 / SAMPLE_MS) :]
         if samples:
-            load.gpu = sum(percent for percent, _ in samples) / len(samples) / 100
-            load.watts = sum(watts for _, watts in samples) / len(samples)
+            percent, load.watts = np.mean(samples, axis=0)
+            load.gpu = percent / 100
         return load
+
+
+def _clocks() -> ndarray:
+    """Seconds that have passed, and those of all cores and of this thread: `[3]`."""
+    return np.array([time.perf_counter(), time.process_time(), time.thread_time()])
 
 
 def _nvidia_smi(device: torch.device) -> "subprocess.Popen[str] | None":
@@ -103,8 +107,8 @@ class LearnerClock:
         self.seconds: dict[str, float] = defaultdict(float)
         env: Any = learner.env
         lane: Any = learner.lane
-        env.act, env.observe = self._timed("games", env.act), self._timed("games", env.observe)
-        lane.start, lane.wait = self._timed("acting", lane.start), self._timed("acting", lane.wait)
+        env.act, env.observe = self.timing("games")(env.act), self.timing("games")(env.observe)
+        lane.start, lane.wait = self.timing("acting")(lane.start), self.timing("acting")(lane.wait)
         learner.reward = _TimedReward(learner.reward, self)  # type: ignore[assignment]
 
     def shares(self, total: float) -> dict[str, float]:
@@ -112,14 +116,12 @@ class LearnerClock:
         parts = {what: self.seconds[what] / total for what in ("games", "acting", "reward")}
         return parts | {"update": 1 - sum(parts.values())}
 
-    def _timed(self, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: Any) -> Any:
-            began = time.perf_counter()
-            result = function(*arguments)
-            self.seconds[what] += time.perf_counter() - began
-            return result
-
-        return timed
+    @contextlib.contextmanager
+    def timing(self, what: str) -> Iterator[None]:
+        """Time spent inside, or in each call of the function that it decorates, is of `what`."""
+        began = time.perf_counter()
+        yield
+        self.seconds[what] += time.perf_counter() - began
 
 
 class _TimedReward:
@@ -133,10 +135,9 @@ class _TimedReward:
 
     def __call__(self, rollout: Rollout) -> torch.Tensor:
         settle(rollout.device)
-        began = time.perf_counter()
-        paid = self.reward(rollout)
-        settle(rollout.device)
-        self.clock.seconds["reward"] += time.perf_counter() - began
+        with self.clock.timing("reward"):
+            paid = self.reward(rollout)
+            settle(rollout.device)
         return paid
 
 

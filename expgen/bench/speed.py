@@ -1,7 +1,8 @@
 """Speed: one measured throughput as a row, and what part of its limit it reaches."""
 
 import dataclasses
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product,
@@ -22,6 +23,15 @@ class Speed:
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Speed))
+
+
+def rate(work: Callable[[], float], seconds: float) -> float:
+    """How much is done a second, by what `work` says it did: after a first call, which warms up, at least once."""
+    work()
+    began, done = time.perf_counter(), 0.0
+    while not done or time.perf_counter() - began < seconds:
+        done += work()
+    return done / (time.perf_counter() - began)
 
 
 def shares(rows: list[Speed]) -> Iterator[str]:

@@ -43,8 +43,9 @@ class Diagnosis:
         """Returns, agreement and coverage, side by side."""
         return draw(self.measured)
 
-    def save(self, file: Path) -> None:
+    def save(self, file: Path | str) -> None:
         """Write the figure as .png or .svg."""
+        file = Path(file)
         check_picture(file)
         write_whole(file, figure_files(self.figure())[file.suffix])
 

@@ -10,8 +10,6 @@ from expgen.evaluation.scores import SPLITS
 from expgen.report.statistics import Estimate
 from expgen.report.style import INK, SPLIT_COLORS, error_bars, figure_style
 
-COLORS = {"explorer": ROLES["explorer"], "random": ROLES["random"]}
-
 
 def draw(measured: Measurements) -> Figure:
     """Three panels side by side; those without anything measured say so."""
@@ -62,4 +60,4 @@ def _coverage(axes: Axes, measured: Measurements) -> None:
     found = [Estimate(*play.exploration.novelty) for play in shown if play.exploration]
     names = [str(play.player) for play in shown]
     axes.bar(names, [e.value for e in found], 0.6, yerr=error_bars(found), capsize=3, ecolor=INK,
-             color=[COLORS[name] for name in names])  # fmt: skip
+             color=[ROLES[name] for name in names])  # fmt: skip

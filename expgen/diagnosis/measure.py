@@ -105,9 +105,7 @@ class VoteRecorder:
     def __init__(self, agent: ConsensusAgent) -> None:
         agent.ask_everyone()
         self.agent, self.spec = agent, agent.spec
-        self.episode: list[ndarray] = []  # of [n]: the episodes asked about,
-        self.step: list[ndarray] = []  # the step within each,
-        self.share: list[ndarray] = []  # and the members that agree with whose action was voted on
+        self.asked: list[tuple[ndarray, ...]] = []  # [n]: episodes, step within each, share of members that agree
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         action = self.agent.act(obs, first, episode)
@@ -116,15 +114,13 @@ class VoteRecorder:
         asked = np.flatnonzero(decision.candidate >= 0)
         if len(asked):
             agree = self.agent.agreement.count(decision.votes[:, asked], decision.candidate[asked])
-            self.episode.append(clock.episode[asked].copy())
-            self.step.append(clock.step[asked].copy())
-            self.share.append(agree / len(self.agent.ensemble.members))
+            share = agree / len(self.agent.ensemble.members)
+            self.asked.append((clock.episode[asked], clock.step[asked], share))
         return action
 
     def votes(self, played: list[Episode]) -> Votes:
         """Of the episodes `played`, which are over."""
-        number, step = np.concatenate(self.episode), np.concatenate(self.step)
-        share = np.concatenate(self.share)
+        number, step, share = map(np.concatenate, zip(*self.asked))
         solved = np.array([episode.solved for episode in played])[number]
         left = np.array([episode.length for episode in played])[number] - step  # 1 at the last step
         is_near = solved & (left <= NEAR)

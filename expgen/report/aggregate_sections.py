@@ -1,6 +1,9 @@
 """All games together, by rliable: Figures 6 and 7, and our aggregates beside published ones."""
 
+from collections.abc import Mapping
+
 import numpy as np
+from numpy import ndarray
 
 from expgen.evaluation.normalize import ConstantSet, normalized
 from expgen.paper import numbers
@@ -8,20 +11,13 @@ from expgen.report.bars import aggregate_metrics, distributions, improvements
 from expgen.report.methods import LABELS, Method
 from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, counted, sentence
+from expgen.report.section import NOTES, Section, counted, sentence
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
 NOT_COMPARED = ("maxent", "random")  # they are not out for reward
 IN_USE: tuple[ConstantSet, ...] = ("easy", "rliable")
-PUBLISHED_NOTE = (
-    "Unseen levels. `ours`: each method over all of its games; 95 % intervals by rliable's stratified bootstrap over "
-    "runs, where there are two or more. `paper`: from the means of its Table 1, over our games and over all sixteen. "
-    "Below them what others have published since, on all sixteen games (≈: read off a figure); which constants they "
-    "take is not known to us. Rows compare where games and constants are the same. P(X > Y) of Figure 6 does not "
-    "depend on the constants."
-)
 
 
 def _plain(table: ScoreTable) -> list[Method]:
@@ -35,7 +31,7 @@ def distribution_section(table: ScoreTable) -> Section | None:
         return None
     scores = table.matrix(methods, games)
     tau = np.linspace(0, 1, 101)
-    found = score_distribution({method.label: scores[method] for method in methods}, tau, table.resamples)
+    found = score_distribution(scores, tau, table.resamples)
     reference = next((m for name in REFERENCE for m in methods if m.algorithm == name), methods[-1])
     improvement = {
         other: probability_of_improvement(scores[reference], scores[other], table.resamples)
@@ -47,9 +43,9 @@ def distribution_section(table: ScoreTable) -> Section | None:
     for other, estimate in improvement.items():
         runs = min(len(scores[reference]), len(scores[other]))
         result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
-    note = _note(table, methods, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
+    note = _note(table, scores, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
     figures = [
-        ("Score distributions by method", distributions({method: found[method.label] for method in methods}, tau)),
+        ("Score distributions by method", distributions(found, tau)),
         (f"Probability that {reference.label} scores above another method", improvements(improvement, reference)),
     ]
     return Section("figure-6", note, [result], figures)
@@ -61,19 +57,18 @@ def aggregate_section(table: ScoreTable) -> Section | None:
     if not methods:
         return None
     scores = table.matrix(methods, games)
-    found = aggregates({method.label: scores[method] for method in methods}, table.resamples)
+    found = aggregates(scores, table.resamples)
     paper = {m: point for m in methods if (point := _paper_point(m.algorithm, games, table.constants))}
     caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
         runs = len(scores[method])
-        for metric in METRICS:
-            estimate = found[method.label][metric]
+        for metric, estimate in found[method].items():
             quoted = number_cell(paper.get(method, {}).get(metric), 3)
             cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
             result.add(method.label, metric, *cells)
-    drawn = aggregate_metrics({method: found[method.label] for method in methods}, paper)
-    note = _note(table, methods, games) + (
+    drawn = aggregate_metrics(found, paper)
+    note = _note(table, scores, games) + (
         " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
         " gap are exact, the IQM is that of game means." if paper else ""
     )  # fmt: skip
@@ -95,14 +90,14 @@ def _interval(estimate: Estimate, runs: int) -> TableCell:
     return TableCell("one run") if runs < 2 else interval_cell(estimate.low, estimate.high, 3)
 
 
-def _note(table: ScoreTable, methods: list[Method], games: list[str]) -> str:
-    runs = sorted({len(scores) for scores in table.matrix(methods, games).values()})
-    how_many = f"{runs[0]} to {runs[-1]} runs" if len(runs) > 1 else counted(runs[0], "run")
-    left_out = [method.label for method in _plain(table) if method not in methods]
+def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str]) -> str:
+    runs = sorted(map(len, scores.values()))
+    how_many = f"{runs[0]} to {runs[-1]} runs" if runs[0] < runs[-1] else counted(runs[0], "run")
+    left_out = [method.label for method in _plain(table) if method not in scores]
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {counted(len(games), 'game')} "
         f"({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
-        + leaders_note(table.over_leaders(methods, games))
+        + leaders_note(table.over_leaders(scores, games))
         + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
     )
 
@@ -119,10 +114,10 @@ def published_section(table: ScoreTable) -> Section | None:
             continue
         compared.add((method.algorithm, games))
         for constants, own in tables.items():
-            matrix = own.matrix([method], games)[method]
-            found = aggregates({"": matrix}, table.resamples)[""]
-            counts = (number_cell(len(games), 0), number_cell(len(matrix), 0))
-            cells = (_with_interval(found[metric], len(matrix)) for metric in METRICS)
+            scores = own.matrix([method], games)
+            counts = (number_cell(len(games), 0), number_cell(len(scores[method]), 0))
+            found = aggregates(scores, table.resamples)[method].values()
+            cells = (_with_interval(estimate, len(scores[method])) for estimate in found)
             result.add(method.label, "ours", *counts, constants, *cells)
     if not compared:
         return None
@@ -131,14 +126,14 @@ def published_section(table: ScoreTable) -> Section | None:
         for constants in IN_USE if algorithm in numbers.METHODS else ():
             point = _paper_point(algorithm, games, constants)
             counts = (number_cell(len(games), 0), number_cell(numbers.RUNS["25m"], 0))
-            cells = (number_cell(point[metric], 3) for metric in METRICS)
+            cells = (number_cell(value, 3) for value in point.values())
             result.add(LABELS[algorithm], "paper", *counts, constants, *cells)
     later = numbers.later_aggregates()
     for method_and_source in dict.fromkeys(name for name, _ in later):
         quoted = (later.get((method_and_source, metric)) for metric in METRICS)
         figures = [TableCell(f"{'≈ ' * one.is_about}{one.value:.2f}", one.value) if one else "–" for one in quoted]
         result.add(*method_and_source, number_cell(len(whole), 0), "–", "not known", *figures)
-    return Section("aggregates", PUBLISHED_NOTE, [result], heading="Aggregates beside published ones")
+    return Section("aggregates", NOTES["aggregates"], [result], heading="Aggregates beside published ones")
 
 
 def _with_interval(estimate: Estimate, runs: int) -> TableCell:

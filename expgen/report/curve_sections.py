@@ -1,6 +1,7 @@
 """Scores while training: Figures 5, 9 and 13, training curves, and what the last checkpoints scored."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,31 +11,28 @@ from expgen.colors import color_of
 from expgen.evaluation.scores import SPLITS
 from expgen.report.curves import SCORED, Curve
 from expgen.report.lines import Curves, curve_panel, short_steps
-from expgen.report.methods import Method
+from expgen.report.methods import Method, number_of
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.style import SEQUENCE, SPLIT_COLORS
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
-BAND = "Bands are one standard deviation over"
+SPLITS_SHOWN = {
+    "figure-9": (Method("ppo-gru", (("hidden", "true"),)), NOTES["hidden"]),
+    "figure-13": (Method("idaac", (("budget", "100M"),)), NOTES["long"]),
+}  # whose train and test curves a figure shows, and its note
 POINTS = 3  # of a training curve at least
 LAST = 5  # scored checkpoints
 LATE = 0.75  # of the steps: those before are not of the end of training
 CHECKPOINT_COLUMNS = ("game", "method", "split", "weights", "learners", "last checkpoint", "mean of the last five",
                       "lowest to highest of these", "their steps")  # fmt: skip
-CHECKPOINT_NOTE = (
-    "Both are mean returns of evaluations, each of one checkpoint, and means over learners: `last checkpoint` is the "
-    "paper's way, `mean of the last five` that over the last five scored ones. The range is over all learners' five. "
-    "Learners whose last five do not all lie in the last quarter of their steps are left out. Returns of training "
-    "episodes are in neither."
-)
 
 
 def mixture_section(table: ScoreTable) -> Section:
     """Figure 5: test curves by β, a panel per γ; lines are the final scores of PPO and ExpGen."""
     mixed = [m for m in table.methods() if m.algorithm == "mixed" and {*dict(m.settings)} == {"beta", "gamma"}]
-    mixed.sort(key=lambda method: (float(method.setting("gamma")), float(method.setting("beta"))))
-    betas = sorted({m.setting("beta") for m in mixed}, key=float)
+    mixed.sort(key=lambda method: (number_of(method.setting("gamma")), number_of(method.setting("beta"))))
+    betas = sorted({m.setting("beta") for m in mixed}, key=number_of)
     colors = {f"β = {beta}": SEQUENCE[place % len(SEQUENCE)] for place, beta in enumerate(betas)}
     figures = []
     for game in table.games(mixed):
@@ -48,28 +46,17 @@ def mixture_section(table: ScoreTable) -> Section:
         for title, lines in panels.items():
             words = f"Test return on {game} of policies on the mixed reward, by β, with {title}"
             figures.append((words, curve_panel(title, lines, f"test return, {game}", colors, levels)))
-    return Section("figure-5", f"r_total = β r_I + (1 − β) r_ext (Eq. 9). {BAND} runs.", figures=figures)
+    return Section("figure-5", NOTES["mixture"], figures=figures)
 
 
-def hidden_section(table: ScoreTable) -> Section:
-    """Figure 9: each run thin, the mean bold."""
-    note = "PPO with a GRU that sees its own place and nothing else. Thin lines are runs, bold ones their mean."
-    return _train_and_test(table, "figure-9", Method("ppo-gru", (("hidden", "true"),)), note, each_run=True)
-
-
-def long_section(table: ScoreTable) -> Section:
-    """Figure 13: mean and median."""
-    note = f"Four times the usual steps. {BAND} runs."
-    return _train_and_test(table, "figure-13", Method("idaac", (("budget", "100M"),)), note, median=True)
-
-
-def _train_and_test(
-    table: ScoreTable, name: str, method: Method, note: str, each_run: bool = False, median: bool = False
-) -> Section:
+def splits_section(table: ScoreTable, name: str) -> Section:
+    """Figure 9, with each run as a thin line, and Figure 13, with the median."""
+    method, note = SPLITS_SHOWN[name]
     figures = []
     for game in table.games([method]):
         lines: dict[str, Curves] = {split: found for split in SPLITS if (found := table.curves(method, game, split))}
-        figure = curve_panel(game, lines, "return", SPLIT_COLORS, each_run=each_run, median=median)
+        more = {"each_run": name == "figure-9", "median": name == "figure-13"}
+        figure = curve_panel(game, lines, "return", SPLIT_COLORS, None, **more)
         figures.append((f"Train and test return of {method.label} on {game} against steps", figure))
     return Section(name, note, figures=figures)
 
@@ -79,10 +66,10 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
     points = table.where(lambda entry: math.isnan(entry.row.ci_low))  # an evaluation has an interval
     figures = []
     for game in dict.fromkeys([*table.games(), *(curve.game for curve in curves)]):
-        trained: dict[Method, dict[object, ndarray]] = {}
+        trained: defaultdict[Method, dict[object, ndarray]] = defaultdict(dict)
         for curve in curves:
             if curve.game == game:
-                trained.setdefault(Method(curve.method), {})[curve.learner] = curve.points
+                trained[Method(curve.method)][curve.learner] = curve.points
         tested = {m: points.curves(m, game, "test") for m in points.methods() if m.has_only()}
         for ylabel, found in (("return of training episodes", trained), ("return on unseen levels", tested)):
             long = {m: {run: c for run, c in runs.items() if len(c) >= POINTS} for m, runs in found.items()}
@@ -91,33 +78,25 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
             if lines:
                 words = f"{ylabel} on {game} against steps, by method"
                 figures.append((words, curve_panel(game, lines, ylabel, colors)))
-    note = (
-        f"Mean return against steps while training; in brackets how many seeds. {BAND} seeds. A return of training "
-        "episodes is a mean over the last hundred, played by weights that changed meanwhile: no score, and in no table."
-    )
-    return Section("training", note, figures=figures, heading="Training curves")
+    return Section("training", NOTES["training"], figures=figures, heading="Training curves")
 
 
 def checkpoint_section(curves: Sequence[Curve]) -> Section:
     """Scores that do not hang on one checkpoint: the last one, and the mean over the last five that were scored."""
-    last: dict[tuple[str, Method, str], list[ndarray]] = {}
+    last: defaultdict[tuple[str, Method, str], list[ndarray]] = defaultdict(list)
     for curve in curves:
         for column, points in curve.scored.items():
             if len(points) >= LAST and points[-LAST, 0] >= LATE * points[-1, 0]:
-                last.setdefault((curve.game, Method(curve.method), column), []).append(points[-LAST:])
+                last[curve.game, Method(curve.method), column].append(points[-LAST:])
     caption = "The last checkpoint and the mean over the last five scored ones."
     result = Table("checkpoints", caption, CHECKPOINT_COLUMNS)
     for game, method, column in sorted(last, key=lambda key: (key[0], key[1].rank, SCORED.index(key[2]))):
         steps, score = np.moveaxis(np.stack(last[game, method, column]), 2, 0)  # [learners, LAST] each
+        split, weights = "train" if "train" in column else "test", "average" if "average" in column else "live"
+        means = number_cell(float(score[:, -1].mean())), number_cell(float(score.mean()))
         result.add(
-            game,
-            method.label,
-            "train" if "train" in column else "test",
-            "average" if column.startswith("average") else "live",
-            number_cell(len(score), 0),
-            number_cell(float(score[:, -1].mean())),
-            number_cell(float(score.mean())),
+            game, method.label, split, weights, number_cell(len(score), 0), *means,
             interval_cell(float(score.min()), float(score.max())),
             TableCell(f"{short_steps(steps.min())} to {short_steps(steps.max())}", float(steps.max())),
-        )
-    return Section("checkpoints", CHECKPOINT_NOTE, [result], heading="One checkpoint and the last five")
+        )  # fmt: skip
+    return Section("checkpoints", NOTES["checkpoints"], [result], heading="One checkpoint and the last five")

@@ -1,6 +1,7 @@
 """Curve: what one learner's episodes returned while it trained, and its checkpoints when scored; from metrics.csv."""
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.errors import InputError
+from expgen.files import UnreadableFile, read_bytes
 
 RETURN = "episode_return"  # a mean over the last training episodes, while the weights changed
 SCORED = ("train_return", "test_return", "average_train_return", "average_test_return")  # columns of evaluations
@@ -20,7 +22,7 @@ MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # what a population's m
 class Curve(NamedTuple):
     """The mean return of training episodes against steps, and that of evaluations on the way."""
 
-    method: str  # an algorithm's name, with a variant after a space where there is one
+    method: str  # an algorithm's name, or what a published file is called after its game
     game: str
     learner: str  # which run, seed or member
     points: ndarray  # [points, 2]: environment steps and mean return
@@ -35,14 +37,15 @@ def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: st
     """
     points: dict[str, dict[str, list[tuple[float, float]]]] = {}
     try:
-        with open(file, newline="", encoding="utf-8") as text:
-            for row in csv.DictReader(text):
-                learner = row.get("learner") or row.get("seed")
-                steps = float(row.get("env_steps") or "nan")
-                for column in (RETURN, *SCORED):
-                    value = float(row.get(column) or "nan")
-                    if learner and math.isfinite(steps) and math.isfinite(value):
-                        points.setdefault(learner, {}).setdefault(column, []).append((steps, value))
+        for row in csv.DictReader(io.StringIO(read_bytes(file).decode(), newline="")):
+            learner = row.get("learner") or row.get("seed")
+            steps = float(row.get("env_steps") or "nan")
+            for column in (RETURN, *SCORED):
+                value = float(row.get(column) or "nan")
+                if learner and math.isfinite(steps) and math.isfinite(value):
+                    points.setdefault(learner, {}).setdefault(column, []).append((steps, value))
+    except UnreadableFile:
+        raise
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
     for learner, columns in points.items():

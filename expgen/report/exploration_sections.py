@@ -8,18 +8,14 @@ from expgen.paper import numbers
 from expgen.report.bars import grouped_bars
 from expgen.report.lines import over_levels
 from expgen.report.methods import RETURN, Method
-from expgen.report.score_sections import beside_paper
+from expgen.report.score_sections import beside_paper, mean_cell
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell, percent_cell
 
 INTRINSIC, ORACLE, SUCCESS = "intrinsic_return", "oracle_share", "oracle_success"  # columns of exploration.csv
-PLAIN_LEVELS = "200"  # training levels of a run that says nothing of them
-GAP_NOTE = (
-    "Gap: (R_train − R_test) / R_train, of maxEnt's intrinsic return and of others' return; bands and bars are one "
-    "standard deviation over runs."
-)
+PLAIN_LEVELS = 200  # training levels of a run that says nothing of them
 
 
 _EXPLORERS = {"": Method("maxent"), ", no memory": Method("maxent", (("memory", "none"),))}
@@ -57,7 +53,7 @@ def levels_section(table: ScoreTable, name: str) -> Section:
                     for split, estimate in found.items():
                         lines.setdefault(f"{split}{prefix}", {})[_levels(method)] = estimate
                     if gap := table.gap(method, game, measure):
-                        paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == 200 else None
+                        paper = numbers.gaps().get((plain.algorithm, game)) if _levels(method) == PLAIN_LEVELS else None
                         means = [number_cell(found[split].value, 2, table.final(method, game, split, measure))
                                  for split in SPLITS]  # fmt: skip
                         shares = (percent_cell(gap.value), percent_cell(paper))
@@ -66,17 +62,19 @@ def levels_section(table: ScoreTable, name: str) -> Section:
         (f"{what} on {game}, train and test, against the number of training levels", over_levels(game, what, lines))
         for (what, game), lines in panels.items()
     ]
-    return Section(name, GAP_NOTE, [gaps], figures)
+    return Section(name, NOTES["gaps"], [gaps], figures)
 
 
 def _is_variant(method: Method, plain: Method) -> bool:
     """Whether `method` is `plain` on any number of training levels."""
+    if not _levels(method):
+        return False  # they are no number
     rest = tuple(pair for pair in method.settings if pair[0] != "levels")
     return method.algorithm == plain.algorithm and rest == plain.settings
 
 
-def _levels(method: Method) -> float:
-    return float(method.setting("levels", PLAIN_LEVELS))
+def _levels(method: Method) -> int:
+    return method.count("levels") if "levels" in dict(method.settings) else PLAIN_LEVELS
 
 
 def gap_section(table: ScoreTable) -> Section | None:
@@ -97,7 +95,7 @@ def gap_section(table: ScoreTable) -> Section | None:
     paper_bars = {(game, Method(who)): gap for (who, game), gap in numbers.gaps().items() if game in bars}
     figures = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
     words = "Bars of generalisation gaps by game"
-    return Section("figure-10", GAP_NOTE, [result], [(words, figure) for figure in figures])
+    return Section("figure-10", NOTES["gaps"], [result], [(words, figure) for figure in figures])
 
 
 def neighbor_section(table: ScoreTable) -> Section | None:
@@ -113,18 +111,17 @@ def neighbor_section(table: ScoreTable) -> Section | None:
             score = table.cell(agent, game, "test")
             if gap is None and (score is None or rank == 2):
                 continue
-            means = [table.cell(explorer, game, split, INTRINSIC) for split in SPLITS]
             quoted = numbers.neighbor_ranks()[rank] if game == "maze" else None
             stated = generalization_gap(quoted["maxent_train"].mean, quoted["maxent_test"].mean) if quoted else None
             result.add(
-                game, number_cell(rank, 0), *(number_cell(c.estimate.value, 1, c.entries) if c else "–" for c in means),
+                game, number_cell(rank, 0), *(mean_cell(table.cell(explorer, game, s, INTRINSIC), 1) for s in SPLITS),
                 percent_cell(gap and gap.value), percent_cell(stated),
                 *beside_paper(score, None)[:2] if score else ("–", "–"),
                 TableCell(str(quoted["expgen_test"])) if quoted else "–",
             )  # fmt: skip
     if len({row[1].text for row in result.rows}) < 2:
         return None
-    return Section("table-7", "The paper's gaps are recomputed from its means. " + GAP_NOTE, [result])
+    return Section("table-7", NOTES["neighbors"], [result])
 
 
 def _with_rank(algorithm: str, rank: int) -> Method:
@@ -139,11 +136,9 @@ def exploration_table(table: ScoreTable) -> Section:
     for method in table.methods(INTRINSIC):
         for game in table.games([method], INTRINSIC):
             for split in SPLITS:
-                cells = [table.cell(method, game, split, measure) for measure in (INTRINSIC, ORACLE, SUCCESS)]
-                if cells[0] is None:
-                    continue
-                shares = [percent_cell(c.estimate.value, 0, c.entries) if c else TableCell("–") for c in cells[1:]]
-                value = number_cell(cells[0].estimate.value, 2, cells[0].entries)
-                result.add(game, method.label, split, value, interval_cell(*cells[0].estimate[1:]), *shares)
-    note = "Measured on the uncentred view, as the explorer was paid."
-    return Section("exploration", note, [result], heading="What explorers find")
+                found, *cells = (table.cell(method, game, split, measure) for measure in (INTRINSIC, ORACLE, SUCCESS))
+                if found is not None:
+                    shares = [percent_cell(c.estimate.value, 0, c.entries) if c else "–" for c in cells]
+                    what = mean_cell(found), interval_cell(*found.estimate[1:])
+                    result.add(game, method.label, split, *what, *shares)
+    return Section("exploration", NOTES["exploration"], [result], heading="What explorers find")

@@ -1,6 +1,7 @@
 """The first thing on the page: what the scores say, in words."""
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -19,26 +20,29 @@ def finding_section(table: ScoreTable) -> Section | None:
     ranked = {game: ranking for game in table.games() if len(ranking := _ranking(table, game)) > 1}
     if not ranked:
         return None
-    points = [_winner(game, ranking, *_variant(table, game, ranking)) for game, ranking in ranked.items()][:LISTED]
     if len(ranked) > LISTED:
         wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
         who = sentence([f"{label} in {count}" for label, count in wins])
         points = [*_overall(table), f"Best on unseen levels: {who} of {counted(len(ranked), 'game')}."]
+    else:
+        points = [_winner(table, game, ranking) for game, ranking in ranked.items()]
     return Section("finding", "", heading="What was found", points=[*points, *_missing(table, ranked)])
 
 
-def _ranking(table: ScoreTable, game: str) -> dict[Method, Cell]:
-    """Plain methods by their test scores, the best first."""
-    cells = {m: cell for m in table.methods() if m.has_only() and (cell := table.cell(m, game, "test"))}
+def _ranking(table: ScoreTable, game: str, is_plain: bool = True) -> dict[Method, Cell]:
+    """Methods with default settings, or those with other ones, by their test scores, the best first."""
+    cells = {m: cell for m in table.methods() if m.has_only() == is_plain and (cell := table.cell(m, game, "test"))}
     return dict(sorted(cells.items(), key=lambda pair: -pair[1].estimate.value))
 
 
-def _winner(game: str, ranking: dict[Method, Cell], variant: Method | None, varied: Cell | None) -> str:
+def _winner(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> str:
     (first, best), (second, next_best) = list(ranking.items())[:2]
     by = best.estimate.value - next_best.estimate.value
     text = f"{first.label} is best on unseen levels: {_described(best)}, "
-    if variant and varied:
-        text = f"{variant.label} is best on unseen levels: {_described(varied)}. With default settings {text}"
+    for variant, cell in _ranking(table, game, is_plain=False).items():
+        if cell.estimate.low > best.estimate.high:  # by more than both intervals
+            text = f"{variant.label} is best on unseen levels: {_described(cell)}. With default settings {text}"
+            break
     text = f"{game}: {text}{by:.2f} above {second.label}: {_described(next_best)}."
     if best.over == next_best.over == "runs":
         apart = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
@@ -47,26 +51,18 @@ def _winner(game: str, ranking: dict[Method, Cell], variant: Method | None, vari
     return f"{text} The paper's {first.label} has {paper}." if paper else text
 
 
-def _variant(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> tuple[Method, Cell] | tuple[None, None]:
-    """The method with settings of its own that is above the best plain one by more than both intervals, if any is."""
-    bar = next(iter(ranking.values())).estimate.high
-    cells = {m: cell for m in table.methods() if not m.has_only() and (cell := table.cell(m, game, "test"))}
-    above = [(method, cell) for method, cell in cells.items() if cell.estimate.low > bar]
-    return max(above, key=lambda pair: pair[1].estimate.value, default=(None, None))
-
-
 def _overall(table: ScoreTable) -> Iterable[str]:
     """Who is best over games, where methods can be compared on one scale."""
     methods, games = table.comparable([method for method in table.methods() if method.has_only()])
     scores = table.matrix(methods, games)
-    found = aggregates({method.label: scores[method] for method in methods}, table.resamples) if methods else {}
-    order = sorted(methods, key=lambda method: -found[method.label]["IQM"].value)
-    for first, second in pairwise(order[:2]):
-        best, by = found[first.label]["IQM"], found[second.label]["IQM"].value
+    found = {method: metrics["IQM"] for method, metrics in aggregates(scores, table.resamples).items()}
+    for first, second in pairwise(sorted(methods, key=lambda method: -found[method].value)[:2]):
+        best, runs = found[first], len(scores[first])
+        interval = f"{best.low:.2f} to {best.high:.2f}, " if runs > 1 else ""  # one run tells of no other
         yield (
             f"Over {counted(len(games), 'game')} {first.label} has the highest IQM of normalised scores on unseen "
-            f"levels, {best.value:.2f} ({best.low:.2f} to {best.high:.2f}, {counted(len(scores[first]), 'run')}), "
-            f"{best.value - by:.2f} above {second.label}."
+            f"levels, {best.value:.2f} ({interval}{counted(runs, 'run')}), "
+            f"{best.value - found[second].value:.2f} above {second.label}."
         )
 
 
@@ -75,15 +71,16 @@ def _described(cell: Cell) -> str:
     trained = f", {short_steps(cell.steps)} steps" if cell.steps else ""
     runs, episodes = counted(len(cell.entries), what), counted(cell.episodes, "episode")
     value, low, high = cell.estimate
-    return f"{value:.2f} ({low:.2f} to {high:.2f}; {runs}{trained}, {episodes})"
+    interval = "" if math.isnan(low) else f"{low:.2f} to {high:.2f}; "  # a point of a curve has none
+    return f"{value:.2f} ({interval}{runs}{trained}, {episodes})"
 
 
 def _missing(table: ScoreTable, ranked: dict[str, dict[Method, Cell]]) -> Iterable[str]:
-    single: dict[str, list[str]] = {}
+    single: defaultdict[str, list[str]] = defaultdict(list)
     for game, ranking in ranked.items():
         for method, cell in ranking.items():
             if cell.over != "runs" and cell.steps:
-                single.setdefault(method.label, []).append(game)
+                single[method.label].append(game)
     if single:
         who = sentence([f"{label} ({', '.join(games)})" for label, games in single.items()])
         yield f"Missing: more than one training of {who}. How far another training would differ is not known."

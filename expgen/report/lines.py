@@ -100,8 +100,8 @@ def settings_line(points: Mapping[float, Estimate], paper: Mapping[float, float]
 
 
 def short_steps(steps: float) -> str:
-    """`25M`, `1.5M`, `4k`."""
-    for scale, letter in ((1e6, "M"), (1e3, "k")):
-        if steps >= scale:
-            return f"{steps / scale:.3g}{letter}"
+    """`1.1B`, `25M`, `4.1k`: three digits."""
+    for scale, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if steps >= 0.9995 * scale:  # what is rounded up to it
+            return f"{float(f'{steps / scale:.3g}'):g}{letter}"
     return f"{steps:.0f}"

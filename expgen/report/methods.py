@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from expgen.colors import ALGORITHMS
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -12,8 +13,7 @@ LABELS = METHODS | {
     "openend": "open-end explorers",
     "random": "random actions",
 }
-ORDER = ("random", "ppo", "ppo-gru", "mixed", "plr", "ucb-drac", "ppg", "daac", "idaac", "leep", "maxent", "expgen",
-         "expgen-idaac")  # fmt: skip
+ORDER = tuple(ALGORITHMS)  # in which methods are listed
 RETURN = "return"  # what rows of score files measure
 
 
@@ -39,7 +39,7 @@ class Method:
     def rank(self) -> tuple[int, str, tuple[tuple[float, str, str], ...]]:
         """Sorts methods as the paper lists them, variants by their values."""
         place = ORDER.index(self.algorithm) if self.algorithm in ORDER else len(ORDER)
-        return place, self.algorithm, tuple((_number(value), value, name) for name, value in self.settings)
+        return place, self.algorithm, tuple((number_of(value), value, name) for name, value in self.settings)
 
     def setting(self, name: str, default: str = "") -> str:
         """The value of one setting."""
@@ -60,8 +60,8 @@ def read_settings(text: str) -> dict[str, str]:
 
 
 def count_of(text: str) -> int:
-    """A whole number; 0 where `text` is none."""
-    return int(text) if text.isdecimal() else 0
+    """A whole number of at most nine digits; 0 where `text` is none."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _in_words(name: str, value: str) -> str:
@@ -70,7 +70,8 @@ def _in_words(name: str, value: str) -> str:
     return name if value == "True" else f"{name} {value}"
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
+    """`0.5`, `50M`; 0 where `text` is no number."""
     scale = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
     try:
         return float(text[:-1] if scale > 1 else text) * scale

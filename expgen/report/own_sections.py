@@ -5,15 +5,10 @@ from collections.abc import Sequence
 from expgen.evaluation.scores import SPLITS
 from expgen.report.bars import Pair, dumbbells
 from expgen.report.methods import Method
-from expgen.report.score_sections import beside_paper, leaders_note
+from expgen.report.score_sections import beside_paper, leaders_note, mean_cell
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Section, sentence
-from expgen.report.tables import Table, number_cell, percent_cell
-
-SETTINGS_NOTE = (
-    "Means over runs or leaders that were trained for as many steps; the interval is that of the test score. Gap: "
-    "(R_train − R_test) / R_train, of the runs that have both after the same steps."
-)
+from expgen.report.section import NOTES, Section, sentence
+from expgen.report.tables import Table, percent_cell
 
 
 def glance_section(table: ScoreTable) -> Section:
@@ -24,26 +19,22 @@ def glance_section(table: ScoreTable) -> Section:
         pairs = {m: (table.cell(m, game, "train"), test) for m in methods if (test := table.cell(m, game, "test"))}
         if len(pairs) > 1:
             shown[game] = pairs
-    note = (
-        "Methods by their default settings; all others are under “Every method and setting”. Mean return on the levels "
-        "trained on and on unseen ones, with the 95 % interval of the latter; best at the top. A long line is a method "
-        "that has learnt its levels rather than the game."
-    ) + leaders_note(table.over_leaders({method: None for pairs in shown.values() for method in pairs}, shown))
+    leaders = leaders_note(table.over_leaders({method: None for pairs in shown.values() for method in pairs}, shown))
     figures = [(f"Train and test scores on {game}", dumbbells(game, pairs)) for game, pairs in shown.items()]
-    return Section("glance", note, figures=figures, heading="At a glance")
+    return Section("glance", NOTES["glance"] + leaders, figures=figures, heading="At a glance")
 
 
 def own_scores_section(table: ScoreTable) -> Section:
     """Train, test and gap of every plain method, for environments that the paper has no numbers for."""
     methods = [method for method in table.methods() if method.has_only()]
     result = _setting_rows(table, methods, "scores", "Mean return by game and method.")
-    return Section("scores", SETTINGS_NOTE, [result], heading=f"Scores on {sentence(table.games(methods))}")
+    return Section("scores", NOTES["settings"], [result], heading=f"Scores on {sentence(table.games(methods))}")
 
 
 def every_setting(table: ScoreTable) -> Section:
     """Train, test and gap of everything that was scored."""
     result = _setting_rows(table, table.methods(), "everything", "All methods and settings.")
-    return Section("everything", SETTINGS_NOTE, [result], heading="Every method and setting")
+    return Section("everything", NOTES["settings"], [result], heading="Every method and setting")
 
 
 def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, caption: str) -> Table:
@@ -52,15 +43,13 @@ def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, capti
     for method in methods:
         for game in table.games([method]):
             train, test = (table.cell(method, game, split) for split in SPLITS)
-            shown = test or train
+            gap, shown = table.gap(method, game), test or train
             if shown is None:
                 continue
-            gap = table.gap(method, game)
-            mean, interval, runs, steps = beside_paper(shown, None)[:4]
+            _, interval, runs, steps = beside_paper(shown, None)[:4]
             solved = [entry.row.solved_rate for entry in test.entries] if test else []
             result.add(
-                game, method.label, number_cell(train.estimate.value, 2, train.entries) if train else "–",
-                mean if test else "–", interval if test else "–", runs, percent_cell(gap and gap.value),
-                percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
+                game, method.label, mean_cell(train), mean_cell(test), interval if test else "–", runs,
+                percent_cell(gap and gap.value), percent_cell(sum(solved) / len(solved)) if solved else "–", steps,
             )  # fmt: skip
     return result

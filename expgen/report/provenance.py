@@ -1,18 +1,18 @@
 """Where each number comes from: the score rows, with command, config, hardware and minutes where they were kept."""
 
-import csv
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from expgen.errors import InputError
+from expgen.evaluation.scores import TableFile
 from expgen.exploration.rows import EXPLORATION_FILE
 from expgen.report.entry import Entry
 from expgen.report.lines import short_steps
 from expgen.report.methods import RETURN
-from expgen.report.section import Section
+from expgen.report.section import NOTES, Section
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
-KEPT = ("command", "config", "hardware", "minutes")
 COLUMNS = (
     "row", "algorithm", "agent", "settings", "game", "seed", "split", "levels", "steps", "episodes", "mean",
     "95 % interval", "solved", "made by",
@@ -20,16 +20,31 @@ COLUMNS = (
 SHOWN = 24  # characters of a list of levels
 
 
+@dataclass(frozen=True)
+class Made:
+    """One row of provenance.csv: what made a score row; empty where that was not kept."""
+
+    row: int  # of the score file, from 1
+    command: str
+    config: str
+    hardware: str
+    minutes: str
+
+
+FILE = TableFile(Made, "provenance")
+
+
 def provenance_section(entries: Sequence[Entry]) -> Section:
     """Every score row that was read."""
-    kept = {file: read_provenance(Path(file)) for file in {entry.file for entry in entries}}
+    kept = {file: read_provenance(Path(file)) for file in dict.fromkeys(entry.file for entry in entries)}
     table = Table("rows", "Every score row, as read.", COLUMNS)
     for entry in entries:
         row = entry.row
         settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
         levels = row.levels if len(row.levels) <= SHOWN else f"{row.levels.count(',') + 1} listed"
-        facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **kept[entry.file].get(entry.line - 1, {})}
-        made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
+        known = kept[entry.file].get(entry.line - 1)
+        facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **(dataclasses.asdict(known) if known else {})}
+        made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact and name != "row")
         table.add(
             number_cell(entry.number, 0), row.algorithm, row.agent, settings, row.game, number_cell(row.seed, 0),
             row.split, TableCell(levels, more="" if levels == row.levels else row.levels),
@@ -37,8 +52,7 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
             number_cell(row.mean_return, 3), interval_cell(row.ci_low, row.ci_high), number_cell(row.solved_rate, 3),
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
-    note = "One row per agent, split and evaluation. A + after a commit: the tree had uncommitted changes."
-    return Section("rows", note, [table], heading="Where the numbers come from")
+    return Section("rows", NOTES["rows"], [table], heading="Where the numbers come from")
 
 
 def provenance_file(scores: Path) -> Path:
@@ -46,18 +60,8 @@ def provenance_file(scores: Path) -> Path:
     return scores.with_name("provenance.csv" if scores.name == "scores.csv" else f"{scores.stem}-provenance.csv")
 
 
-def read_provenance(scores: Path) -> dict[int, dict[str, str]]:
+def read_provenance(scores: Path) -> dict[int, Made]:
     """What made the rows of a file, by row number; nothing where that is not told beside it."""
     file = provenance_file(scores)
-    if scores.name not in ("scores.csv", EXPLORATION_FILE) or not file.exists():
-        return {}
-    try:
-        with open(file, newline="", encoding="utf-8") as text:
-            reader = csv.DictReader(text)
-            if not {"row", *KEPT} <= set(reader.fieldnames or ()):
-                raise InputError(f"{file} has columns {reader.fieldnames}; accepted: row,{','.join(KEPT)}")
-            return {int(row["row"]): {name: row[name] or "" for name in KEPT} for row in reader}
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"cannot read {file}: {error}; accepted: rows numbered like those of {scores.name}") from None
+    is_told = scores.name in ("scores.csv", EXPLORATION_FILE) and file.exists()
+    return {made.row: made for _, made in FILE.numbered(file)} if is_told else {}

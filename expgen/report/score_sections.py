@@ -1,6 +1,8 @@
 """Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from expgen.evaluation.scores import Split
 from expgen.paper import numbers
@@ -8,19 +10,12 @@ from expgen.report.bars import grouped_bars
 from expgen.report.lines import short_steps
 from expgen.report.methods import Method
 from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
-from expgen.report.section import Section, sentence
+from expgen.report.section import NOTES, Section, sentence
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
 BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
-NOTE = (
-    "Mean return, with a 95 % interval: mean ± t · std / √runs, or a bootstrap over levels where there is one run. "
-    "Where `runs` says leaders it is over leaders that share their members and the explorer: how far another training "
-    "would differ is not in it. `overlap`: with the paper's interval, by the same formula. A number leads to its score "
-    "rows. A policy's score is that of its last checkpoint, the paper's way; runs that were scored on the way also "
-    "have the mean over their last five, under “One checkpoint and the last five”."
-)
 
 
 def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
@@ -30,15 +25,15 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
     cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}
     if not cells:
         return None
-    games = [game for game in table.games(methods) if any((m, game) in cells for m in methods)]
-    methods = [method for method in methods if any((method, game) in cells for game in games)]
+    games = [game for game in table.games(methods) if any(game == played for _, played in cells)]
+    methods = list(dict.fromkeys(method for method, _ in cells))
     paper = numbers.scores(split, budget)
     caption = "Each score with its interval, beside the paper's mean ± standard deviation."
     each = comparison(name, caption, ("game", "method"), (
         ((game, Method(m.algorithm).label), cells.get((m, game)), paper.get((m.algorithm, game)))
         for game in games for m in methods
     ))  # fmt: skip
-    return Section(name, NOTE, [_wide(name, games, methods, cells, paper), each])
+    return Section(name, NOTES["scores"], [_wide(name, games, methods, cells, paper), each])
 
 
 Cells = dict[tuple[Method, str], Cell]
@@ -60,37 +55,33 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
                   ("game", *(Method(method.algorithm).label for method in methods)))  # fmt: skip
     for game in games:
         best = max(cells[method, game].estimate.value for method in methods if (method, game) in cells)
-        row = [TableCell(game)]
+        row = []
         for method in methods:
             cell, quoted = cells.get((method, game)), paper.get((method.algorithm, game))
-            text = f"{cell.estimate.value:.1f}" if cell else "–"
-            text += f" ({quoted.mean:.1f})" if quoted else ""
-            value = cell.estimate.value if cell else float("-inf")
-            row.append(TableCell(text, value, cell.entries if cell else (), bold=value == best))
-        table.add(*row)
+            mean = mean_cell(cell, 1)
+            text = f"{mean.text} ({quoted.mean:.1f})" if quoted else mean.text
+            row.append(replace(mean, text=text, bold=mean.sort == best))
+        table.add(game, *row)
     return table
+
+
+def mean_cell(cell: Cell | None, digits: int = 2) -> TableCell:
+    """The mean, which leads to its rows; a dash where there is none."""
+    return number_cell(cell.estimate.value, digits, cell.entries) if cell else TableCell("–")
 
 
 def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
-    value = cell.estimate.value
-    ours = [
-        number_cell(value, 2, cell.entries),
-        interval_cell(*cell.estimate[1:]),
-        runs_cell(cell),
-        TableCell(short_steps(cell.steps), cell.steps),
-    ]
+    value, runs = cell.estimate.value, len(cell.entries)
+    who = TableCell(f"{runs} leaders" if cell.over == "leaders" else str(runs), runs)
+    steps = TableCell(short_steps(cell.steps), cell.steps)
+    ours = [mean_cell(cell), interval_cell(*cell.estimate[1:]), who, steps]
     if paper is None:
-        return [*ours, TableCell("–"), TableCell("–"), TableCell("–")]
-    quoted = TableCell(str(paper), paper.mean)
+        return [*ours, *[TableCell("–")] * 3]
     overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
-    return [*ours, quoted, number_cell(value - paper.mean, 2, sign=True), TableCell(overlap)]
-
-
-def runs_cell(cell: Cell) -> TableCell:
-    """`3`, or `10 leaders` where runs share what was trained."""
-    count = len(cell.entries)
-    return TableCell(f"{count} leaders", count) if cell.over == "leaders" else number_cell(count, 0)
+    overlap = "–" if math.isnan(cell.estimate.low) else overlap
+    difference = number_cell(value - paper.mean, 2, sign=True)
+    return [*ours, TableCell(str(paper), paper.mean), difference, TableCell(overlap)]
 
 
 def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
@@ -113,13 +104,8 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     bars = {game: group for game in shown if (group := {m: e for m in methods if (e := _normalized(table, m, game))})}
     if not bars:
         return None
-    quoted = numbers.scores("test")
-    paper = {
-        (game, method): table.normalized(quoted[method.algorithm, game].mean, game)
-        for game in bars
-        for method in methods
-        if (method.algorithm, game) in quoted
-    }
+    quoted = {(game, Method(algorithm)): cell.mean for (algorithm, game), cell in numbers.scores("test").items()}
+    paper = {(g, m): table.normalized(mean, g) for (g, m), mean in quoted.items() if g in bars and m in methods}
     figures = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
     note += leaders_note(table.over_leaders(methods, bars))

@@ -1,6 +1,8 @@
 """ScoreTable: score rows, asked by method, game and split."""
 
+import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -49,11 +51,9 @@ class ScoreTable:
     def __init__(self, entries: Sequence[Entry], constants: ConstantSet = "easy", resamples: int = RESAMPLES) -> None:
         self.entries = list(entries)
         self.constants, self.resamples = constants, resamples
-        self._known: dict[object, Cell | None] = {}
-        self._at: dict[tuple[Method, str, str, str], list[Entry]] = {}
+        self._at: defaultdict[tuple[Method, str, str, str], list[Entry]] = defaultdict(list)
         for entry in self.entries:
-            key = (entry.method, entry.row.game, entry.row.split, entry.measure)
-            self._at.setdefault(key, []).append(entry)
+            self._at[entry.method, entry.row.game, entry.row.split, entry.measure].append(entry)
 
     def where(self, is_kept: Callable[[Entry], bool]) -> "ScoreTable":
         """The table of those rows for which `is_kept`."""
@@ -81,36 +81,22 @@ class ScoreTable:
 
     def cell(self, method: Method, game: str, split: Split, measure: str = RETURN) -> Cell | None:
         """The mean over runs with its interval: over runs, or over levels where there is but one run."""
-        key = (method, game, split, measure)
-        if key not in self._known:
-            self._known[key] = self._measure(self.final(method, game, split, measure))
-        return self._known[key]
+        return _mean(self.final(method, game, split, measure))
 
     def by_members(self, method: Method, game: str, split: Split) -> dict[int, Cell]:
         """As `cell`, of whole ensembles apart by how many members they have, where their rows say it."""
-        of_size: dict[int, list[Entry]] = {}
-        for entry in self._at.get((method, game, split, RETURN), []):
-            if entry.members:
-                of_size.setdefault(entry.members, []).append(entry)
-        found = {size: self._measure(_one_per_run(of_size[size], split)) for size in sorted(of_size)}
-        return {size: cell for size, cell in found.items() if cell is not None}
-
-    def _measure(self, entries: list[Entry]) -> Cell | None:
-        if not entries:
-            return None
-        if len(entries) == 1:
-            row = entries[0].row
-            return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), tuple(entries))
-        return Cell(mean_of_runs([entry.row.mean_return for entry in entries]), tuple(entries))
+        entries = self._at.get((method, game, split, RETURN), [])
+        sizes = sorted({entry.members for entry in entries} - {0})
+        of_size = {size: _one_per_run([entry for entry in entries if entry.members == size], split) for size in sizes}
+        return {size: cell for size, rows in of_size.items() if (cell := _mean(rows))}
 
     def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
         """Those of `methods` that several leaders of one population scored on unseen levels, and in which games."""
-        among = list(games)
-        found = {
-            method: [game for game in among if (cell := self.cell(method, game, "test")) and cell.over == "leaders"]
-            for method in methods
-        }
-        return {method: where for method, where in found.items() if where}
+        found: defaultdict[Method, list[str]] = defaultdict(list)
+        for method, game in itertools.product(methods, games):
+            if (cell := self.cell(method, game, "test")) and cell.over == "leaders":
+                found[method].append(game)
+        return found
 
     def is_normalizable(self, game: str) -> bool:
         return STANDS_FOR.get(game, game) in CONSTANTS[self.constants]
@@ -135,40 +121,43 @@ class ScoreTable:
         spread = float(np.std([generalization_gap(train[r], test[r]) for r in both], ddof=1)) if len(both) > 1 else 0.0
         return None if math.isnan(value) else Estimate(value, value - spread, value + spread)
 
-    def matrix(self, methods: Sequence[Method], games: Sequence[str], split: Split = "test") -> dict[Method, ndarray]:
-        """Normalised scores `[runs, games]`: as many runs as every game has, the first ones."""
+    def matrix(self, methods: Sequence[Method], games: Sequence[str]) -> dict[Method, ndarray]:
+        """Normalised test scores `[runs, games]`: as many runs as every game has, the first ones."""
         found = {}
         for method in methods:
-            scores = [
-                [self.normalized(entry.row.mean_return, game) for entry in self.final(method, game, split)]
-                for game in games
-            ]
-            runs = min(map(len, scores))
-            found[method] = np.array([of_game[:runs] for of_game in scores]).T
+            rows = {game: self.final(method, game, "test") for game in games}
+            runs = min(map(len, rows.values()))
+            scores = [[self.normalized(entry.row.mean_return, game) for entry in rows[game][:runs]] for game in games]
+            found[method] = np.array(scores).T
         return found
 
-    def comparable(self, methods: Sequence[Method], split: Split = "test") -> tuple[list[Method], list[str]]:
-        """Which of `methods` to compare on which games: all were scored on all, and as many cells as possible."""
-        on = {m: [g for g in self.games([m]) if self.is_normalizable(g) and self.final(m, g, split)] for m in methods}
-        best: tuple[list[Method], list[str]] = ([], [])
-        for games in on.values():
-            joined = [method for method in methods if games and set(games) <= set(on[method])]
-            if len(joined) * len(games) > len(best[0]) * len(best[1]):
-                best = joined, games
-        return best
+    def comparable(self, methods: Sequence[Method]) -> tuple[list[Method], list[str]]:
+        """Which of `methods` to compare on which games: all were tested on all, and as many cells as possible."""
+        on = {m: [g for g in self.games([m]) if self.is_normalizable(g) and self.final(m, g, "test")] for m in methods}
+        pairs = [([m for m in methods if set(games) <= set(on[m])], games) for games in on.values() if games]
+        return max(pairs, key=lambda pair: len(pair[0]) * len(pair[1]), default=([], []))
 
     def curves(self, method: Method, game: str, split: Split) -> dict[tuple[int, int], ndarray]:
         """For each run its scores while training, `[points, 2]`: steps and mean return."""
-        points: dict[tuple[int, int], dict[int, float]] = {}
+        points: defaultdict[tuple[int, int], dict[int, float]] = defaultdict(dict)
         for entry in self._at.get((method, game, split, RETURN), []):
-            points.setdefault(entry.run, {})[entry.row.env_steps] = entry.row.mean_return
+            points[entry.run][entry.row.env_steps] = entry.row.mean_return
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
 
 
-def _one_per_run(entries: Iterable[Entry], split: Split) -> list[Entry]:
-    rows = list(entries)
-    if split == "test" and any(entry.row.levels == "all" for entry in rows):
-        rows = [entry for entry in rows if entry.row.levels == "all"]
+def _mean(entries: Sequence[Entry]) -> Cell | None:
+    """The mean over `entries`, one of each run; of a single run the interval that its row has, over levels."""
+    if not entries:
+        return None
+    row = entries[0].row
+    alone = Estimate(row.mean_return, row.ci_low, row.ci_high)
+    found = alone if len(entries) == 1 else mean_of_runs([entry.row.mean_return for entry in entries])
+    return Cell(found, tuple(entries))
+
+
+def _one_per_run(rows: Sequence[Entry], split: Split) -> list[Entry]:
+    if split == "test":
+        rows = [entry for entry in rows if entry.row.levels == "all"] or rows
     last = _best_of_each(rows)
     if not last:
         return []
@@ -178,11 +167,7 @@ def _one_per_run(entries: Iterable[Entry], split: Split) -> list[Entry]:
 
 def _best_of_each(rows: Iterable[Entry]) -> list[Entry]:
     """Of every run the row of most weight, and of equals the last."""
-    best: dict[tuple[int, int], Entry] = {}
-    for entry in rows:
-        known = best.get(entry.run)
-        if known is None or _weight(entry.row) >= _weight(known.row):
-            best[entry.run] = entry
+    best = {entry.run: entry for entry in sorted(rows, key=lambda entry: _weight(entry.row))}
     return [best[run] for run in sorted(best)]
 
 

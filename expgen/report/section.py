@@ -1,7 +1,9 @@
 """Section: one table or figure of the paper as our scores have it, or something beside them worth showing."""
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
@@ -9,6 +11,7 @@ from matplotlib.figure import Figure
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.tables import Table
 
+NOTES: dict[str, str] = tomllib.loads(Path(__file__).with_name("assets").joinpath("notes.toml").read_text("utf-8"))
 Figures = Sequence[tuple[str, Figure]]  # alternative text and figure
 
 

@@ -7,13 +7,7 @@ from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.ablation_sections import ablation_section, ensemble_size_section, norm_section, quorum_section
 from expgen.report.aggregate_sections import aggregate_section, distribution_section, published_section
-from expgen.report.curve_sections import (
-    checkpoint_section,
-    hidden_section,
-    long_section,
-    mixture_section,
-    training_section,
-)
+from expgen.report.curve_sections import checkpoint_section, mixture_section, splits_section, training_section
 from expgen.report.curves import Curve
 from expgen.report.exploration_sections import exploration_table, gap_section, levels_section, neighbor_section
 from expgen.report.finding import finding_section
@@ -22,9 +16,7 @@ from expgen.report.score_sections import FIVE_GAMES, bar_section, score_section
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 
-Builder = Callable[[ScoreTable], Section | None]
-
-BUILDERS: dict[str, Builder] = {
+BUILDERS: dict[str, Callable[[ScoreTable], Section | None]] = {
     "figure-2": lambda table: bar_section(table, "figure-2", ("expgen", "leep", "idaac", "daac", "ppo"), FIVE_GAMES),
     "figure-4": lambda table: levels_section(table, "figure-4"),
     "figure-5": mixture_section,
@@ -32,7 +24,7 @@ BUILDERS: dict[str, Builder] = {
     "table-2": lambda table: score_section(table, "table-2", "train"),
     "figure-6": distribution_section,
     "figure-7": aggregate_section,
-    "figure-9": hidden_section,
+    "figure-9": lambda table: splits_section(table, "figure-9"),
     "figure-10": gap_section,
     "figure-11": lambda table: levels_section(table, "figure-11"),
     "table-4": quorum_section,
@@ -44,15 +36,12 @@ BUILDERS: dict[str, Builder] = {
     "table-10": ablation_section,
     "table-11": lambda table: norm_section(table, "table-11", "train"),
     "table-12": lambda table: norm_section(table, "table-12", "test"),
-    "figure-13": long_section,
+    "figure-13": lambda table: splits_section(table, "figure-13"),
 }  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores: see `expgen reproduce`
 
 
 def build_sections(
-    table: ScoreTable,
-    others: Sequence[Section] = (),
-    only: Iterable[str] | None = None,
-    curves: Sequence[Curve] = (),
+    table: ScoreTable, others: Sequence[Section] = (), only: Iterable[str] | None = None, curves: Sequence[Curve] = ()
 ) -> list[Section]:
     """What was found, the exhibits that can be filled in the paper's order and `others` among them, then the rest.
 

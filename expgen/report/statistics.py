@@ -6,11 +6,12 @@ generator whatever it is given; `_steady` seeds that generator and puts it back 
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy import ndarray
 
+Key = TypeVar("Key")  # whose scores they are
 RESAMPLES = 2000
 METRICS = ("median", "IQM", "mean", "optimality gap")
 
@@ -35,7 +36,7 @@ class Profile(NamedTuple):
     high: ndarray
 
 
-def aggregates(scores: Mapping[str, ndarray], resamples: int = RESAMPLES) -> dict[str, dict[str, Estimate]]:
+def aggregates(scores: Mapping[Key, ndarray], resamples: int = RESAMPLES) -> dict[Key, dict[str, Estimate]]:
     """Median, IQM and mean of normalised scores and the optimality gap, by method and by METRICS.
 
     The gap is rliable's, 1 − mean of min(score, 1): the paper's 1 − mean where no score is above 1.
@@ -68,8 +69,8 @@ def _improvement(x: ndarray, y: ndarray) -> float:
 
 
 def _estimates(
-    scores: Mapping[str, Any], measures: Sequence[Callable[..., Any]], resamples: int
-) -> dict[str, list[Estimate]]:
+    scores: Mapping[Key, Any], measures: Sequence[Callable[..., Any]], resamples: int
+) -> dict[Key, list[Estimate]]:
     """Each measure of each matrix of scores, or of several together."""
     from rliable import library
 
@@ -81,7 +82,7 @@ def _estimates(
     return {name: [Estimate(*map(float, one)) for one in zip(points[name], *intervals[name])] for name in scores}
 
 
-def score_distribution(scores: Mapping[str, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[str, Profile]:
+def score_distribution(scores: Mapping[Key, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[Key, Profile]:
     """P(score > τ) over runs and games (the paper's Figure 6, left)."""
     from rliable import library
 

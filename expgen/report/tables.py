@@ -108,7 +108,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "–": "--", "…": r"\dots{}",
     "β": r"$\beta$", "γ": r"$\gamma$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "λ": r"$\lambda$", "→": r"$\to$",
-    "×": r"$\times$", "≥": r"$\ge$", "≤": r"$\le$",
+    "×": r"$\times$", "≈": r"$\approx$", "≥": r"$\ge$", "≤": r"$\le$",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from expgen.errors import InputError, unwritable
+from expgen.files import read_bytes
 from expgen.html import render
 from expgen.provenance import commit
 from expgen.report.curves import Curve
@@ -98,7 +99,7 @@ def _read_film(file: Path) -> Film:
     if suffix not in KINDS:
         raise InputError(f"--episodes {file} ends in {suffix or 'nothing'}; accepted: {', '.join(KINDS)}")
     try:
-        content = file.read_bytes()
+        content = read_bytes(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if suffix == ".html":

@@ -3,7 +3,8 @@
 Rivals train at PPO's rate times what `rates` says of them.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from expgen.bench.bench import training_rate
@@ -20,15 +21,15 @@ BESIDE_PPO = {
     "ucb-drac": 35_514 / 41_039,
     "idaac": 24_715 / 41_039,
     "leep": 22_811 / 41_039,
+    "daac": 24_715 / 41_039,  # IDAAC's: not measured, and nearly the same work
     "ppg": 18_839 / 49_525,  # over 31 rollouts and the auxiliary phase after them
 }
 SECONDS = 1.0  # of work behind each rate that is measured
-LIKE = {"daac": "idaac"}  # not measured, and nearly the same work
 
 
 def rate_beside_ppo(algo: str) -> float:
     """Steps of `algo` for every step of PPO; 1 for what is PPO with another reward or another network."""
-    return BESIDE_PPO.get(LIKE.get(algo, algo), 1.0)
+    return BESIDE_PPO.get(algo, 1.0)
 
 
 class Effort(NamedTuple):
@@ -45,15 +46,14 @@ class Estimator:
 
     def __init__(self, device: str = "auto") -> None:
         self.device = device
-        self.rates: dict[tuple[str, bool], float | None] = {}
+        self.rates: dict[tuple[str, bool], float] = {}
 
-    def effort(self, jobs: Iterable[Job]) -> Effort:
+    def effort(self, jobs: Sequence[Job]) -> Effort:
         """Steps and hours of training; playing for scores comes on top."""
-        count, steps, hours, is_known = 0, 0, 0.0, True
+        steps, hours = 0, 0.0
         refused: dict[str, None] = {}
         trained: dict[tuple[str, str], int] = {}  # steps of the policies that a job leaves, by its name and their kind
         for job in jobs:
-            count += 1
             if job.made_of:
                 continue  # trained elsewhere
             try:
@@ -64,23 +64,19 @@ class Estimator:
             for plan in plans_of(config):
                 trained[job.name, plan.algo] = plan.steps
                 left = plan.steps - trained.get((job.continues, plan.algo), 0)
-                if left <= 0:
-                    continue
-                steps += left
-                rate = self.rate(job.env, plan.algo, plan.network.memory != "none")
-                is_known = is_known and rate is not None
-                hours += left / rate / 3600 if rate else 0.0
-        return Effort(count, steps, hours if is_known else None, tuple(refused))
+                if left > 0:
+                    steps += left
+                    hours += left / self.rate(job.env, plan.algo, plan.network.memory != "none") / 3600
+        return Effort(len(jobs), steps, None if math.isnan(hours) else hours, tuple(refused))
 
-    def rate(self, env: str, algo: str, has_memory: bool) -> float | None:
-        """Steps a second of `algo`; None where the environment cannot be had."""
+    def rate(self, env: str, algo: str, has_memory: bool) -> float:
+        """Steps a second of `algo`; nan where the environment cannot be had."""
         key = env.partition(":")[0], has_memory
         if key not in self.rates:
             self.rates[key] = self._measure(*key)
-        measured = self.rates[key]
-        return None if measured is None else measured * rate_beside_ppo(algo)
+        return self.rates[key] * rate_beside_ppo(algo)
 
-    def _measure(self, family: str, has_memory: bool) -> float | None:
+    def _measure(self, family: str, has_memory: bool) -> float:
         """Steps a second of the explorer, or of PPO where there is no memory."""
         resources = plan_resources(self.device, 1)
         env, algo = "procgen:maze" if family == "procgen" else family, "maxent" if has_memory else "ppo"
@@ -91,4 +87,4 @@ class Estimator:
                 config = make_config(env, algo, "smoke", rollout_steps=16)
             return training_rate(config, 1, resources, SECONDS)
         except InputError:
-            return None
+            return math.nan

@@ -87,7 +87,10 @@ def read_job_list(out: Path) -> list[str]:
 
 
 def _read(out: Path) -> dict[str, Any]:
-    found = read_json(out / JOB_LIST) if (out / JOB_LIST).exists() else {}
-    if found and (not isinstance(found, dict) or not isinstance(found.get("jobs"), list)):
-        raise InputError(f"{out / JOB_LIST} is not a list of jobs that expgen reproduce wrote")
+    file = out / JOB_LIST
+    if not file.exists():
+        return {}
+    found = read_json(file)
+    if not (isinstance(found, dict) and isinstance(found.get("jobs"), list)):
+        raise InputError(f"{file} is not a list of jobs that expgen reproduce wrote")
     return found

@@ -87,7 +87,7 @@ def _norms(p: Planner, game: str) -> list[Job]:
 
 
 def _longer(p: Planner, game: str) -> list[Job]:
-    return [*p.expgen(game, p.leaders(8), budget="50M"), *p.longer(game, "leep", "50M")]
+    return [*p.expgen(game, p.leaders(8), budget="50M"), *p.longer(p.train(game, "leep"), "50M")]
 
 
 _ALL, _MAZE, _GAPS, _NORMS = numbers.games(), ("maze",), ("maze", "jumper", "miner"), ("heist", "maze")

@@ -64,7 +64,9 @@ def first_frame(env_name: str, **options: Any) -> ndarray:
 
 def explorer_section(run: Location | None) -> Section:
     """Figure 3: when each pixel first changed, over the level as it was."""
-    agent = read_agent(local_copy(run or ""))
+    if run is None:
+        raise InputError("no explorer is trained for it; accepted with --games: maze, for one")
+    agent = read_agent(local_copy(run))
     frames = play_frames(build_agent(agent).agent, agent.env)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 6.4))
@@ -121,12 +123,12 @@ def hidden_section() -> Section:
     return Section("figure-8", note, figures=figures)
 
 
-def film_strip(pictures: dict[str, ndarray], columns: int = 3) -> Figure:
-    """Pictures side by side under their names, so many to a row."""
-    rows = -(-len(pictures) // columns)
+def film_strip(pictures: dict[str, ndarray]) -> Figure:
+    """Pictures side by side under their names, three to a row."""
+    rows = -(-len(pictures) // 3)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 1.5 * rows))
-        grid = figure.subplots(rows, columns, squeeze=False).flat
+        grid = figure.subplots(rows, 3, squeeze=False).flat
         for (name, picture), axes in zip(pictures.items(), grid):
             axes.imshow(picture, interpolation="nearest")
             axes.set_title(name)
@@ -146,26 +148,10 @@ def constants_section() -> Section:
 
 def ppo_section() -> Section:
     """Table 6, from the config that `expgen train maze` runs."""
-    config = make_config("procgen:maze", "ppo", "paper")
-    explorer = make_config("procgen:maze", "maxent", "paper")
-    ppo = config.algorithm
-    ours = {
-        "gamma": f"{ppo.gamma} (explorer on Maze: {explorer.algorithm.gamma})",
-        "gae_lambda": ppo.gae_lambda,
-        "timesteps_per_rollout": config.rollout_steps,
-        "epochs_per_rollout": ppo.epochs,
-        "minibatches_per_epoch": ppo.minibatches,
-        "entropy_bonus": ppo.entropy_coef,
-        "ppo_clip_range": ppo.clip,
-        "learning_rate": ppo.learning_rate,
-        "environments_per_worker": config.envs,
-        "total_timesteps": f"{config.steps:,} (explorer: {explorer.steps:,})",
-        "gru": f"{config.network.memory} (explorer: {explorer.network.memory})",
-        "training_levels": config.levels,
-        "k_nn": explorer.reward.neighbor_rank,  # type: ignore[union-attr]
-    }
+    ppo, explorer = (make_config("procgen:maze", algo, "paper") for algo in ("ppo", "maxent"))
     table = Table("table-6", "PPO's settings, ours on ProcGen's Maze and the paper's.", ("setting", "ours", "paper"))
     for row in numbers.rows("ppo_hyperparameters"):
-        if row["parameter"] in ours:
-            table.add(row["parameter"].replace("_", " "), str(ours[row["parameter"]]), row["paper_value"])
+        if row["ours"]:  # where our configs have it
+            ours = row["ours"].format(ppo=ppo, explorer=explorer)
+            table.add(row["parameter"].replace("_", " "), ours, row["paper_value"])
     return Section("table-6", "Where paper and original code differ: docs/how-expgen-works.md.", [table])

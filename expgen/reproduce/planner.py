@@ -17,69 +17,60 @@ class Planner:
         self.scale = scale
 
     def train(self, game: str, algo: str, runs: int = 10, budget: str = "25M", label: str = "", **settings: Any) -> Job:
-        """`runs` learners of `algo` side by side; `label` says what `settings` make of it."""
-        asked = {"members": min(runs, self.scale.runs), "steps": self.scale.steps * BUDGETS[budget], **settings}
-        return self._job(game, algo, f"budget={budget}" if budget != "25M" else label, asked)
+        """`runs` learners of `algo` side by side; `label` says what `settings` make of it.
 
-    def ppo(self, game: str, budget: str = "25M") -> Job:
+        `game` is played by what stands in for it at this scale, unless it names an environment.
+        """
+        scale, label = self.scale, f"budget={budget}" if budget != "25M" else label
+        env = game if ":" in game else scale.env(game)
+        name = "-".join((env.partition(":")[2] or env, algo, *label.replace("=", "-").split()))
+        asked = {"members": min(runs, scale.runs), "steps": scale.steps * BUDGETS[budget], **settings}
+        return Job(name, env, algo, scale.name, {**scale.settings, **asked}, label, episodes=scale.episodes)
+
+    def ppo(self, game: str) -> Job:
         """The ensemble's members, which are also PPO's runs."""
-        return self.train(game, "ppo", budget=budget, members=self.scale.members)
+        return self.train(game, "ppo", members=self.scale.members)
 
-    def longer(self, game: str, algo: str, budget: str) -> list[Job]:
-        """The usual runs of `algo`, and those of `budget`, which trains them on."""
-        runs: dict[str, Any] = {"members": self.scale.members} if algo == "ppo" else {}
-        usual, more = (self.train(game, algo, budget=steps, **runs) for steps in ("25M", budget))
+    def longer(self, usual: Job, budget: str) -> list[Job]:
+        """The job `usual`, and one that trains its runs on to `budget`."""
+        more = self.train(usual.env, usual.algo, budget=budget, members=usual.settings["members"])
         return [usual, replace(more, continues=usual.name)]
 
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
         """The explorer that an ensemble takes in: seed 0."""
-        return self._job(game, "maxent", label, {"steps": self.scale.explorer_steps, "members": 1, **settings})
+        return self.train(game, "maxent", 1, label=label, steps=self.scale.explorer_steps, **settings)
 
     def explorers(self, game: str, runs: int, label: str = "", **settings: Any) -> list[Job]:
         """As many seeds of it as are asked for; the first apart, for ensembles take in whole runs."""
         first, more = self.explorer(game, label, **settings), min(runs, self.scale.runs) - 1
-        asked = {"steps": self.scale.explorer_steps, "seed": 1, "members": more, **settings}
-        others = replace(self._job(game, "maxent", label, asked), name=f"{first.name}-more")
+        others = replace(first, name=f"{first.name}-more", settings={**first.settings, "seed": 1, "members": more})
         return [first, others] if more else [first]
 
     def expgen(
-        self,
-        game: str,
-        scorings: Sequence[Scoring] = (),
-        budget: str = "25M",
-        label: str = "",
-        **explorer: Any,
+        self, game: str, scorings: Sequence[Scoring] = (), budget: str = "25M", label: str = "", **explorer: Any
     ) -> list[Job]:
         """Members, explorer and the agent of both; `explorer` are settings that the explorer differs in."""
-        members = self.longer(game, "ppo", budget) if budget != "25M" else [self.ppo(game)]
+        members = [self.ppo(game)] if budget == "25M" else self.longer(self.ppo(game), budget)
         explore = self.explorer(game, label, **explorer)
-        asked = self._population(budget) | {f"explorer_{name}": value for name, value in explorer.items()}
-        agent = self._job(game, "expgen", f"budget={budget}" if budget != "25M" else label, asked)
+        settings = {f"explorer_{name}": value for name, value in explorer.items()}
+        agent = self._population(game, "expgen", budget=budget, label=label, **settings)
         made_of = (members[-1].name, explore.name)
         return [*members, explore, replace(agent, made_of=made_of, scorings=tuple(scorings) or self.leaders())]
 
     def expgen_idaac(self, game: str) -> Job:
         """IDAAC members and an explorer as one population: these members are nobody else's."""
         alone = tuple(Scoring(f"member{index}") for index in range(min(self.scale.runs, self.scale.members)))
-        return replace(self._job(game, "expgen-idaac", "", self._population()), scorings=self.leaders() + alone)
+        return replace(self._population(game, "expgen-idaac"), scorings=self.leaders() + alone)
 
-    def _population(self, budget: str = "25M") -> dict[str, Any]:
-        steps = self.scale.steps * BUDGETS[budget]
-        return {"members": self.scale.members, "steps": steps, "explorer_steps": self.scale.explorer_steps}
+    def _population(self, game: str, algo: str, **settings: Any) -> Job:
+        sizes: dict[str, Any] = {"members": self.scale.members, "explorer_steps": self.scale.explorer_steps}
+        return self.train(game, algo, **sizes, **settings)
 
     def leaders(self, runs: int = 10, **consensus: Any) -> tuple[Scoring, ...]:
         """Run r of an ensemble is led by member r."""
         count = min(runs, self.scale.runs, self.scale.members)
         return tuple(Scoring(consensus={"leader": leader, **consensus}) for leader in range(count))
 
-    def hidden_maze(self, runs: int = 10) -> Job:
+    def hidden_maze(self) -> Job:
         """Appendix A; ProcGen at every scale, for minimaze cannot hide."""
-        asked = {"members": min(runs, self.scale.runs), "levels": "128", "options": {"hidden": True}}
-        return self._job("procgen:maze", "ppo-gru", "hidden=true", {**asked, "steps": self.scale.steps})
-
-    def _job(self, game: str, algo: str, label: str, settings: dict[str, Any]) -> Job:
-        """`game` is played by what stands in for it at this scale, unless it names an environment."""
-        env = game if ":" in game else self.scale.env(game)
-        name = "-".join((env.partition(":")[2] or env, algo, *label.replace("=", "-").split()))
-        asked = {**self.scale.settings, **settings}
-        return Job(name, env, algo, self.scale.name, asked, label, episodes=self.scale.episodes)
+        return self.train("procgen:maze", "ppo-gru", label="hidden=true", levels="128", options={"hidden": True})

@@ -1,8 +1,6 @@
 """From names of exhibits to a report: run what is missing, gather the scores, write the page."""
 
 import contextlib
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,14 +8,12 @@ from pathlib import Path
 
 from expgen.cluster.engine import Engine, LocalEngine, Task
 from expgen.errors import line_of
-from expgen.evaluation.scores import FILE as SCORE_ROWS
-from expgen.evaluation.scores import TableFile
-from expgen.exploration.rows import EXPLORATION_FILE
-from expgen.exploration.rows import FILE as EXPLORATION_ROWS
+from expgen.evaluation import scores
+from expgen.exploration import rows as exploration
 from expgen.files import read_json, write_whole
 from expgen.paper.exhibits import EXHIBITS
+from expgen.report import provenance
 from expgen.report.entry import as_entries, rows_of
-from expgen.report.provenance import KEPT, provenance_file
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -100,29 +96,27 @@ def _run(
 def gather(jobs: Sequence[Job], kept: Path, out: Path) -> int:
     """Write scores.csv and exploration.csv of all that jobs have `kept`, with provenance; how many scores that is."""
     files = [file for job in jobs for file in score_files(job, kept)]
-    _gather(EXPLORATION_ROWS, map(explored_file, files), out / EXPLORATION_FILE)
-    return _gather(SCORE_ROWS, files, out / "scores.csv")
+    _gather(exploration.FILE, map(explored_file, files), out / exploration.EXPLORATION_FILE)
+    return _gather(scores.FILE, files, out / "scores.csv")
 
 
-def _gather(kind: TableFile, files: Iterable[Path], target: Path) -> int:
+def _gather(kind: scores.TableFile, files: Iterable[Path], target: Path) -> int:
     """The rows of `files` in `target`, and what made each of them beside it."""
-    rows, provenance = [], io.StringIO()
-    writer = csv.writer(provenance, lineterminator="\n")
-    writer.writerow(("row", *KEPT))
+    rows, made = [], []
     for file in files:
-        made = read_json(file.with_name(MADE)) if file.with_name(MADE).exists() else {}
+        told = read_json(file.with_name(MADE)) if file.with_name(MADE).exists() else {}
+        facts = [told.get(name, "") for name in provenance.FILE.columns[1:]]
         for row in kind.rows_so_far(file):
             rows.append(row)
-            writer.writerow((len(rows), *(made.get(name, "") for name in KEPT)))
+            made.append(provenance.Made(len(rows), *facts))
     write_whole(target, kind.text(rows).encode())
-    write_whole(provenance_file(target), provenance.getvalue().encode())
+    write_whole(provenance.provenance_file(target), provenance.FILE.text(made).encode())
     return len(rows)
 
 
 def _report(names: Sequence[str], scale: Scale, out: Path, others: Sequence[Section]) -> Path:
     rows = rows_of(out / "scores.csv")
     entries = as_entries(rows, [out]) if rows else []
-    title = f"{', '.join(name.replace('-', ' ').capitalize() for name in names)} at {scale.name} scale"
-    if len(names) > 3:
-        title = f"{len(names)} tables and figures at {scale.name} scale"
+    shown = ", ".join(EXHIBITS[name].title for name in names) if len(names) < 4 else f"{len(names)} tables and figures"
+    title = f"{shown} at {scale.name} scale"
     return write_report(ScoreTable(entries, resamples=scale.resamples), out, title, others, names)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError, TakenOver
-from expgen.evaluation.scores import FILE as SCORE_ROWS
-from expgen.evaluation.scores import SPLITS, Score
-from expgen.exploration.rows import EXPLORATION_FILE, exploration_row
-from expgen.exploration.rows import FILE as EXPLORATION
+from expgen.evaluation import scores
+from expgen.evaluation.scores import SPLITS, Score, TableFile
+from expgen.exploration import rows as exploration
 from expgen.files import sweep_parts, write_whole
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring, Status
@@ -99,12 +99,16 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
     run = RunFolder(here / RUNS / job.name)
     with own_run(run, "score") as lock:  # a composed agent's has a journal alone
         curve_file, *files = score_files(job, here)
-        _keep(curve_file, job, curve)
+        _keep(scores.FILE, curve_file, job, curve)
         for scoring, file in zip(job.scorings, files, strict=True):
             if not file.exists():
                 scored = _score(job, agent, scoring, device)
                 lock.check()
-                _keep(file, job, [one.score for one in scored], scored)
+                found = ((one.score, one.exploration) for one in scored)
+                explored = [exploration.exploration_row(score, more) for score, more in found if more is not None]
+                if explored:  # first, for the scores say that all is there
+                    _keep(exploration.FILE, explored_file(file), job, explored)
+                _keep(scores.FILE, file, job, [one.score for one in scored])
         lock.save("done")
     made = {
         "command": command, "config": config.digest(), "hardware": hardware(resolve_device(device)),
@@ -164,16 +168,10 @@ def _score(job: Job, agent: AgentDescription, scoring: Scoring, device: str) -> 
     return [one for split in splits for one in score_all(agent, replace(asked, split=split))]
 
 
-def _keep(file: Path, job: Job, rows: Iterable[Score], scored: Iterable[ScoredAgent] = ()) -> None:
-    """Write `rows`, and first what was explored, each with what sets the job's agents apart from others of the name."""
-
-    def label(row: Score) -> Score:
-        return replace(row, settings=f"{row.settings} {job.label}".strip())
-
-    explored = [exploration_row(label(one.score), one.exploration) for one in scored if one.exploration is not None]
-    if explored:
-        write_whole(explored_file(file), EXPLORATION.text(explored).encode())
-    write_whole(file, SCORE_ROWS.text(list(map(label, rows))).encode())
+def _keep(kind: TableFile, file: Path, job: Job, rows: Iterable[Any]) -> None:
+    """Write `rows`, each with what sets the job's agents apart from others of the name."""
+    labelled = [replace(row, settings=f"{row.settings} {job.label}".strip()) for row in rows]
+    write_whole(file, kind.text(labelled).encode())
 
 
 def _is_done(job: Job, out: Path) -> bool:
@@ -193,4 +191,4 @@ def made_file(job: Job, out: Path) -> Path:
 
 def explored_file(file: Path) -> Path:
     """Where what was explored is kept of a scoring whose rows are in `file`."""
-    return file.with_name(f"{file.stem}-{EXPLORATION_FILE}")
+    return file.with_name(f"{file.stem}-{exploration.EXPLORATION_FILE}")

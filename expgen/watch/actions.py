@@ -1,26 +1,15 @@
 """What actions are called, and the rows that votes for them are shown in."""
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.vote import ActionClasses, classes_of
+from expgen.agents.vote import classes_of
 from expgen.envs.minimaze import ACTIONS as MINIMAZE_ACTIONS
 from expgen.envs.vec_env import EnvSpec
 
-PROCGEN_ACTIONS = (
-    *("left + down", "left", "left + up", "down", "stay", "up", "right + down", "right", "right + up"),
-    *("key D", "key A", "key W", "key S", "key Q", "key E"),  # fire, and nothing in most games
-)
-FIRING = ("bossfight", "caveflyer", "dodgeball", "fruitbot", "plunder", "starpilot")  # where D shoots or throws
-GYMNASIUM_ACTIONS = {
-    "Acrobot": ("push left", "no push", "push right"),
-    "Blackjack": ("stick", "hit"),
-    "CartPole": ("push left", "push right"),
-    "CliffWalking": ("up", "right", "down", "left"),
-    "FrozenLake": ("left", "down", "right", "up"),
-    "LunarLander": ("no engine", "left engine", "main engine", "right engine"),
-    "MountainCar": ("push left", "no push", "push right"),
-    "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
-}  # as its documentation numbers them
+NAMES = tomllib.loads(Path(__file__).with_name("assets").joinpath("actions.toml").read_text("utf-8"))
+PROCGEN_ACTIONS = tuple(NAMES["procgen"])
 OTHER = "other"
 
 
@@ -38,12 +27,12 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
     if family == "minimaze":
         return ("stay", *MINIMAZE_ACTIONS[1:])
     is_procgen = family == "procgen" or (family == "envpool" and classes_of(spec) is not None)
+    known = NAMES["gymnasium"].get(game.rpartition("/")[2].partition("-v")[0], ())
     if is_procgen and spec.num_actions == len(PROCGEN_ACTIONS):
-        fires = game.lower().startswith(FIRING)
-        return tuple("fire" if name == "key D" and fires else name for name in PROCGEN_ACTIONS)
-    known = GYMNASIUM_ACTIONS.get(game.rpartition("/")[2].partition("-v")[0], ())
+        fires = game.lower().startswith(tuple(NAMES["firing"]))
+        known = ["fire" if name == "key D" and fires else name for name in PROCGEN_ACTIONS]
     if len(known) == spec.num_actions:
-        return known
+        return tuple(known)
     return tuple(f"action {action}" for action in range(spec.num_actions))
 
 
@@ -53,15 +42,13 @@ def action_rows(spec: EnvSpec, by_action: bool = False, own_names: tuple[str, ..
     `own_names` are what the environment calls its actions, where it says so.
     """
     names = own_names or action_names(spec)
-    classes: ActionClasses | None = None if by_action else classes_of(spec)
+    classes = None if by_action else classes_of(spec)
     if classes is None:
         return ActionRows(names, names, tuple(range(spec.num_actions)))
-    row_of = [_first_class(action, classes) for action in range(spec.num_actions)]
+    row_of = [len(classes)] * spec.num_actions  # the row after the last, unless a class holds the action
+    for row, actions in reversed([*enumerate(classes.values())]):  # of several that do, the first
+        for action in actions:
+            row_of[action] = row
     outside = [name for name, row in zip(names, row_of) if row == len(classes)]
-    last = [] if not outside else outside if len(outside) == 1 else [OTHER]
+    last = [OTHER] if len(outside) > 1 else outside
     return ActionRows(names, (*classes, *last), tuple(row_of))
-
-
-def _first_class(action: int, classes: ActionClasses) -> int:
-    """The first class that holds an action; the number after the last where none does."""
-    return next((i for i, actions in enumerate(classes.values()) if action in actions), len(classes))

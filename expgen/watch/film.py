@@ -9,7 +9,7 @@ import base64
 import hashlib
 import io
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -53,31 +53,22 @@ class Film:
 GRID = 16  # tiles along the longer side
 SAMPLE = 8  # frames encoded to see what a quality costs
 LOSSLESS = 101  # a quality
-
-
-class Look(NamedTuple):
-    """How good a film looks: its longer side in pixels at most, and WebP's quality."""
-
-    side: int
-    quality: int
-
-
-LOOKS = (Look(512, LOSSLESS), Look(512, 90), Look(512, 75), Look(384, 70), Look(256, 60), Look(192, 40))
+LOOKS = ((512, LOSSLESS), (512, 90), (512, 75), (384, 70), (256, 60), (192, 40))  # longer side at most, WebP's quality
 
 
 def encode_film(film: Film, most_bytes: int) -> dict[str, Any]:
     """A film as JSON: the best look whose images are likely to stay within `most_bytes` of text."""
-    strips = next((made for look in LOOKS if (made := _Strips(film, look)).estimate() <= most_bytes), None)
-    return (strips or _Strips(film, LOOKS[-1])).encode()
+    strips = next((made for look in LOOKS if (made := _Strips(film, *look)).estimate() <= most_bytes), None)
+    return (strips or _Strips(film, *LOOKS[-1])).encode()
 
 
 class _Strips:
-    """One film in one look."""
+    """One film in one look: its longer side of at most `side` pixels, and WebP's `quality`."""
 
-    def __init__(self, film: Film, look: Look) -> None:
-        self.film, self.look = film, look
+    def __init__(self, film: Film, side: int, quality: int) -> None:
+        self.film, self.quality = film, quality
         height, width = film.shape[:2]
-        scale = min(1.0, look.side / max(height, width))
+        scale = min(1.0, side / max(height, width))
         self.size = (max(1, round(width * scale)), max(1, round(height * scale)))
         self.tile = -(-max(self.size) // GRID)
         self.columns, self.rows = (-(-length // self.tile) for length in self.size)
@@ -97,7 +88,7 @@ class _Strips:
             "height": self.size[1],
             "tile": self.tile,
             "columns": self.columns,
-            "first": _image(self.first, self.look.quality),
+            "first": _image(self.first, self.quality),
             "strips": [image for image, _ in strips],
             "tiles": [tiles for _, tiles in strips],
             "frames": self.film.index,
@@ -115,7 +106,7 @@ class _Strips:
         sheet = np.zeros((rows * columns, self.tile, self.tile, 3), dtype=np.uint8)
         sheet[: len(changed)] = cut[changed]
         image = sheet.reshape(rows, columns, self.tile, self.tile, 3).swapaxes(1, 2)
-        return _image(image.reshape(rows * self.tile, columns * self.tile, 3), self.look.quality), changed
+        return _image(image.reshape(rows * self.tile, columns * self.tile, 3), self.quality), changed
 
     def _frame(self, kept: int) -> ndarray:
         """One picture in this look's size, padded to whole tiles."""

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from expgen.html import render
@@ -114,7 +115,5 @@ def _step_data(recording: Recording, step: Step) -> dict[str, Any]:
 def _by_row(recording: Recording, probability: Sequence[float]) -> list[float]:
     """Probabilities of actions `[A]` → of the rows they are shown in."""
     rows = recording.actions
-    total = [0.0] * len(rows.rows) if probability else []
-    for row, share in zip(rows.row_of, probability):
-        total[row] += share
-    return [round(share, DIGITS) for share in total]
+    total = np.bincount(rows.row_of, probability, len(rows.rows)) if probability else np.zeros(0)
+    return [round(share, DIGITS) for share in total.tolist()]

@@ -1,6 +1,7 @@
 """expgen play: one episode of an agent, recorded."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,10 +46,8 @@ def play_agent(agent: AgentDescription, request: PlayRequest) -> Recording:
     resolve_device(request.device)  # also where nobody computes on it
     split, levels = _choose(agent, request)
     player, name, stage = _enter(agent, request, levels)
-    try:
+    with closing(stage.env):
         return record_episode(player, stage, name, request.seed, split)
-    finally:
-        stage.env.close()
 
 
 def _choose(agent: AgentDescription, request: PlayRequest) -> tuple[Split, LevelSet]:

@@ -2,9 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
-from numpy import ndarray
+from scipy.special import softmax
 
 from expgen.agents.agent import Agent, PolicyAgent, TurnsAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent
@@ -53,9 +52,12 @@ def reason_of(agent: Agent) -> Reason:
     if isinstance(agent, ConsensusAgent):
         return _consensus_reason(agent)
     if (acting := _acting(agent)) and acting.output is not None:
-        turn = int(agent.acting[0]) + 1 if isinstance(agent, TurnsAgent) else 0
-        value = float(acting.output.value[0, 0])
-        who: Who = "explorer" if turn and _are_explorers(agent) else "policy"
+        who: Who = "policy"
+        turn, value = 0, float(acting.output.value[0, 0])
+        if isinstance(agent, TurnsAgent):
+            turn = int(agent.acting[0]) + 1
+            if all(part.policy.state_size for part in agent.agents):  # else members and explorers alike are policies
+                who = "explorer"
         return Reason(who, probability=_policy(acting), value=value, turn=turn)
     return Reason("random" if isinstance(agent, UniformAgent) else "rule")
 
@@ -65,31 +67,24 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
     assert decision is not None and agent.poll.is_complete
     votes = decision.votes[:, 0]  # [M]
     member = int(decision.candidate[0])
-    was_asked = member >= 0
-    return Reason(
-        _who(Actor(int(decision.actor[0])), bool(decision.agreed[0] and not decision.set_aside[0])),
-        votes=tuple(votes.tolist()) if was_asked else (),
-        member=member if was_asked else None,
-        agrees=_agrees(agent, votes, member) if was_asked else (),
+    who: dict[int, Who] = {Actor.MEMBER: "leader", Actor.EXPLORER: "explorer", Actor.RANDOM: "random"}
+    if decision.agreed[0] and not decision.set_aside[0]:
+        who[Actor.MEMBER] = "ensemble"
+    reason = Reason(
+        who[int(decision.actor[0])],
         is_set_aside=bool(decision.set_aside[0]),
         is_hedged=bool(decision.hedged[0]),
         lasts=int(decision.explore_steps[0]),
-        probability=tuple(_softmax(agent.poll.logits[:, 0]).mean(0).tolist()) if was_asked else (),
         explorer=_policy(acting) if (acting := _acting(agent.fallback)) else (),
     )
-
-
-def _agrees(agent: ConsensusAgent, votes: ndarray, member: int) -> tuple[bool, ...]:
-    """Which members `agent.agreement` counts for `member`, of the votes `[M]`."""
-    agrees = agent.agreement.counts_for[votes[member], votes] & (votes >= 0)
+    if member < 0:
+        return reason  # nobody was asked
+    agrees = agent.agreement.counts_for[votes[member], votes] & (votes >= 0)  # [M]
     agrees[member] = agent.agreement.counts_itself[votes[member]]
-    return tuple(agrees.tolist())
-
-
-def _who(actor: Actor, is_consensus: bool) -> Who:
-    if actor is Actor.MEMBER:
-        return "ensemble" if is_consensus else "leader"
-    return "explorer" if actor is Actor.EXPLORER else "random"
+    mean = softmax(agent.poll.logits[:, 0], axis=-1).mean(0)  # [A]
+    return reason._replace(
+        votes=tuple(votes.tolist()), member=member, agrees=tuple(agrees.tolist()), probability=tuple(mean.tolist())
+    )
 
 
 def _acting(agent: Agent | None) -> PolicyAgent | None:
@@ -99,16 +94,6 @@ def _acting(agent: Agent | None) -> PolicyAgent | None:
     return agent if isinstance(agent, PolicyAgent) else None
 
 
-def _are_explorers(agent: Agent) -> bool:
-    """Whether all that take turns remember; where some do not, members and explorers alike are but policies."""
-    return isinstance(agent, TurnsAgent) and all(part.policy.state_size for part in agent.agents)
-
-
 def _policy(agent: PolicyAgent) -> tuple[float, ...]:
     assert agent.output is not None
     return tuple(torch.softmax(agent.output.logits[0, 0], 0).tolist())
-
-
-def _softmax(logits: ndarray) -> ndarray:
-    power = np.exp(logits - logits.max(-1, keepdims=True))
-    return power / power.sum(-1, keepdims=True)

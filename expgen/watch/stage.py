@@ -1,5 +1,6 @@
 """A stage: one game that can be watched, with its large picture, the agent's place and a map of the level."""
 
+import contextlib
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -139,16 +140,13 @@ def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -
     """A stage with the environment's own pictures; None where it has none or lacks what draws them."""
     from gymnasium.error import Error
 
-    env = None
-    try:
+    with contextlib.suppress(InputError, Error, ImportError), contextlib.ExitStack() as opened:
         env = build_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
-        stage = Stage(env, env)
-        if stage.picture().ndim == 3:
+        opened.callback(env.close)
+        picture = (stage := Stage(env, env)).picture()
+        if picture.dtype == np.uint8 and picture.shape[2:] == (3,):
+            opened.pop_all()  # it stays open
             return stage
-    except (InputError, Error, ImportError):
-        pass
-    if env is not None:
-        env.close()
     return None
 
 

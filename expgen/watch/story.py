@@ -1,6 +1,7 @@
 """The paper's story in one table and one page: a bundled population on unseen levels, in parts and as a whole."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -79,7 +80,7 @@ def story_page(game: str, chapters: Sequence[Chapter]) -> str:
         game=game,
         pairs=pairs,
         episodes=len(expgen.evaluation.episodes),
-        rows=[_row(chapter) for chapter in chapters],
+        chapters=chapters,
         has_paper=any(chapter.paper is not None for chapter in chapters),
         has_open_end=OPEN_END in by_title,
         explorer_is_below_random=by_title[EXPLORING].evaluation.mean_return < by_title[RANDOM].evaluation.mean_return,
@@ -91,26 +92,12 @@ def _replayed(game: str, chapter: Chapter, number: int) -> Markup:
     found = find_agent(f"{game}/expgen").agent
     level = chapter.evaluation.episodes[number].level
     stage = open_stage(found.env, LevelSet((level,)), **found.options)
-    try:
+    with closing(stage.env):
         return player(record_episode(chapter.agent, stage, chapter.title, 0, "test", level, number))
-    finally:
-        stage.env.close()
-
-
-def _row(chapter: Chapter) -> dict[str, str]:
-    score = chapter.evaluation
-    return {
-        "title": chapter.title,
-        "solved": f"{score.solved_rate:.0%}",
-        "value": f"{score.mean_return:.2f}",
-        "interval": f"{score.ci_low:.2f} to {score.ci_high:.2f}",
-        "paper": "" if chapter.paper is None else f"{chapter.paper:.1f}",
-    }
 
 
 def _in_paper(game: str, title: str) -> float | None:
-    if title == "ensemble + random actions":
-        return ablation()["Ensemble + random", "test"].mean if game == "maze" else None
-    algorithm = {PPO: "ppo", EXPGEN: "expgen"}.get(title, "")
-    cell = scores("test").get((algorithm, game))
+    cell = scores("test").get(({PPO: "ppo", EXPGEN: "expgen"}.get(title, ""), game))
+    if title == "ensemble + random actions" and game == "maze":
+        cell = ablation()["Ensemble + random", "test"]
     return cell.mean if cell else None

@@ -3,6 +3,7 @@
 import importlib
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,17 @@ def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
     strip, band = width // 12, max(4, width // 64)  # heights of the caption and of the timeline
     total = picture_height + strip + band
     timeline = Image.new("RGB", (width, band), GROUND)
-    font = ImageFont.load_default(size=strip * 0.42)
+    size = strip * 0.42  # of letters
+    full_size = ImageFont.load_default(size)
     for t, step in enumerate(recording.steps):
         canvas = Image.new("RGB", (width + width % 2, total + total % 2), GROUND)
         picture = Image.fromarray(recording.film[t])
         canvas.paste(picture.resize((width, picture_height), Image.Resampling.LANCZOS), (0, 0))
         draw = ImageDraw.Draw(canvas)
         draw.rectangle((0, picture_height, strip * 0.28, picture_height + strip), COLORS[step.reason.who])
-        draw.text((strip * 0.5, picture_height + strip / 2), caption(recording, t), INK, font, anchor="lm")
+        words = caption(recording, t)
+        font = ImageFont.load_default(size * min(1, (width - strip) / full_size.getlength(words)))  # all of it fits
+        draw.text((strip * 0.5, picture_height + strip / 2), words, INK, font, anchor="lm")
         left, right = (round(width * edge / len(recording.steps)) for edge in (t, t + 1))
         ImageDraw.Draw(timeline).rectangle((left, 0, max(left, right - 1), band), COLORS[step.reason.who])
         canvas.paste(timeline, (0, total - band))
@@ -73,17 +77,15 @@ def write_gif(recording: Recording, path: Path, fps: int) -> None:
 
 def write_mp4(recording: Recording, path: Path, fps: int) -> None:
     """H.264 in the colours that every player knows."""
-    film: Any = None
-    frame = None
-    for frame in captioned_frames(recording, MP4_WIDTH):
-        if film is None:
-            size = frame.shape[1], frame.shape[0]
-            settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
-            film = find_ffmpeg().write_frames(str(path), size, fps=fps, **settings)
-            film.send(None)
-        film.send(frame)
+    frames = captioned_frames(recording, MP4_WIDTH)
+    first = last = next(frames)
+    settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+    film = find_ffmpeg().write_frames(str(path), (first.shape[1], first.shape[0]), fps=fps, **settings)
+    film.send(None)
+    for last in chain([first], frames):
+        film.send(last)
     for _ in range(round(fps * LINGER)):
-        film.send(frame)
+        film.send(last)
     film.close()
 
 

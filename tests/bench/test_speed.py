@@ -1,6 +1,8 @@
 """Speeds in words: what part of its limit each reaches."""
 
-from expgen.bench.speed import Speed, shares
+import time
+
+from expgen.bench.speed import Speed, rate, shares
 
 
 def test_shares_are_of_the_lower_limit() -> None:
@@ -14,3 +16,15 @@ def test_shares_are_of_the_lower_limit() -> None:
         "training, learners 1: 25.0% of the environment alone (200 steps/s)",
         "training, learners 11: 75.0% of the environment alone (200 steps/s)",
     ]
+
+
+def test_rate_counts_work_after_the_first_call_and_at_least_one_piece_of_it() -> None:
+    calls = []
+
+    def work() -> int:
+        calls.append(time.perf_counter())
+        time.sleep(0.01)
+        return 5
+
+    assert 0 < rate(work, 1e-9) <= 5 / 0.01 and len(calls) == 2
+    assert 0 < rate(work, 0.05) <= 5 / 0.01 and 3 < len(calls) - 2 <= 7

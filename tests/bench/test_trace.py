@@ -7,10 +7,12 @@ import pytest
 
 from expgen.bench import bench as module
 from expgen.bench.trace import trace
-from expgen.errors import FailedStorage
+from expgen.errors import FailedStorage, InputError
+from expgen.runs.config import TrainConfig
 from expgen.runs.make_config import make_config
-from expgen.runs.plan import build_learner
+from expgen.runs.plan import LearnerPlan, build_learner
 from expgen.training.learner import Learner
+from expgen.training.resources import Resources, plan_resources
 
 PHASES = ["collect", "ready", "update"]
 
@@ -43,7 +45,26 @@ def test_learners_are_closed_where_one_fails(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(module, "build_learner", build)
     with pytest.raises(Failing):
         trace(make_config("minimaze", "ppo", "smoke"), 2, "cpu", tmp_path / "trace.json")
-    assert closed == ["member0", "member1"] and not (tmp_path / "trace.json").exists()
+    assert {*closed} == {"member0", "member1"} and not (tmp_path / "trace.json").exists()
+
+
+def test_learners_are_closed_where_the_next_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    def build(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
+        if plan.name == "member1":
+            raise InputError("no memory left")
+        learner = build_learner(config, plan, resources)
+        monkeypatch.setattr(learner, "close", lambda: closed.append(learner.name))
+        return learner
+
+    monkeypatch.setattr(module, "build_learner", build)
+    with (
+        pytest.raises(InputError),
+        module.side_by_side(make_config("minimaze", "ppo", "smoke"), 2, plan_resources("cpu", 2)),
+    ):
+        pass
+    assert closed == ["member0"]
 
 
 def test_a_timeline_that_was_not_written_is_a_failure(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """expgen report, from files to a page."""
 
+import os
 import resource
 
 import pytest
@@ -115,3 +116,19 @@ def test_curves_beside_a_score_file_are_drawn(scores, tmp_path, capsys):
     status, _, err = run(capsys, scores, "--out", tmp_path / "other")
     assert status == 2 and "maze-expgen.csv" in err and err.count("\n") == 1
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["provenance.csv", "curves/maze-ppo.csv", "film.mp4"])
+def test_a_pipe_is_not_waited_for(scores, tmp_path, capsys, name):
+    (tmp_path / "curves").mkdir()
+    os.mkfifo(tmp_path / name)
+    films = ["--episodes", tmp_path / name] if name == "film.mp4" else []
+    status, _, err = run(capsys, scores, "--out", tmp_path / "out", *films)
+    assert status == 2 and f"{name} is a pipe" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("row", ["x,a,b,c,d", "1", f"1,{'a' * 200_000},b,c,d", "1,a,b,c,d,e"])
+def test_damaged_provenance_gives_one_line(scores, tmp_path, capsys, row):
+    (tmp_path / "provenance.csv").write_text(f"row,command,config,hardware,minutes\n{row}\n")
+    status, _, err = run(capsys, scores, "--out", tmp_path / "out")
+    assert status == 2 and "provenance.csv" in err and err.count("\n") == 1

@@ -91,7 +91,7 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
 def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
     assert "holds no run" in refused("status", tmp_path)
-    for content, told in (("notes", "is not JSON"), ("[1]", "is not a list of jobs"), ('{"jobs": 3}', "is not a list")):
+    for content, told in (("notes", "is not JSON"), ("[]", "is not a list of jobs"), ('{"jobs": 3}', "is not a list")):
         (tmp_path / "jobs.json").write_text(content)
         assert told in refused("status", tmp_path)
 

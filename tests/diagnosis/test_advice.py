@@ -127,3 +127,17 @@ def test_an_explorer_that_beats_the_agent_should_play_alone() -> None:
 def test_agreement_near_success_is_unknown_without_success() -> None:
     told = findings(measured(votes(near=math.nan), **ALL))
     assert any("agreement near success is unknown" in part.what for part in told)
+
+
+def test_what_to_change_is_said_in_flags_that_the_run_has() -> None:
+    alone = findings(measured(novelty=(30, 30), **EXPLORER))[-1]
+    assert "(--steps)" in alone.change and "(--end-value)" in alone.change
+    population = next(part for part in findings(measured(novelty=(30, 30), **ALL, **EXPLORER)) if part.change)
+    assert "(--explorer-steps)" in population.change and "(--explorer-end-value)" in population.change
+
+
+@pytest.mark.parametrize("agreed", [95, 5])
+def test_members_that_do_not_vote_have_no_quorum_to_change(agreed: int) -> None:
+    parts = findings(measured(votes(agreed=agreed), member_train=9.0, member_test=5.0))
+    told = next(part for part in parts if part.about == "agreement")
+    assert told.what == f"4 of 5 members agreed in {agreed}% of the votes" and not told.change

@@ -73,7 +73,7 @@ def test_a_population_is_diagnosed_from_python(population: Path, tmp_path: Path)
     assert all(len(play.evaluation.episodes) == 6 for play in diagnosis.measured.plays)
     assert diagnosis.measured.votes is not None and diagnosis.measured.votes.members == 3
     assert str(diagnosis).startswith("verdict: ") and diagnosis.findings[0].about == "verdict"
-    diagnosis.save(tmp_path / "figure.svg")
+    diagnosis.save(str(tmp_path / "figure.svg"))  # as docs/diagnose.md has it
     text = (tmp_path / "figure.svg").read_text()
     assert "gap" in text and "agreement" in text and "coverage" in text
 

@@ -73,7 +73,9 @@ def test_an_empty_line_is_counted_and_no_row(tmp_path: Path) -> None:
     assert [read.line for read in rows_of(tmp_path / "a.csv")] == [3]
 
 
-@pytest.mark.parametrize("word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0"])
+@pytest.mark.parametrize(
+    "word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0", "min_agree=" + "9" * 5000]
+)
 def test_settings_that_count_nothing_are_settings_like_any_other(word: str) -> None:
     row = make_row("expgen", agent=f"expgen {word}")
     (entry,) = as_entries([Entry(row, "scores.csv", 2)], [])

@@ -18,7 +18,7 @@ def test_ensembles_of_the_shipped_run_have_as_many_members_as_its_config_says():
     shipped, made = bundled_agents()["maze/expgen"], read_provenance(SCORES)
     members = len(read_agent(shipped.folder.path).members)
     rows = [entry for entry in TABLE.entries if entry.file == str(SCORES)]
-    of_it = [entry for entry in rows if made[entry.line - 1]["config"] == shipped.trained["config"]]
+    of_it = [entry for entry in rows if made[entry.line - 1].config == shipped.trained["config"]]
     own = [entry for entry in of_it if entry.row.algorithm == "expgen"]
     whole = [entry for entry in own if not entry.method.setting("ensemble_size")]
     assert len(whole) > 30 and {entry.members for entry in whole} == {members}
@@ -28,7 +28,7 @@ def test_score_rows_hold_returns_and_what_explorers_found_is_apart():
     explored = [entry for entry in TABLE.entries if entry.measure != "return"]
     assert {Path(entry.file).name for entry in explored} == {"exploration.csv"} and len(explored) == 11
     made = read_provenance(SCORES.with_name("exploration.csv"))
-    assert all(made[entry.line - 1]["command"] for entry in explored)
+    assert all(made[entry.line - 1].command for entry in explored)
     cell = TABLE.cell(Method("maxent"), "maze", "test", "oracle_share")
     assert cell is not None and cell.estimate == (0.93786, 0.930548, 0.945009)
 

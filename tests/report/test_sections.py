@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.curves import Curve
 from expgen.report.lines import on_one_grid, short_steps
@@ -155,6 +156,7 @@ def test_curves_of_runs_with_other_steps_meet_on_one_grid():
 
 def test_step_counts_are_shortened():
     assert [short_steps(n) for n in (25e6, 1_499_136, 4096, 20)] == ["25M", "1.5M", "4.1k", "20"]
+    assert [short_steps(n) for n in (999, 999_936, 1.1e9, 5e12)] == ["999", "1M", "1.1B", "5000B"]
 
 
 def test_the_first_look_puts_the_best_on_top():
@@ -284,3 +286,41 @@ def test_figure_4_draws_train_and_test_of_each_number_of_levels_in_their_own_col
     (table,) = section.tables
     columns = [table.columns.index(name) for name in ("train", "test")]
     assert [[row[at].text for at in columns] for row in table.rows] == [["9.00", "5.00"], ["8.50", "7.00"]]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings"),
+    [("ppo", "levels=0:200"), ("ppo", "levels=nan"), ("maxent", "levels="), ("maxent", "levels=0")],
+)
+def test_levels_that_are_no_number_are_in_no_figure_against_their_number(algorithm, settings):
+    measure = " measure=intrinsic" if algorithm == "maxent" else ""
+    rows = [make_row(algorithm, split=s, agent=f"member0 {settings}{measure}") for s in ("train", "test")]
+    rows += [make_row(algorithm, split=s, agent=f"member0 levels=500{measure}") for s in ("train", "test")]
+    section = next(s for s in build_sections(make_table(rows, resamples=10)) if s.name == "figure-4")
+    assert [row[3].text for row in section.tables[0].rows] == ["500"]
+
+
+def test_a_mixture_that_is_no_number_is_drawn_under_its_own_name():
+    rows = [make_row("mixed", steps=n, agent=f"m beta={beta} gamma=0.5") for n in (1, 2) for beta in ("abc", "0.1")]
+    section = next(s for s in build_sections(make_table(rows, resamples=10)) if s.name == "figure-5")
+    assert section.figures[0][1].axes[0].get_legend_handles_labels()[1] == ["β = abc", "β = 0.1"]
+
+
+def test_points_of_a_curve_have_no_interval_to_speak_of():
+    rows = [make_row(name, mean=mean, ci_low=math.nan, ci_high=math.nan) for name, mean in (("ppo", 5), ("expgen", 8))]
+    sections = {section.name: section for section in build_sections(make_table(rows, resamples=10))}
+    point = sections["finding"].points[0]
+    assert point.startswith("maze: ExpGen-PPO is best on unseen levels: 8.00 (1 run, 25M steps, 1,000 episodes), ")
+    assert [row[-1].text for row in sections["table-1"].tables[1].rows] == ["–", "–"]  # nothing to overlap
+
+
+def test_one_run_has_no_interval_over_games():
+    rows = [make_row(name, game, mean=mean) for name, mean in (("ppo", 5), ("expgen", 8)) for game in numbers.games()]
+    points = build_sections(make_table(rows, resamples=10))[0].points
+    assert "on unseen levels, 0.55 (1 run), 0.34 above PPO." in points[0]
+
+
+def test_a_score_that_is_missing_has_nothing_to_sort_by():
+    rows = [make_row(), make_row(game="heist"), make_row("expgen", game="heist", agent="expgen")]
+    by_game = next(s for s in build_sections(make_table(rows, resamples=10)) if s.name == "table-1").tables[0]
+    assert [(row[2].text, row[2].sort) for row in by_game.rows] == [("5.0 (7.4)", 5.0), ("– (8.3)", None)]

@@ -4,8 +4,9 @@ import pytest
 
 from expgen.html import render
 from expgen.report.score_sections import beside_paper, score_section
+from expgen.report.sections import build_sections
 from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_latex, to_markdown
-from tests.report.score_rows import make_row, make_table
+from tests.report.score_rows import make_row, make_table, paper_like_rows
 
 
 @pytest.fixture
@@ -89,3 +90,9 @@ def test_intervals_that_do_not_overlap():
     assert section.tables[1].rows[0][-1].text == "no"
     method = table.methods()[0]
     assert [cell.text for cell in beside_paper(table.cell(method, "maze", "test"), None)[-3:]] == ["–"] * 3
+
+
+def test_latex_knows_every_sign_that_our_tables_show():
+    table = make_table(paper_like_rows(), resamples=20)
+    made = [table for section in build_sections(table) for table in section.tables]
+    assert all(to_latex(table).isascii() for table in made) and len(made) > 15

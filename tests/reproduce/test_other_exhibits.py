@@ -22,6 +22,18 @@ def test_played_frames_are_those_of_one_episode():
 def test_a_picture_without_its_run_is_told(tmp_path):
     sections, complaints = other_sections(["figure-3"], tmp_path)
     assert sections == [] and len(complaints) == 1 and complaints[0].startswith("figure-3: ")
+    assert other_sections(["figure-3"], None)[1] == [
+        "figure-3: no explorer is trained for it; accepted with --games: maze, for one"
+    ]
+
+
+def test_table_6_shows_our_settings_beside_the_papers():
+    (section,), complaints = other_sections(["table-6"], None)
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in section.tables[0].rows}
+    assert complaints == [] and len(rows) == 13
+    assert rows["gae lambda"] == ["0.95", "0.95"] and rows["k nn"] == ["2", "2"]
+    assert rows["gamma"] == ["0.999 (explorer on Maze: 0.9)", "0.999"]
+    assert rows["total timesteps"] == ["25,000,000 (explorer: 100,000,000)", "25M"]
 
 
 @pytest.mark.procgen

@@ -108,7 +108,7 @@ def test_minutes_of_a_job_are_those_of_all_sessions_that_trained_and_scored_it(t
 
 def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, equal, small):
     planner = Planner(TINY)
-    usual, longer = planner.longer("maze", "ppo", "50M")
+    usual, longer = planner.longer(planner.ppo("maze"), "50M")
     assert [run_job(job, tmp_path, "", "cpu").status for job in (usual, longer)] == ["done"] * 2
     whole = dataclasses.replace(longer, name="whole", continues="")
     assert run_job(whole, tmp_path, "", "cpu").status == "done"

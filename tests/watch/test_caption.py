@@ -1,5 +1,7 @@
 """Frames of a video: the line below the picture, and the timeline."""
 
+import numpy as np
+
 from expgen.watch.record import Recording
 from expgen.watch.write import COLORS, caption, captioned_frames
 
@@ -37,3 +39,12 @@ def test_video_frames_have_even_sides(mixed: Recording) -> None:
 def test_captions_say_where_the_explorers_action_was_replaced(hedged: Recording) -> None:
     for t, step in enumerate(hedged.steps):
         assert ("hedged" in caption(hedged, t)) == step.reason.is_hedged
+
+
+def test_a_long_caption_is_set_smaller_so_that_its_end_can_be_read(outvoted: Recording) -> None:
+    names = tuple(f"{'very ' * 12}long {name}" for name in outvoted.actions.actions)
+    for recording in (outvoted, outvoted._replace(actions=outvoted.actions._replace(actions=names))):
+        *_, frame = captioned_frames(recording, 320)
+        words = frame[322:344]  # below the picture, above the timeline
+        lit = np.flatnonzero((words > 150).all(2).any(0))
+        assert lit.max() < 315  # the end of the line is within the frame

@@ -1,5 +1,8 @@
 """Stages: large pictures, and maps that show a level whole."""
 
+from typing import Any
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -35,6 +38,33 @@ def test_a_minimaze_s_map_counts_what_can_be_reached_without_ending_the_episode(
         seen.add(cell)
         edge += [(cell[0] + i, cell[1] + j) for i, j in ((0, 1), (1, 0), (0, -1), (-1, 0))]
     assert level_map is not None and level_map.reachable == len(seen) > 1
+
+
+class Transparent(gymnasium.Env[np.ndarray, int]):
+    """Renders pictures with an alpha channel."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+    observation_space = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
+        return np.zeros(3, np.float32), {}
+
+    def render(self) -> Any:
+        return np.zeros((8, 8, 4), np.uint8)
+
+
+def test_pictures_that_cannot_be_shown_give_way_to_the_observation() -> None:
+    gymnasium.register("expgen-test/Transparent-v0", Transparent)
+    try:
+        stage = open_stage("gymnasium:expgen-test/Transparent-v0", LevelSet((0,)))
+        assert stage.picture().shape[2] == 3 and stage.picture().shape != (8, 8, 3)
+        stage.env.close()
+    finally:
+        del gymnasium.registry["expgen-test/Transparent-v0"]
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")
