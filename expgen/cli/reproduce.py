@@ -47,9 +47,9 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     engine = pop_engine(vars(arguments))
     names = _names(arguments.name, arguments.list)
-    games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
-        arguments.games) else None  # fmt: skip
-    if games:
+    games = None
+    if arguments.games is not None:
+        games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")]
         _check_games(games, names, arguments.scale)
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)

@@ -1,5 +1,6 @@
 """expgen train [GAME,GAME…] --algo A: train, show progress, stop cleanly when told to."""
 
+import shlex
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from expgen.errors import InputError, check_range
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
+from expgen.runs.status import named_steps
 from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
@@ -35,7 +37,9 @@ def main(argv: Sequence[str]) -> int:
     engine = pop_engine(where_to)
     check_processes(where_to["processes"])
     check_range("--hang-seconds", where_to["hang_seconds"], 0, sys.maxsize)
-    runs = [_opened(each) for arguments in asked for each in each_run(arguments)]
+    each = [one for arguments in asked for one in each_run(arguments)]
+    _check_meant(each)
+    runs = [_opened(one) for one in each]
     places = [str(run.where) for run in runs]
     if twice := [place for place in places if places.count(place) > 1]:
         raise InputError(f"two runs would be in {twice[0]}; accepted: names that make folders of their own")
@@ -61,12 +65,19 @@ class _Run(NamedTuple):
 
     where: Location
     request: RunRequest
-    num_learners: int
+    num_learners: int  # with steps left
     banner: list[str]
 
     @property
     def name(self) -> str:
         return str(self.where).rpartition("/")[2]
+
+
+def _check_meant(asked: Sequence[Mapping[str, Any]]) -> None:
+    """InputError where nothing says what to start and there is no run to resume either."""
+    bare = [one["run"] for one in asked if one["resume"] and not (one["game"] or one["env"] or one["algo"])]
+    if bare and all(bare) and not any(_looked_at(run).exists() for run in bare):
+        _looked_at(bare[0]).read_config()
 
 
 def _opened(arguments: dict[str, Any]) -> _Run:
@@ -77,15 +88,14 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     if options:
         arguments["options"] = options
     arguments["env"] = env_name(arguments.pop("game"), arguments["env"])
-    if arguments["resume"] and arguments["run"] and not (arguments["env"] or arguments["algo"]):
-        _looked_at(arguments["run"]).read_config()  # nothing says what to start where there is no run
     named = {name: arguments.pop(name) for name in ("env", "algo", "preset", "run", "resume", "take_over", "log")}
     check_loggers(named["log"])
     request = RunRequest(**named, settings=arguments)
     opened = open_run(request)
     where = request.run if request.run and is_url(request.run) else opened.folder.path
     again = replace(request, resume=True, take_over=True, run=absolute(where))  # a task may be begun again
-    return _Run(where, again, len(opened.plans), run_lines(opened, where))
+    unfinished = [plan for plan in opened.plans if named_steps(opened.folder, plan.name) < plan.steps]
+    return _Run(where, again, len(unfinished), run_lines(opened, where))
 
 
 def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:
@@ -96,15 +106,18 @@ def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) 
 
 def _conclude(where: Location, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
-    if result is not None and result.failed:
-        what = printable("; ".join(result.failed))
-        print(f"expgen: {what}; continue with: expgen train --resume --run {where}", file=sys.stderr)
+    if result is None:
+        print(f"expgen: {where} was not begun; continue with: the same command and --resume", file=sys.stderr)
+        return 128 + (signal_number or signal.SIGINT)
+    go_on = f"continue with: expgen train --resume --run {shlex.quote(str(where))}"
+    if result.failed:
+        print(f"expgen: {printable('; '.join(result.failed))}; {go_on}", file=sys.stderr)
         return 1
-    if result is not None and result.diverged:
+    if result.diverged:
         print(f"expgen: {', '.join(result.diverged)} diverged; the last good checkpoint is in {where}", file=sys.stderr)
         return 1
-    if result is None or not result.is_complete:
-        print(f"expgen: stopped; continue with: expgen train --resume --run {where}", file=sys.stderr)
+    if not result.is_complete:
+        print(f"expgen: stopped; {go_on}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
     for line in outcome(_looked_at(where)):

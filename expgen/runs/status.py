@@ -54,7 +54,7 @@ def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
     steps, total, left = 0, 0, 0.0
     is_known = True
     for plan in plans_of(config):
-        done = max(int(latest.get(plan.name, {}).get("env_steps", 0)), _stored_steps(folder, plan.name))
+        done = max(int(latest.get(plan.name, {}).get("env_steps", 0)), named_steps(folder, plan.name))
         seconds = latest.get(plan.name, {}).get("seconds", 0.0)
         steps, total = steps + min(done, plan.steps), total + plan.steps
         if done < plan.steps:
@@ -63,7 +63,8 @@ def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
     return steps, total, left if is_known else None
 
 
-def _stored_steps(folder: RunFolder, learner: str) -> int:
+def named_steps(folder: RunFolder, learner: str) -> int:
+    """Steps of the newest checkpoint by its name, be it good or not."""
     names = (path.stem for path in folder.checkpoints_of(learner).glob("*.safetensors"))
     return max((int(name) for name in names if name.isdigit()), default=0)
 

@@ -1,5 +1,6 @@
 """GAME and --seed with commas: which runs are meant."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from expgen.cli.train_flags import each_run
 from expgen.errors import InputError
+from expgen.runs.progress import Progress
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
@@ -69,6 +71,23 @@ def test_in_one_process_runs_follow_one_another(
     small.train(tmp_path / "two", 2, members=2)
     for seed in (0, 1):
         assert equal(small.weights(tmp_path / "runs" / f"seed{seed}"), small.weights(tmp_path / "two", f"member{seed}"))
+
+
+def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
+    small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs = tmp_path / "my runs"
+    words = small.flags(runs, 2, seed="0,1", processes=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "row", lambda self, learner, row: signal.raise_signal(signal.SIGTERM))
+        stopped = command(*words)
+    assert stopped.status == 128 + signal.SIGTERM and [run.name for run in runs.iterdir()] == ["seed0"]
+    assert stopped.err.splitlines()[-2:] == [
+        f"expgen: stopped; continue with: expgen train --resume --run '{runs}/seed0'",
+        f"expgen: {runs}/seed1 was not begun; continue with: the same command and --resume",
+    ]
+    again = command(*words, "--resume")
+    assert again.status == 0 and again.out.count("done: ") == 2, again.err
 
 
 def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -53,6 +53,14 @@ def test_a_banner_says_what_is_trained_where_and_on_what(
     assert again[0] == f"{tmp_path}: goes on; 640 of 640 steps are done"
 
 
+def test_a_banner_counts_processes_for_learners_that_have_steps_left(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    small.train(tmp_path, 1, members=2)
+    again = command("train", "--resume", "--run", tmp_path, "--members", 3, "--processes", 3, "--device", "cpu")
+    assert again.status == 0 and ", one process; " in again.err
+
+
 def test_a_banner_of_a_stopped_run_says_how_long_is_left(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 4, should_stop=lambda: bool(list(tmp_path.glob("metrics.csv"))))
     metrics = tmp_path / "metrics.csv"
