@@ -29,20 +29,13 @@ def main(argv: Sequence[str]) -> int:
         description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
         epilog="smoke and laptop play the built-in maze in place of ProcGen's games; paper plays ProcGen.",
     )
-    parser.add_argument("name", metavar="NAME", nargs="*", help="a table or figure (see --list), some, or all")
-    parser.add_argument(
-        "--list",
-        action="store_true",
-        help="list every name: what it shows, jobs, steps, estimated hours on this machine",
-    )
-    parser.add_argument(
-        "--scale", choices=tuple(SCALES), default="laptop", help="scale of the experiments (default laptop)"
-    )
-    parser.add_argument(
-        "--out", type=location, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
-    )
-    parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add("name", "a table or figure (see --list), some, or all", nargs="*", metavar="NAME")
+    parser.add("--list", "list every name: what it shows, jobs, steps, estimated hours on this machine", False)
+    parser.add("--scale", "scale of the experiments", "laptop", choices=tuple(SCALES))
+    out = "runs, scores, report: folder or URL (default reproduction/SCALE)"
+    parser.add("--out", out, type=location, metavar="DIR")
+    parser.add("--games", "only these of the games a table has; for --scale paper", metavar="A,B")
+    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
     add_engine_flags(parser)
     arguments = parser.parse_args(argv)
     engine = pop_engine(vars(arguments))

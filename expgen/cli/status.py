@@ -22,9 +22,7 @@ def main(argv: Sequence[str]) -> int:
         epilog="dead: its process is gone; silent: on another machine, nothing written for ten minutes; damaged: its"
         " files cannot be read. The command that started a run also resumes it, expgen train with --resume.",
     )
-    parser.add_argument(
-        "runs", metavar="RUNS", nargs="+", type=location, help="run folders or URLs, or the --out of reproduce"
-    )
+    parser.add("runs", "run folders or URLs, or the --out of reproduce", nargs="+", type=location, metavar="RUNS")
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
     print(_line("run", "state", "steps", "left", ""))

@@ -33,9 +33,7 @@ COMMON = "algo env config preset run resume take-over device levels seed members
 
 def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
     """What flags and a config file ask for; several where the file names `runs`, each by flags of its algorithm."""
-    first = Parser("train", add_help=False)
-    first.add_argument("--config", type=folder)
-    path = first.parse_known_args(argv)[0].config
+    path = _known_first(argv, {}).config
     if path is None:
         return [_parsed_run(argv, path, {})]
     values = read_config_file(path)
@@ -44,13 +42,7 @@ def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
 
 def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
     """`values` are what the file `path` says of the run `name`, which is none where the file is of one alone."""
-    first = Parser("train", add_help=False)
-    first.add_argument("--algo")
-    first.add_argument("--preset")
-    first.add_argument("--run", type=location)
-    first.add_argument("--resume", action="store_true")
-    first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
-    known, _ = first.parse_known_args(argv)
+    known = _known_first(argv, values)
     algo = known.algo or _usual_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
@@ -61,8 +53,18 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     if path:
         use_as_defaults(path, values, parser, argv)
     arguments = vars(parser.parse_args(argv))
-    arguments.pop("config", None)
+    arguments.pop("config")
     return {**arguments, "name": name}
+
+
+def _known_first(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Namespace:
+    """The flags that decide which others there are; `values` are those of a file."""
+    first = Parser("train", add_help=False)
+    for name, kind in {"config": folder, "algo": str, "preset": str, "run": location}.items():
+        first.add_argument(f"--{name}", type=kind)
+    first.add_argument("--resume", action="store_true")
+    first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
+    return first.parse_known_args(argv)[0]
 
 
 def _usual_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
@@ -119,55 +121,26 @@ def _parser(algo: str) -> Parser:
         epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
         "Every setting of an algorithm: expgen train --algo A --help all.",
     )
-    parser.add_argument(
-        "game",
-        nargs="?",
-        metavar="GAME",
-        help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
-    )
-    parser.add_argument(
-        "--algo",
-        default=None,
-        help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best what is strongest on GAME)",
-    )
-    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
-    parser.add_argument(
-        "--wrapper",
-        action="append",
-        default=[],
-        metavar="MODULE:CLASS",
-        help="a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win",
-    )
-    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=location, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
-    parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
-    parser.add_argument(
-        "--take-over",
-        action="store_true",
-        help="continue it even if another process of this machine trains it; that process stops",
-    )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
-    parser.add_argument(
-        "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
-    )
-    parser.add_argument(
-        "--hang-seconds", type=float, default=0.0, metavar="S", help="end a learner, in a worker process, whose games "
-        "or minibatch take longer than this (default 0: wait for ever)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--log",
-        action="append",
-        default=[],
-        metavar="TOOL",
-        help="follow the run in wandb or mlflow too",
-    )
+    games = "a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each"
+    parser.add("game", games, nargs="?", metavar="GAME")
+    usual = "default ppo; with --preset best what is strongest on GAME"
+    parser.add("--algo", f"what learns: {', '.join(RECIPES)} ({usual})")
+    parser.add("--env", "minimaze, procgen, gymnasium:ID, envpool:ID or your own")
+    parser.add("--option", "an option of the environment", [], metavar="K=V")
+    wrapper = "a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order"
+    parser.add("--wrapper", wrapper, [], metavar="MODULE:CLASS")
+    file = "flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win"
+    parser.add("--config", file, metavar="FILE")
+    parser.add("--preset", "scale (default paper on ProcGen, laptop elsewhere)", choices=tuple(PRESETS))
+    parser.add("--run", "folder or URL (default runs/GAME-ALGO-seedN)", type=location, metavar="DIR")
+    parser.add("--resume", "continue the run in DIR, if there is one", False)
+    others = "continue it even if another process of this machine trains it; that process stops"
+    parser.add("--take-over", others, False)
+    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
+    parser.add("--processes", "worker processes that learners are spread over, or auto", "auto", metavar="N")
+    hang = "end a learner, in a worker process, whose games or minibatch take longer than this; 0: wait for ever"
+    parser.add("--hang-seconds", hang, 0.0, metavar="S")
+    parser.add("--log", "follow the run in wandb or mlflow too", [], metavar="TOOL")
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     parser._option_string_actions["--seed"].type = str  # there may be several
