@@ -1,6 +1,7 @@
 """expgen reproduce NAME: a table or figure of the paper, from training to the report."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
-from expgen.storage.location import Location, is_url
+from expgen.storage.location import is_url
 from expgen.training.life import Watcher
 
 ALL = "all"
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         _check_games(games, names, arguments.scale)
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)
-    return _run(names, arguments.scale, engine, arguments.out, games, arguments.device)
+    return _run(names, games, engine, arguments)
 
 
 def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
@@ -86,14 +87,7 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
     return 0
 
 
-def _run(
-    names: Sequence[str],
-    scale_name: str,
-    engine: Engine,
-    out: Location | None,
-    games: Sequence[str] | None,
-    device: str,
-) -> int:
+def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, arguments: Namespace) -> int:
     def told(result: JobResult) -> None:
         progress.close()
         line = f"{result.job.name}: {result.status}"
@@ -101,10 +95,11 @@ def _run(
         line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
         print(line, file=sys.stderr, flush=True)
 
-    progress, where = Progress(), out or Path("reproduction") / scale_name
+    progress, scale, device = Progress(), SCALES[arguments.scale], arguments.device
+    out = arguments.out or Path("reproduction") / arguments.scale
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
         watcher = Watcher(progress.start, progress.row, signals.arrived)
-        page, complaints = reproduce(names, SCALES[scale_name], where, engine, games, device, watcher, told)
+        page, complaints = reproduce(names, scale, out, engine, games, device, watcher, told)
     if signals.number is not None:
         print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
         return 128 + signals.number
