@@ -12,7 +12,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.files import join_inside, read_json, write_whole
 from expgen.runs.config import TrainConfig
-from expgen.runs.folder import RunFolder
+from expgen.runs.folder import RunFolder, described_in
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.settings import check_type, filled
 from expgen.training.average import Weights
@@ -55,19 +55,15 @@ def read_agent(path: Path) -> AgentDescription:
     file = path if path.is_file() else path / AGENT_FILE
     if not file.exists():
         return _agent_of_old_run(RunFolder(path))
-    accepted = f"accepted: an {AGENT_FILE} as docs/agents.md shows"
+    accepted = f"an {AGENT_FILE} as docs/agents.md shows"
     try:
         data = read_json(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
-        raise InputError(f"{file} is no description of an agent; {accepted}")
-    try:
+        raise InputError(f"{file} is no description of an agent; accepted: {accepted}")
+    with described_in(file, accepted):
         return AgentDescription.from_json(file.parent, _completed(file, data))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} lacks {error}; {accepted}") from None
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
 
 
 def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
