@@ -130,7 +130,7 @@ def as_text(name: str, value: Any) -> str:
     """A value as a word of the command line; lists as words with commas."""
     if isinstance(value, bool):
         return str(value).lower()
-    values = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(isinstance(each, str | int | float) for each in values):
         raise InputError(f"{flag_of(name)} is {_shown(value)}; accepted: a text, a number or a list of them")
     return ",".join(map(str, values))

@@ -48,14 +48,11 @@ def main(argv: Sequence[str]) -> int:
     device = device_line(is_local, where_to["device"], where_to["processes"], num_learners)
     progress = Progress(banner=[*banner, device])
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
-        watcher = Watcher(progress.start, progress.row, signals.arrived)
-        if is_local:
-            results = _train(runs, where_to, watcher)
-        else:
-            results = {}
-            tasks = [Task(run.name, partial(_train, [run], where_to), run=run.request.run) for run in runs]
-            for ended in engine.run(tasks, watcher):
-                results |= ended.result()
+        results: dict[str, RunResult] = {}
+        together = [runs] if is_local else [[run] for run in runs]
+        tasks = [Task(part[0].name, partial(_train, part, where_to), run=part[0].request.run) for part in together]
+        for ended in engine.run(tasks, Watcher(progress.start, progress.row, signals.arrived)):
+            results |= ended.result()
     statuses = [_conclude(run.where, results.get(str(run.where)), signals.number) for run in runs]
     return 1 if 1 in statuses else max(statuses)
 

@@ -15,6 +15,7 @@ from expgen.cli.flags import (
     add_engine_flags,
     env_name,
     folder,
+    list_of,
     location,
     whole_number,
 )
@@ -89,12 +90,7 @@ def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     games, seeds = _each_once("GAME", arguments["game"]), _each_once("--seed", arguments.get("seed"))
     for seed, game in itertools.product(seeds, games):
-        one = {**arguments, "game": game}
-        if seed is not None:
-            try:
-                one["seed"] = whole_number(seed)
-            except ValueError:
-                raise InputError(f"--seed is {seed!r}; accepted: a whole number") from None
+        one = {**arguments, "game": game} | ({} if seed is None else {"seed": seed})
         name = one.pop("name")
         told_apart = (name, game if len(games) > 1 else None, f"seed{seed}" if len(seeds) > 1 else None)
         parts = [part for part in told_apart if part]
@@ -103,12 +99,11 @@ def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield one
 
 
-def _each_once(what: str, text: str | None) -> Sequence[str | None]:
-    """`maze,heist` as maze and heist; where nothing is said, that."""
-    names = [None] if text is None else text.split(",")
-    if len(set(names)) < len(names):
-        raise InputError(f"{what} is {text!r}; accepted: each of them once")
-    return names
+def _each_once(what: str, given: Sequence[Any] | None) -> Sequence[Any]:
+    """`given`, if nothing stands in it twice; where nothing is said, that."""
+    if given is not None and len(set(given)) < len(given):
+        raise InputError(f"{what} is {','.join(map(str, given))!r}; accepted: each of them once")
+    return [None] if given is None else given
 
 
 def _parser(algo: str) -> Parser:
@@ -122,7 +117,7 @@ def _parser(algo: str) -> Parser:
         "Every setting of an algorithm: expgen train --algo A --help all.",
     )
     games = "a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each"
-    parser.add("game", games, nargs="?", metavar="GAME")
+    parser.add("game", games, nargs="?", type=list_of(str), metavar="GAME")
     usual = "default ppo; with --preset best what is strongest on GAME"
     parser.add("--algo", f"what learns: {', '.join(RECIPES)} ({usual})")
     parser.add("--env", "minimaze, procgen, gymnasium:ID, envpool:ID or your own")
@@ -143,7 +138,7 @@ def _parser(algo: str) -> Parser:
     parser.add("--log", "follow the run in wandb or mlflow too", [], metavar="TOOL")
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
-    parser._option_string_actions["--seed"].type = str  # there may be several
+    parser._option_string_actions["--seed"].type = list_of(whole_number)
     for name, part in parts_of(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from expgen.cli.train_flags import each_run
+from expgen.cli.train_flags import each_run, parsed
 from expgen.errors import InputError
 from expgen.runs.progress import Progress
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
     """Game, seed and folder of each run."""
-    arguments = {"name": "", "game": game, "seed": seed, "run": run and Path(run)}
-    return [(one["game"], one["seed"], one["run"]) for one in each_run(arguments)]
+    flags = [word for flag, value in (("--seed", seed), ("--run", run)) if value for word in (flag, value)]
+    (arguments,) = parsed([*([game] if game else []), *flags])
+    return [(one["game"], one.get("seed"), one["run"]) for one in each_run(arguments)]
 
 
 def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
@@ -51,8 +52,8 @@ def test_the_same_run_twice_is_refused(words: tuple[str, str | None]) -> None:
     ("words", "message"),
     [
         (["maze,mazes"], "GAME is 'mazes'; accepted: bigfish"),
-        (["--seed", "0,x"], "--seed is 'x'; accepted: a whole number"),
-        (["--seed", "0,"], "--seed is ''; accepted: a whole number"),
+        (["--seed", "0,x"], "--seed is '0,x'; accepted: whole numbers, as 1,2,3"),
+        (["--seed", "0,"], "--seed is '0,'; accepted: whole numbers, as 1,2,3"),
         (["--seed", "0,-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
