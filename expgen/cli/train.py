@@ -14,7 +14,7 @@ from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
-from expgen.errors import InputError, check_range
+from expgen.errors import InputError, check_range, line_of
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
@@ -49,11 +49,19 @@ def main(argv: Sequence[str]) -> int:
     progress = Progress(banner=[*banner, device])
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
         results: dict[str, RunResult] = {}
+        failed: dict[str, Exception] = {}
         together = [runs] if is_local else [[run] for run in runs]
         tasks = [Task(part[0].name, partial(_train, part, where_to), run=part[0].request.run) for part in together]
         for ended in engine.run(tasks, Watcher(progress.start, progress.row, signals.arrived)):
-            results |= ended.result()
-    statuses = [_conclude(run.where, results.get(str(run.where)), signals.number) for run in runs]
+            if is_local or ended.error is None:
+                results |= ended.result()
+            else:  # of one job; the others go on
+                failed[ended.task.name] = ended.error
+    statuses = [_conclude(run, results.get(str(run.where)), signals.number) for run in runs if run.name not in failed]
+    for name, error in failed.items() if len(runs) > 1 else ():
+        print(f"expgen: {name} failed: {printable(line_of(error))}", file=sys.stderr)
+    if failed:
+        raise next(iter(failed.values()))
     return 1 if 1 in statuses else max(statuses)
 
 
@@ -101,8 +109,9 @@ def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) 
     return {str(run.where): result for run, result in zip(runs, results, strict=False)}
 
 
-def _conclude(where: Location, result: RunResult | None, signal_number: int | None) -> int:
+def _conclude(run: _Run, result: RunResult | None, signal_number: int | None) -> int:
     """`result` is None where a stop came before the run had begun."""
+    where = run.where
     if result is None:
         print(f"expgen: {where} was not begun; continue with: the same command and --resume", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)

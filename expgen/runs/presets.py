@@ -1,12 +1,10 @@
 """Presets: what `--preset` changes of the defaults, as data."""
 
-from typing import Any, Literal
+from typing import Any
 
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
 from expgen.reward.source import GameReward
-
-Preset = Literal["paper", "best", "laptop", "smoke"]
 
 # The defaults of the configs are the paper's, so `paper` changes nothing. `best` is ours: `paper` on ProcGen, `laptop`
 # elsewhere, with what BEST_… below change.
@@ -157,6 +155,6 @@ def default_algo(preset: str | None, env: str | None = None) -> str:
     return BEST_ALGOS.get(env or "", "openend") if preset == "best" else "ppo"
 
 
-def default_preset(env: str) -> Preset:
+def default_preset(env: str) -> str:
     """What is meant where no preset is named: the paper's scale on ProcGen, minutes elsewhere."""
     return "paper" if env.startswith("procgen:") else "laptop"

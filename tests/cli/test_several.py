@@ -1,15 +1,18 @@
 """GAME and --seed with commas: which runs are meant."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from expgen.cli.train_flags import each_run, parsed
+from expgen.cluster.engine import Ended, LocalEngine, Task
+from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
 from expgen.runs.progress import Progress
+from expgen.training.life import Watcher
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
@@ -89,6 +92,20 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
     ]
     again = command(*words, "--resume")
     assert again.status == 0 and again.out.count("done: ") == 2, again.err
+
+
+def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
+    small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(self: RayEngine, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+        first, *others = tasks
+        yield Ended(first, error=RuntimeError("no such luck"))
+        yield from LocalEngine().run(others, watcher)
+
+    monkeypatch.setattr(RayEngine, "run", run)
+    outcome = command(*small.flags(tmp_path, 1, seed="0,1"), "--engine", "ray")
+    assert outcome.status == 1 and outcome.out.startswith(f"done: {tmp_path}/seed1 ") and "not begun" not in outcome.err
+    assert "expgen: seed0 failed: RuntimeError: no such luck" in outcome.err.splitlines()
 
 
 def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
