@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from expgen.cli.flags import Parser, env_name
 from expgen.envs.make import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
@@ -34,10 +36,10 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise InputError(f"--config is {str(path)!r}; accepted: a file that ends in {', '.join(ENDINGS)}")
     try:
         content = read_bytes(path, JSON_BYTES)
-        data = json.loads(content) if path.suffix == ".json" else _yaml(content)
+        data = json.loads(content) if path.suffix == ".json" else yaml.safe_load(content)
     except OSError as error:
         raise InputError(f"--config is {str(path)!r}: {error.strerror}; accepted: a file that can be read") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         line = " ".join(str(error).split())[:120]
         raise InputError(f"--config {path} is no {path.suffix[1:].upper()}: {line}") from None
     if isinstance(data, dict) and data.keys() == {"train", "spec"}:
@@ -61,15 +63,6 @@ def take_runs(path: Path, values: dict[str, Any]) -> list[tuple[str, dict[str, A
             raise InputError(f"{path}: {name} has {shared[0]!r}, which all runs share; accepted: beside {RUNS}")
         found.append((str(name), flags))
     return found
-
-
-def _yaml(content: bytes) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
 
 
 def _flat(data: Any, where: str, prefix: str = "", is_group: bool = False) -> Iterator[tuple[str, Any]]:

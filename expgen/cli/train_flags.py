@@ -2,7 +2,7 @@
 
 import argparse
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,8 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
 def _known_first(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Namespace:
     """The flags that decide which others there are; `values` are those of a file."""
     first = Parser("train", add_help=False)
-    for name, kind in {"config": folder, "algo": str, "preset": str, "run": location}.items():
+    kinds: dict[str, Callable[[str], Any]] = {"config": folder, "algo": str, "preset": str, "run": location}
+    for name, kind in kinds.items():
         first.add_argument(f"--{name}", type=kind)
     first.add_argument("--resume", action="store_true")
     first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
