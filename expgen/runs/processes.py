@@ -157,7 +157,8 @@ class _Crew:
                 raise error
             case Failed(line, trace):
                 for run in {learner.run for learner in job.learners or ()} or self.writers:
-                    self._log(run, job.name, trace)
+                    if run in self.writers:
+                        self.runs[run].folder.log_failure(job.name, trace)
                 self._lost(job, line)
             case None:
                 self._lost(job, job.worker.how_it_died())
@@ -205,10 +206,5 @@ class _Crew:
     def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
         """`what` of a run failed by itself, and its neighbours go on."""
         self.failed[run].append(f"{what}: {error}")
-        self._log(run, what, trace)
+        self.runs[run].folder.log_failure(what, trace)
         say(f"{what} failed: {printable(error)}")
-
-    def _log(self, run: Path, what: str, trace: str) -> None:
-        """Keep where something failed, for whoever looks for the reason."""
-        if run in self.writers:
-            self.runs[run].folder.log_failure(what, trace)

@@ -105,7 +105,5 @@ def load_agent(
     if weights is not None:
         check_choice("weights", weights, get_args(Weights))
     consensus = {name: plain_number(value) for name, value in consensus.items()}
-    found = find_agent(run)
-    return build_agent(
-        found.agent, learner or found.learner, seed, str(resolve_device(device)), consensus, weights
-    ).agent
+    found, where = find_agent(run), str(resolve_device(device))
+    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights).agent

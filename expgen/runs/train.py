@@ -101,8 +101,8 @@ def train_together(
 ) -> list[RunResult]:
     """Train several runs, whose learners share the worker processes; in one process, run after run.
 
-    `device`, `processes` and `hang_seconds` are those of `train`. Learners are told of as `RUN/LEARNER`. A stop may
-    leave the last runs without a result.
+    `device`, `processes` and `hang_seconds` are those of `train`. Learners of several runs side by side are told of as
+    `RUN/LEARNER`. A stop may leave the last runs without a result.
     """
     check_processes(processes)
     check_type("--hang-seconds", hang_seconds, (int, float), "seconds, or 0 for no limit")
