@@ -1,6 +1,7 @@
 """Flags: the parser of a verb, kinds of values, configs as flags (there is no second list), where work is done."""
 
 import argparse
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -178,10 +179,8 @@ def _typed(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return text
 
 

@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
         results: dict[str, RunResult] = {}
         failed: dict[str, Exception] = {}
-        together = [runs] if is_local else [[run] for run in runs]
+        together = [runs] if is_local else [[run.begun_again()] for run in runs]
         tasks = [Task(part[0].name, partial(_train, part, where_to), run=part[0].request.run) for part in together]
         for ended in engine.run(tasks, Watcher(progress.start, progress.row, signals.arrived)):
             if is_local or ended.error is None:
@@ -77,6 +77,10 @@ class _Run(NamedTuple):
     def name(self) -> str:
         return str(self.where).rpartition("/")[2]
 
+    def begun_again(self) -> "_Run":
+        """As a cluster begins it, again where a machine was lost that may still write."""
+        return self._replace(request=replace(self.request, resume=True, take_over=True))
+
 
 def _check_meant(asked: Sequence[Mapping[str, Any]]) -> None:
     """InputError where nothing says what to start and there is no run to resume either."""
@@ -98,9 +102,9 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     request = RunRequest(**named, settings=arguments)
     opened = open_run(request)
     where = request.run if request.run and is_url(request.run) else opened.folder.path
-    again = replace(request, resume=True, take_over=True, run=absolute(where))  # a task may be begun again
+    request = replace(request, run=absolute(where))
     unfinished = [plan for plan in opened.plans if named_steps(opened.folder, plan.name) < plan.steps]
-    return _Run(where, again, len(unfinished), run_lines(opened, where))
+    return _Run(where, request, len(unfinished), run_lines(opened, where))
 
 
 def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:

@@ -118,9 +118,11 @@ def train_together(
         if workers > 1 or hang_seconds:
             return run_in_processes(runs, device, workers, watcher, hang_seconds)
         results: list[RunResult] = []
-        for run in runs:
+        for request, run in zip(requests, runs, strict=True):
             if results and watcher.should_stop():
                 break
+            if results and not is_url(request.run):  # it was opened hours ago, perhaps: others may have begun it
+                open_run(_named(request))
             results.append(_run(run, device, watcher))
         return results
 
