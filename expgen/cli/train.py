@@ -3,9 +3,10 @@
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.cli.config_file import SHARED
@@ -15,6 +16,7 @@ from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError, check_range, line_of
+from expgen.plugins import known_plugins
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
@@ -119,7 +121,7 @@ def _conclude(run: _Run, result: RunResult | None, signal_number: int | None) ->
     if result is None:
         print(f"expgen: {where} was not begun; continue with: the same command and --resume", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
-    go_on = f"continue with: expgen train --resume --run {shlex.quote(str(where))}"
+    go_on = f"continue with: {shlex.join(['expgen', 'train', '--resume', '--run', str(where), *_imports()])}"
     if result.failed:
         print(f"expgen: {printable('; '.join(result.failed))}; {go_on}", file=sys.stderr)
         return 1
@@ -133,6 +135,14 @@ def _conclude(run: _Run, result: RunResult | None, signal_number: int | None) ->
     for line in outcome(_looked_at(where)):
         print(line)
     return 0
+
+
+def _imports() -> Iterator[str]:
+    """Flags that name the modules of the user's own again, a file of its own by its path."""
+    known = known_plugins()
+    for module in known.modules:
+        file = getattr(sys.modules.get(module), "__file__", None)
+        yield from ("--import", file if file and str(Path(file).parent) in known.folders else module)
 
 
 def _looked_at(where: Location) -> RunFolder:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from expgen import plugins
 from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.engine import Ended, LocalEngine, Task
 from expgen.cluster.ray_engine import RayEngine
@@ -84,6 +85,7 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
     words = small.flags(runs, 2, seed="0,1", processes=1)
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "row", lambda self, learner, row: signal.raise_signal(signal.SIGTERM))
+        patch.setattr(plugins, "_NAMED", {})  # other tests name modules
         stopped = command(*words)
     assert stopped.status == 128 + signal.SIGTERM and [run.name for run in runs.iterdir()] == ["seed0"]
     assert stopped.err.splitlines()[-2:] == [
