@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from expgen.cli.flags import Parser
-from expgen.evaluation.scores import Score
+from expgen.cli.summary import return_and_solved
+from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import bundled_agents
 from expgen.text import printable, text_line
 
@@ -20,9 +21,8 @@ def main(argv: Sequence[str]) -> int:
     print(_line("agent", "train", "unseen levels", "solved", "sha256", "method"))
     for agent in agents.values():
         scores = agent.scores
-        solved = f"{scores['test'].solved_rate:.1%}" if "test" in scores else "-"
-        shown = (_return(scores.get(split)) for split in ("train", "test"))
-        print(_line(agent.name, *shown, solved, agent.sha256[:12], agent.method))
+        (train, _), (test, solved) = (return_and_solved(scores.get(split)) for split in SPLITS)
+        print(_line(agent.name, train, test, solved, agent.sha256[:12], agent.method))
     for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
         of_it = [agent for agent in agents.values() if agent.folder.path == folder]
         facts = of_it[0].trained
@@ -32,10 +32,6 @@ def main(argv: Sequence[str]) -> int:
         names = ", ".join(agent.name for agent in of_it)
         print("", *map(printable, (names, f"  {facts['command']}", f"  {made}, config {facts['config']}")), sep="\n")
     return 0
-
-
-def _return(score: Score | None) -> str:
-    return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})" if score else "-"
 
 
 def _line(*cells: str) -> str:

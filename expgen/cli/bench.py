@@ -4,14 +4,13 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 
 from expgen.bench.bench import bench
 from expgen.bench.speed import COLUMNS, shares
 from expgen.bench.trace import trace
-from expgen.cli.flags import Parser, env_name, list_of, parse_options, whole_number
+from expgen.cli.flags import Parser, env_name, folder, list_of, parse_options, whole_number
 from expgen.errors import InputError, check_range, check_writable
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS
@@ -21,32 +20,25 @@ from expgen.training.resources import plan_resources
 def main(argv: Sequence[str]) -> int:
     """Parse, measure, print each figure as it comes."""
     parser = Parser("bench", description="Measure throughput on this machine.")
-    parser.add_argument("game", nargs="?", metavar="GAME", help="a ProcGen game; else minimaze or what --env says")
-    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID or envpool:ID")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
-    parser.add_argument("--algo", default="ppo", help="algorithm (default ppo)")
-    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument(
-        "--learners",
-        type=list_of(whole_number),
-        default=(1, 4, 11),
-        metavar="A,B",
-        help="numbers of learners to train side by side (default 1,4,11)",
-    )
-    parser.add_argument("--seconds", type=float, default=10.0, help="seconds to measure each figure for (default 10)")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
-    parser.add_argument(
-        "--trace", type=Path, metavar="FILE", help="also write a Chrome trace of the largest number of learners"
-    )
-    parser.add_argument("--json", action="store_true", help="a list of objects instead of lines of CSV")
+    parser.add("game", "a ProcGen game; else minimaze or what --env says", nargs="?", metavar="GAME")
+    parser.add("--env", "minimaze, procgen, gymnasium:ID or envpool:ID")
+    parser.add("--option", "an option of the environment", [], metavar="K=V")
+    parser.add("--algo", "algorithm", "ppo")
+    parser.add("--preset", "scale (default paper on ProcGen, laptop elsewhere)", choices=tuple(PRESETS))
+    learners = "numbers of learners to train side by side"
+    parser.add("--learners", learners, (1, 4, 11), type=list_of(whole_number), metavar="A,B")
+    parser.add("--seconds", "seconds to measure each figure for", 10.0)
+    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
+    parser.add("--trace", "also write a Chrome trace of the largest number of learners", type=folder, metavar="FILE")
+    parser.add("--json", "a list of objects instead of lines of CSV", False)
     arguments = parser.parse_args(argv)
     counts = arguments.learners
     check_range("--learners", min(counts), 1)
     if not arguments.seconds > 0:
         raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
-    if arguments.trace is not None and not arguments.trace.parent.is_dir():
-        raise InputError(f"--trace is {arguments.trace}; accepted: a file in a folder that exists")
     if arguments.trace is not None:
+        if not arguments.trace.parent.is_dir():
+            raise InputError(f"--trace is {arguments.trace}; accepted: a file in a folder that exists")
         check_writable(arguments.trace)
     env = env_name(arguments.game, arguments.env) or "minimaze"
     config = make_config(env, arguments.algo, arguments.preset, options=parse_options(arguments.option))

@@ -8,9 +8,12 @@ runs by one command stand below `runs`, by name, each with what it has beside th
 import difflib
 import json
 import re
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from expgen.cli.flags import Parser, env_name
 from expgen.envs.make import check_trusted
@@ -33,10 +36,10 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise InputError(f"--config is {str(path)!r}; accepted: a file that ends in {', '.join(ENDINGS)}")
     try:
         content = read_bytes(path, JSON_BYTES)
-        data = json.loads(content) if path.suffix == ".json" else _yaml(content)
+        data = json.loads(content) if path.suffix == ".json" else yaml.safe_load(content)
     except OSError as error:
         raise InputError(f"--config is {str(path)!r}: {error.strerror}; accepted: a file that can be read") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         line = " ".join(str(error).split())[:120]
         raise InputError(f"--config {path} is no {path.suffix[1:].upper()}: {line}") from None
     if isinstance(data, dict) and data.keys() == {"train", "spec"}:
@@ -50,11 +53,11 @@ def take_runs(path: Path, values: dict[str, Any]) -> list[tuple[str, dict[str, A
         return [("", {})]
     runs = values.pop(RUNS)
     if not isinstance(runs, Mapping) or not runs:
-        raise InputError(f"{path}: {RUNS} is {runs!r:.60}; accepted: names with flags below each")
+        raise InputError(f"{path}: {RUNS} is {_shown(runs)}; accepted: names with flags below each")
     found = []
     for name, own in runs.items():
         if not re.fullmatch(r"[\w.-]*\w", str(name)):
-            raise InputError(f"{path}: {RUNS} has the name {name!r:.60}; accepted: letters, digits, '_', '-' and '.'")
+            raise InputError(f"{path}: {RUNS} has the name {_shown(name)}; accepted: letters, digits, '_', '-' and '.'")
         flags = dict(_flat({} if own is None else own, f"{path}: {name}"))
         if shared := [flag for flag in flags if flag in SHARED]:
             raise InputError(f"{path}: {name} has {shared[0]!r}, which all runs share; accepted: beside {RUNS}")
@@ -62,24 +65,15 @@ def take_runs(path: Path, values: dict[str, Any]) -> list[tuple[str, dict[str, A
     return found
 
 
-def _yaml(content: bytes) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
-
-
-def _flat(data: Any, where: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Settings by the names of their flags."""
+def _flat(data: Any, where: str, prefix: str = "", is_group: bool = False) -> Iterator[tuple[str, Any]]:
+    """Settings by the names of their flags. There are no groups in a group: in YAML one may stand in itself."""
     if not isinstance(data, Mapping):
-        raise InputError(f"{where} is {data!r:.60}; accepted: names of flags with their values")
+        raise InputError(f"{where} is {_shown(data)}; accepted: names of flags with their values")
     for key, value in data.items():
         name = str(key).replace("-", "_")
-        if name in GROUPS:
-            yield from _flat(value, f"{where}: {name}", prefix)
-        elif name == "explorer" and not prefix:
+        if name in GROUPS and not is_group:
+            yield from _flat(value, f"{where}: {name}", prefix, is_group=True)
+        elif name == "explorer" and not (prefix or is_group):
             yield from _flat(value or {}, f"{where}: {name}", "explorer_")
         else:
             yield prefix + name, value
@@ -107,7 +101,7 @@ def use_as_defaults(path: Path, values: Mapping[str, Any], parser: Parser, argv:
             default = [as_text(name, each) for each in (value if isinstance(value, list) else [value])]
         elif flags[name].nargs == 0:
             if not isinstance(value, bool):
-                raise InputError(f"{flag_of(name)} is {value!r:.60}; accepted: true or false")
+                raise InputError(f"{flag_of(name)} is {_shown(value)}; accepted: true or false")
             default = value
         else:
             default = as_text(name, value)  # which argparse reads as it does words
@@ -129,7 +123,12 @@ def as_text(name: str, value: Any) -> str:
     """A value as a word of the command line; lists as words with commas."""
     if isinstance(value, bool):
         return str(value).lower()
-    values = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(isinstance(each, str | int | float) for each in values):
-        raise InputError(f"{flag_of(name)} is {value!r:.60}; accepted: a text, a number or a list of them")
+        raise InputError(f"{flag_of(name)} is {_shown(value)}; accepted: a text, a number or a list of them")
     return ",".join(map(str, values))
+
+
+def _shown(value: Any) -> str:
+    """The beginning of what a file says, which in YAML may be far longer than the file."""
+    return reprlib.repr(value)[:60]

@@ -22,9 +22,7 @@ def main(argv: Sequence[str]) -> int:
     )
     add_agent_argument(parser)
     add_playing_flags(parser, episodes=100, seed=0, envs=64, device="cpu")
-    parser.add_argument(
-        "--out", type=folder, metavar="FILE", help="the figure, .png or .svg (default GAME-diagnosis.png)"
-    )
+    parser.add("--out", "the figure, .png or .svg (default GAME-diagnosis.png)", type=folder, metavar="FILE")
     arguments = vars(parser.parse_args(argv))
     out = arguments.pop("out")
     if out is not None:

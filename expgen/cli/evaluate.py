@@ -30,22 +30,13 @@ def main(argv: Sequence[str]) -> int:
     """Parse, play, print the table."""
     parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
     add_agent_argument(parser)
-    parser.add_argument("--split", choices=SPLITS, help="play training levels or unseen ones (default test)")
-    parser.add_argument(
-        "--levels",
-        help="evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all; they must be all training levels "
-        "or all unseen",
-    )
+    parser.add("--split", "play training levels or unseen ones (default test)", choices=SPLITS)
+    levels = "evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all"
+    parser.add("--levels", f"{levels}; they must be all training levels or all unseen")
     add_playing_flags(parser, episodes=500, seed=0, envs=64, device="cpu")
-    parser.add_argument(
-        "--learner", help="one policy alone: member0, …, explorer, or each (default the ensemble, else every member)"
-    )
-    parser.add_argument(
-        "--scores",
-        type=folder,
-        metavar="FILE",
-        help="file to append rows to (default RUN/scores.csv; none for an agent that ships)",
-    )
+    parser.add("--learner", "one policy alone: member0, …, explorer, or each (default the ensemble, else every member)")
+    rows_to = "file to append rows to (default RUN/scores.csv; none for an agent that ships)"
+    parser.add("--scores", rows_to, type=folder, metavar="FILE")
     add_ensemble_flags(parser)
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))

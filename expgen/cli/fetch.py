@@ -15,8 +15,8 @@ def main(argv: Sequence[str]) -> int:
         description="Bring what --run or --out keeps at a URL here: configs, curves, checkpoints, scores, the report.",
         epilog="Repeated, it brings the folder up to date. Files in DIR that are not at the URL are left alone.",
     )
-    parser.add_argument("url", metavar="URL", type=location, help="the URL that was given to --run or --out")
-    parser.add_argument("folder", metavar="DIR", type=folder, help="folder to write to")
+    parser.add("url", "the URL that was given to --run or --out", type=location, metavar="URL")
+    parser.add("folder", "folder to write to", type=folder, metavar="DIR")
     arguments = parser.parse_args(argv)
     if not is_url(arguments.url):
         raise InputError(f"URL is {str(arguments.url)!r}; accepted: a URL as s3://BUCKET/RUN")

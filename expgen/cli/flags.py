@@ -1,6 +1,7 @@
 """Flags: the parser of a verb, kinds of values, configs as flags (there is no second list), where work is done."""
 
 import argparse
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,6 +28,23 @@ class Parser(argparse.ArgumentParser):
             what = "show this page; --help all shows every flag" if common else "show this page"
             keywords = {"nargs": "?", "const": "", "metavar": "all", "dest": "help", "default": argparse.SUPPRESS}
             self.add_argument("-h", "--help", action=_Help, help=what, **keywords)
+
+    def add(self, name: str, help: str, default: Any = None, group: Any = None, **keywords: Any) -> None:
+        """A flag or argument with its line of help, to which the default is added.
+
+        Numbers of the kind of `default` are accepted; where that is False it is a switch, and a flag whose default is a
+        list may be given several times.
+        """
+        if default is False:
+            keywords["action"] = "store_true"
+        elif isinstance(default, list) and "nargs" not in keywords:
+            keywords["action"] = "append"
+        elif default not in (None, (), []):
+            values = default if isinstance(default, tuple) else (default,)
+            help += f" (default {','.join(f'{each:g}' if type(each) is float else str(each) for each in values)})"
+            if type(default) in KINDS:
+                keywords = {"type": KINDS[type(default)], **keywords}
+        (group or self).add_argument(name, default=default, help=help, **keywords)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
@@ -114,6 +132,7 @@ def agent_location(text: str) -> Location:
     return text.rstrip("/")
 
 
+KINDS: dict[type, Callable[[str], Any]] = {int: whole_number, float: float}  # how flags of numbers are read
 whole_number.__name__ = "a whole number"  # refusals name it
 folder.__name__ = "a file or folder of this machine"
 
@@ -138,7 +157,7 @@ def add_config_flags(
         elif get_origin(hint) is Literal:
             keywords["choices"] = get_args(hint)
         else:
-            keywords["type"] = {int: whole_number, float: float}.get(hint, str)
+            keywords["type"] = KINDS.get(hint, str)
             keywords["metavar"] = {int: "N", float: "X"}.get(hint, "TEXT")
         bare, full = flag_of(field.name), flag_of(prefix + field.name)
         names = (full,) if bare == full or bare in parser._option_string_actions else (bare, full)
@@ -160,10 +179,8 @@ def _typed(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            pass
     return text
 
 
@@ -172,19 +189,12 @@ def add_engine_flags(parser: Parser) -> None:
     from expgen.cluster.engine import ENGINES
 
     group = parser.add_argument_group("where it runs")
-    group.add_argument("--engine", choices=ENGINES, default="local", help="this machine or a Ray cluster")
-    group.add_argument(
-        "--address", metavar="HOST:PORT", help="the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
-    )
-    group.add_argument(
-        "--cpus-per-job",
-        type=float,
-        metavar="N",
-        help="CPUs that each job reserves (default one GPU's share of a node)",
-    )
-    group.add_argument(
-        "--gpus-per-job", type=float, metavar="N", help="GPUs that each job reserves; 0.5 puts two jobs on one GPU"
-    )
+    parser.add("--engine", "this machine or a Ray cluster", "local", group, choices=ENGINES)
+    address = "the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
+    parser.add("--address", address, group=group, metavar="HOST:PORT")
+    number = {"group": group, "type": float, "metavar": "N"}
+    parser.add("--cpus-per-job", "CPUs that each job reserves (default one GPU's share of a node)", **number)
+    parser.add("--gpus-per-job", "GPUs that each job reserves; 0.5 puts two jobs on one GPU", **number)
 
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from expgen.cli.flags import Parser, folder, whole_number
 from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
-from expgen.errors import InputError
+from expgen.errors import check_range
 from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import find_agent
 from expgen.text import printable
@@ -19,27 +19,20 @@ def main(argv: Sequence[str]) -> int:
     """Parse, play, write the file, say what happened."""
     parser = Parser("play", description="Watch an agent play one level.")
     add_agent_argument(parser)
-    parser.add_argument("--level", type=whole_number, help="seed of the level (default: one drawn from --split)")
-    parser.add_argument("--split", choices=SPLITS, help="a training level or an unseen one (default test)")
-    parser.add_argument(
-        "--out",
-        type=folder,
-        metavar="FILE",
-        help="the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)",
-    )
-    parser.add_argument(
-        "--learner",
-        help=f"who plays: member0, …, explorer, {RANDOM} or {WALL_FOLLOWER} (default the ensemble, else member0)",
-    )
-    parser.add_argument("--fps", type=whole_number, default=8, help="steps a second of a video (default 8)")
+    parser.add("--level", "seed of the level (default: one drawn from --split)", type=whole_number)
+    parser.add("--split", "a training level or an unseen one (default test)", choices=SPLITS)
+    out_file = "the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)"
+    parser.add("--out", out_file, type=folder, metavar="FILE")
+    players = f"member0, …, explorer, {RANDOM} or {WALL_FOLLOWER}"
+    parser.add("--learner", f"who plays: {players} (default the ensemble, else member0)")
+    parser.add("--fps", "steps a second of a video", 8)
     add_playing_flags(parser, seed=0, device="cpu")
     add_ensemble_flags(parser)
     arguments = vars(parser.parse_args(argv))
     found = find_agent(arguments.pop("run"))
     out, fps = arguments.pop("out"), arguments.pop("fps")
     arguments["learner"] = arguments["learner"] or found.learner
-    if not 1 <= fps <= 60:
-        raise InputError(f"--fps is {fps}; accepted: 1 to 60")
+    check_range("--fps", fps, 1, 60)
     if out is not None:
         check_out(out)
     recording = play_agent(found.agent, request_of(PlayRequest, arguments))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.cli.flags import Parser, add_config_flags, agent_location, whole_number
+from expgen.cli.flags import Parser, add_config_flags, agent_location
 from expgen.training.average import Weights
 
 Request = TypeVar("Request")
@@ -20,21 +20,19 @@ PLAYING = {
 def add_agent_argument(parser: Parser) -> None:
     """RUN_OR_AGENT, which `find_agent` understands."""
     text = "a run folder, its URL, an agent.json, an agent of expgen agents, or hf://USER/NAME"
-    parser.add_argument("run", type=agent_location, metavar="RUN_OR_AGENT", help=text)
+    parser.add("run", text, type=agent_location, metavar="RUN_OR_AGENT")
 
 
 def add_playing_flags(parser: Parser, **defaults: int | str) -> None:
     """Those of PLAYING that `defaults` names."""
     for name, default in defaults.items():
-        kind = whole_number if isinstance(default, int) else str
-        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{PLAYING[name]} (default {default})")
+        parser.add(f"--{name}", PLAYING[name], default)
 
 
 def add_weights_flag(parser: Parser) -> None:
     """Which weights of each policy play."""
     text = "live weights, or the average that expgen train --average keeps, for policies that have one"
-    text += " (default: as agent.json says)"
-    parser.add_argument("--weights", choices=get_args(Weights), help=text)
+    parser.add("--weights", f"{text} (default: as agent.json says)", choices=get_args(Weights))
 
 
 def add_ensemble_flags(parser: Parser) -> None:

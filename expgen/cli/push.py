@@ -16,9 +16,8 @@ def main(argv: Sequence[str]) -> int:
         "expgen evaluate hf://USER/NAME.",
     )
     add_agent_argument(parser)
-    text = "hf://USER/NAME, or a folder that is new or empty"
-    parser.add_argument("to", type=agent_location, metavar="TO", help=text)
-    parser.add_argument("--private", action="store_true", help="make the repository private, if it is a new one")
+    parser.add("to", "hf://USER/NAME, or a folder that is new or empty", type=agent_location, metavar="TO")
+    parser.add("--private", "make the repository private, if it is a new one", False)
     arguments = parser.parse_args(argv)
     agent, to = push(arguments.run, arguments.to, arguments.private), arguments.to
     print(f"done: {to}  ({len(agent.policies)} policies of {agent.env}; expgen.load_agent({str(to)!r}) loads it)")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
-from expgen.cli.flags import Parser, folder, whole_number
+from expgen.cli.flags import Parser, folder
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.report.curves import Curve, published_curves, read_curves
@@ -19,30 +19,15 @@ from expgen.runs.result import curve_rows
 def main(argv: Sequence[str]) -> int:
     """Parse, read, write, say where."""
     parser = Parser("report", description="Score files as one page.")
-    parser.add_argument(
-        "scores", metavar="SCORES", nargs="+", type=folder, help="a score file, a run folder (with its curves), or a "
-        "folder that holds some",
-    )  # fmt: skip
-    parser.add_argument(
-        "--out", type=folder, required=True, metavar="DIR", help="folder for report.html, tables/ and figures/"
-    )
-    parser.add_argument("--title", default="Scores", help="the page's heading")
-    parser.add_argument(
-        "--constants", choices=get_args(ConstantSet), default="easy",
-        help="normalisation: the paper's (easy, hard) or those of rliable's notebook (default easy)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--resamples", type=whole_number, default=2000, help="resamples of every bootstrap "
-        "(default 2000; the paper: 50000 for aggregate metrics)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--episodes",
-        nargs="+",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="videos, pictures or pages to embed: .mp4, .gif, .png, .html",
-    )
+    scores = "a score file, a run folder (with its curves), or a folder that holds some"
+    parser.add("scores", scores, nargs="+", type=folder, metavar="SCORES")
+    parser.add("--out", "folder for report.html, tables/ and figures/", type=folder, required=True, metavar="DIR")
+    parser.add("--title", "the page's heading", "Scores")
+    constants = "normalisation: the paper's (easy, hard) or those of rliable's notebook"
+    parser.add("--constants", constants, "easy", choices=get_args(ConstantSet))
+    parser.add("--resamples", "resamples of every bootstrap; the paper: 50000 for aggregate metrics", 2000)
+    embedded = "videos, pictures or pages to embed: .mp4, .gif, .png, .html"
+    parser.add("--episodes", embedded, [], nargs="+", type=Path, metavar="FILE")
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)
     rows = [row for path in arguments.scores for row in _rows(path)]

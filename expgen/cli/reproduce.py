@@ -1,6 +1,7 @@
 """expgen reproduce NAME: a table or figure of the paper, from training to the report."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
-from expgen.storage.location import Location, is_url
+from expgen.storage.location import is_url
 from expgen.training.life import Watcher
 
 ALL = "all"
@@ -29,31 +30,24 @@ def main(argv: Sequence[str]) -> int:
         description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
         epilog="smoke and laptop play the built-in maze in place of ProcGen's games; paper plays ProcGen.",
     )
-    parser.add_argument("name", metavar="NAME", nargs="*", help="a table or figure (see --list), some, or all")
-    parser.add_argument(
-        "--list",
-        action="store_true",
-        help="list every name: what it shows, jobs, steps, estimated hours on this machine",
-    )
-    parser.add_argument(
-        "--scale", choices=tuple(SCALES), default="laptop", help="scale of the experiments (default laptop)"
-    )
-    parser.add_argument(
-        "--out", type=location, metavar="DIR", help="runs, scores, report: folder or URL (default reproduction/SCALE)"
-    )
-    parser.add_argument("--games", metavar="A,B", help="only these of the games a table has; for --scale paper")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
+    parser.add("name", "a table or figure (see --list), some, or all", nargs="*", metavar="NAME")
+    parser.add("--list", "list every name: what it shows, jobs, steps, estimated hours on this machine", False)
+    parser.add("--scale", "scale of the experiments", "laptop", choices=tuple(SCALES))
+    out = "runs, scores, report: folder or URL (default reproduction/SCALE)"
+    parser.add("--out", out, type=location, metavar="DIR")
+    parser.add("--games", "only these of the games a table has; for --scale paper", metavar="A,B")
+    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
     add_engine_flags(parser)
     arguments = parser.parse_args(argv)
     engine = pop_engine(vars(arguments))
     names = _names(arguments.name, arguments.list)
-    games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")] if (
-        arguments.games) else None  # fmt: skip
-    if games:
+    games = None
+    if arguments.games is not None:
+        games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")]
         _check_games(games, names, arguments.scale)
     if arguments.list:
         return _list(names, arguments.scale, games, arguments.device)
-    return _run(names, arguments.scale, engine, arguments.out, games, arguments.device)
+    return _run(names, games, engine, arguments)
 
 
 def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
@@ -93,14 +87,7 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
     return 0
 
 
-def _run(
-    names: Sequence[str],
-    scale_name: str,
-    engine: Engine,
-    out: Location | None,
-    games: Sequence[str] | None,
-    device: str,
-) -> int:
+def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, arguments: Namespace) -> int:
     def told(result: JobResult) -> None:
         progress.close()
         line = f"{result.job.name}: {result.status}"
@@ -108,10 +95,11 @@ def _run(
         line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
         print(line, file=sys.stderr, flush=True)
 
-    progress, where = Progress(), out or Path("reproduction") / scale_name
+    progress, scale, device = Progress(), SCALES[arguments.scale], arguments.device
+    out = arguments.out or Path("reproduction") / arguments.scale
     with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
         watcher = Watcher(progress.start, progress.row, signals.arrived)
-        page, complaints = reproduce(names, SCALES[scale_name], where, engine, games, device, watcher, told)
+        page, complaints = reproduce(names, scale, out, engine, games, device, watcher, told)
     if signals.number is not None:
         print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
         return 128 + signals.number

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from expgen.cli.flags import Parser, whole_number
+from expgen.cli.flags import Parser
 from expgen.cluster.slurm import batch_script
 from expgen.errors import InputError, check_range
 
@@ -16,17 +16,12 @@ def main(argv: Sequence[str]) -> int:
         description="Print a batch script for sbatch: Ray on every node of the allocation, then the command.",
         epilog="expgen slurm --nodes 2 --gpus 4 -- reproduce table-1 --scale paper --out /shared/paper | sbatch",
     )
-    parser.add_argument("--nodes", type=whole_number, default=2, help="number of nodes (default 2)")
-    parser.add_argument("--gpus", type=whole_number, default=1, help="GPUs per node (default 1; 0 for none)")
-    parser.add_argument("--cpus", type=whole_number, default=16, help="cores per node (default 16)")
-    parser.add_argument(
-        "--hours",
-        type=whole_number,
-        default=24,
-        help="time limit; the batch is requeued when it is reached (default 24)",
-    )
-    own, command = _split(list(argv))
-    arguments = parser.parse_args(own)
+    parser.add("--nodes", "number of nodes", 2)
+    parser.add("--gpus", "GPUs per node; 0 for none", 1)
+    parser.add("--cpus", "cores per node", 16)
+    parser.add("--hours", "time limit; the batch is requeued when it is reached", 24)
+    at = argv.index("--") if "--" in argv else len(argv)
+    arguments, command = parser.parse_args(argv[:at]), argv[at + 1 :]
     if not command or command[0] not in ("reproduce", "train", "evaluate"):
         raise InputError(f"COMMAND is {shlex.join(command)!r}; accepted: -- and then reproduce, train or evaluate …")
     if any(word.partition("=")[0] in ("--engine", "--address") for word in command):
@@ -35,8 +30,3 @@ def main(argv: Sequence[str]) -> int:
         check_range(f"--{name}", getattr(arguments, name), least)
     print(batch_script(**vars(arguments), command=command), end="")
     return 0
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]

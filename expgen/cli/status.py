@@ -20,11 +20,9 @@ def main(argv: Sequence[str]) -> int:
         "status",
         description="Which runs are under way, done or failed, and how long they still take, read from their folders.",
         epilog="dead: its process is gone; silent: on another machine, nothing written for ten minutes; damaged: its"
-        " files cannot be read. The command that started a run also resumes it.",
+        " files cannot be read. The command that started a run also resumes it, expgen train with --resume.",
     )
-    parser.add_argument(
-        "runs", metavar="RUNS", nargs="+", type=location, help="run folders or URLs, or the --out of reproduce"
-    )
+    parser.add("runs", "run folders or URLs, or the --out of reproduce", nargs="+", type=location, metavar="RUNS")
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
     print(_line("run", "state", "steps", "left", ""))

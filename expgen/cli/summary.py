@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import Score, agent_name, rows_so_far
+from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import OpenedRun
 from expgen.runs.status import run_status
@@ -50,7 +50,8 @@ def outcome(folder: RunFolder) -> Iterator[str]:
     if last:
         yield text_line(("agent", "return on training levels", "solved", "on unseen levels", "solved"), widths)
     for agent, scores in last.items():
-        yield text_line((name[agent], *_cells(scores.get("train")), *_cells(scores.get("test"))), widths)
+        cells = [cell for split in SPLITS for cell in return_and_solved(scores.get(split))]
+        yield text_line((name[agent], *cells), widths)
     explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
     if explored:
         train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
@@ -58,7 +59,8 @@ def outcome(folder: RunFolder) -> Iterator[str]:
         yield f"{who} covers {train:.0%} of what an oracle does on training levels, {test:.0%} on unseen ones"
 
 
-def _cells(score: Score | None) -> tuple[str, str]:
+def return_and_solved(score: Score | None) -> tuple[str, str]:
+    """Two cells of a table: the mean return with its interval, and the share of episodes that were solved."""
     if score is None:
         return "-", "-"
     return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"

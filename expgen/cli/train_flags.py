@@ -2,7 +2,7 @@
 
 import argparse
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from expgen.cli.flags import (
     add_engine_flags,
     env_name,
     folder,
+    list_of,
     location,
     whole_number,
 )
@@ -33,9 +34,7 @@ COMMON = "algo env config preset run resume take-over device levels seed members
 
 def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
     """What flags and a config file ask for; several where the file names `runs`, each by flags of its algorithm."""
-    first = Parser("train", add_help=False)
-    first.add_argument("--config", type=folder)
-    path = first.parse_known_args(argv)[0].config
+    path = _known_first(argv, {}).config
     if path is None:
         return [_parsed_run(argv, path, {})]
     values = read_config_file(path)
@@ -44,13 +43,7 @@ def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
 
 def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
     """`values` are what the file `path` says of the run `name`, which is none where the file is of one alone."""
-    first = Parser("train", add_help=False)
-    first.add_argument("--algo")
-    first.add_argument("--preset")
-    first.add_argument("--run", type=location)
-    first.add_argument("--resume", action="store_true")
-    first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
-    known, _ = first.parse_known_args(argv)
+    known = _known_first(argv, values)
     algo = known.algo or _usual_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
@@ -61,8 +54,19 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     if path:
         use_as_defaults(path, values, parser, argv)
     arguments = vars(parser.parse_args(argv))
-    arguments.pop("config", None)
+    arguments.pop("config")
     return {**arguments, "name": name}
+
+
+def _known_first(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Namespace:
+    """The flags that decide which others there are; `values` are those of a file."""
+    first = Parser("train", add_help=False)
+    kinds: dict[str, Callable[[str], Any]] = {"config": folder, "algo": str, "preset": str, "run": location}
+    for name, kind in kinds.items():
+        first.add_argument(f"--{name}", type=kind)
+    first.add_argument("--resume", action="store_true")
+    first.set_defaults(**{flag: as_text(flag, values[flag]) for flag in ("algo", "preset", "run") if flag in values})
+    return first.parse_known_args(argv)[0]
 
 
 def _usual_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
@@ -87,12 +91,7 @@ def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     games, seeds = _each_once("GAME", arguments["game"]), _each_once("--seed", arguments.get("seed"))
     for seed, game in itertools.product(seeds, games):
-        one = {**arguments, "game": game}
-        if seed is not None:
-            try:
-                one["seed"] = whole_number(seed)
-            except ValueError:
-                raise InputError(f"--seed is {seed!r}; accepted: a whole number") from None
+        one = {**arguments, "game": game} | ({} if seed is None else {"seed": seed})
         name = one.pop("name")
         told_apart = (name, game if len(games) > 1 else None, f"seed{seed}" if len(seeds) > 1 else None)
         parts = [part for part in told_apart if part]
@@ -101,12 +100,11 @@ def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield one
 
 
-def _each_once(what: str, text: str | None) -> Sequence[str | None]:
-    """`maze,heist` as maze and heist; where nothing is said, that."""
-    names = [None] if text is None else text.split(",")
-    if len(set(names)) < len(names):
-        raise InputError(f"{what} is {text!r}; accepted: each of them once")
-    return names
+def _each_once(what: str, given: Sequence[Any] | None) -> Sequence[Any]:
+    """`given`, if nothing stands in it twice; where nothing is said, that."""
+    if given is not None and len(set(given)) < len(given):
+        raise InputError(f"{what} is {','.join(map(str, given))!r}; accepted: each of them once")
+    return [None] if given is None else given
 
 
 def _parser(algo: str) -> Parser:
@@ -119,58 +117,29 @@ def _parser(algo: str) -> Parser:
         epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
         "Every setting of an algorithm: expgen train --algo A --help all.",
     )
-    parser.add_argument(
-        "game",
-        nargs="?",
-        metavar="GAME",
-        help="a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each",
-    )
-    parser.add_argument(
-        "--algo",
-        default=None,
-        help=f"what learns: {', '.join(RECIPES)} (default ppo; with --preset best what is strongest on GAME)",
-    )
-    parser.add_argument("--env", default=None, help="minimaze, procgen, gymnasium:ID, envpool:ID or your own")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the environment")
-    parser.add_argument(
-        "--wrapper",
-        action="append",
-        default=[],
-        metavar="MODULE:CLASS",
-        help="a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win",
-    )
-    parser.add_argument("--preset", choices=tuple(PRESETS), help="scale (default paper on ProcGen, laptop elsewhere)")
-    parser.add_argument("--run", type=location, metavar="DIR", help="folder or URL (default runs/GAME-ALGO-seedN)")
-    parser.add_argument("--resume", action="store_true", help="continue the run in DIR, if there is one")
-    parser.add_argument(
-        "--take-over",
-        action="store_true",
-        help="continue it even if another process of this machine trains it; that process stops",
-    )
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default auto)")
-    parser.add_argument(
-        "--processes", default="auto", metavar="N", help="worker processes that learners are spread over, or auto"
-    )
-    parser.add_argument(
-        "--hang-seconds", type=float, default=0.0, metavar="S", help="end a learner, in a worker process, whose games "
-        "or minibatch take longer than this (default 0: wait for ever)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--log",
-        action="append",
-        default=[],
-        metavar="TOOL",
-        help="follow the run in wandb or mlflow too",
-    )
+    games = "a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each"
+    parser.add("game", games, nargs="?", type=list_of(str), metavar="GAME")
+    usual = "default ppo; with --preset best what is strongest on GAME"
+    parser.add("--algo", f"what learns: {', '.join(RECIPES)} ({usual})")
+    parser.add("--env", "minimaze, procgen, gymnasium:ID, envpool:ID or your own")
+    parser.add("--option", "an option of the environment", [], metavar="K=V")
+    wrapper = "a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order"
+    parser.add("--wrapper", wrapper, [], metavar="MODULE:CLASS")
+    file = "flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win"
+    parser.add("--config", file, metavar="FILE")
+    parser.add("--preset", "scale (default paper on ProcGen, laptop elsewhere)", choices=tuple(PRESETS))
+    parser.add("--run", "folder or URL (default runs/GAME-ALGO-seedN)", type=location, metavar="DIR")
+    parser.add("--resume", "continue the run in DIR, if there is one", False)
+    others = "continue it even if another process of this machine trains it; that process stops"
+    parser.add("--take-over", others, False)
+    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
+    parser.add("--processes", "worker processes that learners are spread over, or auto", "auto", metavar="N")
+    hang = "end a learner, in a worker process, whose games or minibatch take longer than this; 0: wait for ever"
+    parser.add("--hang-seconds", hang, 0.0, metavar="S")
+    parser.add("--log", "follow the run in wandb or mlflow too", [], metavar="TOOL")
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
-    parser._option_string_actions["--seed"].type = str  # there may be several
+    parser._option_string_actions["--seed"].type = list_of(whole_number)
     for name, part in parts_of(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)

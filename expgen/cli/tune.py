@@ -25,21 +25,11 @@ def main(argv: Sequence[str]) -> int:
         epilog="Writes what was picked into agent.json, which the agent plays with from then on unless a flag says "
         "else, and every point of the grid into tune.csv beside it.",
     )
-    parser.add_argument("run", metavar="RUN", type=folder, help="a run folder, or an agent.json")
-    request = TuneRequest()
-    alphas = ",".join(str(alpha) for alpha in request.alphas)
-    parser.add_argument(
-        "--quorums", type=list_of(whole_number), default=(), metavar="A,B", help="quorums to try (default every one)"
-    )
-    parser.add_argument(
-        "--alphas",
-        type=list_of(float),
-        default=request.alphas,
-        metavar="A,B",
-        help=f"values of α to try (default {alphas})",
-    )
-    defaults = {name: getattr(request, name) for name in PLAYING}
-    add_playing_flags(parser, **defaults)
+    parser.add("run", "a run folder, or an agent.json", type=folder, metavar="RUN")
+    usual = TuneRequest()
+    parser.add("--quorums", "quorums to try (default every one)", (), type=list_of(whole_number), metavar="A,B")
+    parser.add("--alphas", "values of α to try", usual.alphas, type=list_of(float), metavar="A,B")
+    add_playing_flags(parser, **{name: getattr(usual, name) for name in PLAYING})
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
     run = arguments.pop("run")

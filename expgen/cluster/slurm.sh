@@ -1,3 +1,13 @@
+#!/usr/bin/env bash
+#SBATCH --job-name=expgen
+#SBATCH --nodes={{ nodes }}
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task={{ cpus }}
+{% if gpus %}
+#SBATCH --gpus-per-node={{ gpus }}
+{% endif %}
+#SBATCH --time={{ hours }}:00:00
+#SBATCH --signal=B:TERM@300
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --no-kill
@@ -5,7 +15,8 @@
 # Slurm's warning goes to this shell alone, which passes it to the command: its learners checkpoint, it ends with 143,
 # and the batch is queued again. A node that is lost takes its Ray with it and no more.
 # expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
-# start and words
+start=(ray start --num-cpus={{ cpus }} --num-gpus={{ gpus }} --block)
+words=({{ command }} --engine ray)
 set -uo pipefail
 export OMP_NUM_THREADS=1
 export RAY_AUTH_MODE=${RAY_AUTH_MODE:-token}  # whoever reaches the ports needs this job's token

@@ -12,7 +12,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.files import join_inside, read_json, write_whole
 from expgen.runs.config import TrainConfig
-from expgen.runs.folder import RunFolder
+from expgen.runs.folder import RunFolder, described_in
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.settings import check_type, filled
 from expgen.training.average import Weights
@@ -55,23 +55,19 @@ def read_agent(path: Path) -> AgentDescription:
     file = path if path.is_file() else path / AGENT_FILE
     if not file.exists():
         return _agent_of_old_run(RunFolder(path))
-    accepted = f"accepted: an {AGENT_FILE} as docs/agents.md shows"
+    accepted = f"an {AGENT_FILE} as docs/agents.md shows"
     try:
         data = read_json(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
-        raise InputError(f"{file} is no description of an agent; {accepted}")
-    try:
-        return AgentDescription.from_json(file.parent, _completed(file.parent, data))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} lacks {error}; {accepted}") from None
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
+        raise InputError(f"{file} is no description of an agent; accepted: {accepted}")
+    with described_in(file, accepted):
+        return AgentDescription.from_json(file.parent, _completed(file, data))
 
 
-def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says, with what it leaves to the runs that its policies come from."""
+def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What `file` says, with what it leaves to the runs that its policies come from."""
     runs: dict[Path, AgentDescription] = {}
     data = dict(data)
     if "explorer" in data:  # earlier versions knew but one
@@ -79,7 +75,7 @@ def _completed(folder: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         del data["explorer"]
     given = data.get("members", []) if data.get("explorers") else data["members"]
     members, explorers = (
-        [_completed_policy(folder, policy, runs) for policy in policies]
+        [_completed_policy(file, policy, runs) for policy in policies]
         for policies in (given, data.get("explorers", ()))
     )
     if not runs:  # every policy is described in full, so all else is too
@@ -103,18 +99,20 @@ def _kind(members: Sequence[str], num_explorers: int) -> dict[str, Any]:
     return {"algo": algo, "consensus": {}}
 
 
-def _completed_policy(folder: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:
-    """One policy in full; `runs` are those that were read for it and before."""
+def _completed_policy(file: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:
+    """One policy that `file` names, in full; `runs` are those that were read for it and before."""
     check_type("a policy", data, Mapping, "an object with its path")
     path = str(data["path"])
     if "algo" in data:
         return dict(data)
-    where = join_inside(folder, path)
+    where = join_inside(file.parent, path)
     run = where.parent.parent
     if run not in runs:
-        if not ((run / AGENT_FILE).exists() or RunFolder(run).exists()):
+        is_itself = run / AGENT_FILE == file  # which leaves it to the run's config
+        is_described = not is_itself and (run / AGENT_FILE).exists()
+        if file.parent not in (run, *run.parents) or not (is_described or RunFolder(run).exists()):
             raise InputError(f"path is {path!r}; accepted: RUN/checkpoints/LEARNER, where RUN is a run folder")
-        runs[run] = read_agent(run)
+        runs[run] = read_agent(run) if is_described else _agent_of_old_run(RunFolder(run))
     found = [p for name, p in runs[run].policies.items() if runs[run].checkpoints_of(name) == where]
     if not found:
         names = ", ".join(runs[run].policies)

@@ -1,17 +1,30 @@
 """A run folder: config.json, agent.json, metrics.csv, tensorboard/, checkpoints/LEARNER/, scores.csv, and more."""
 
+import contextlib
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from expgen.agents.build import CARD
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, unwritable
-from expgen.files import UnreadableFile, join_inside, read_json, sweep_parts, write_whole
+from expgen.files import join_inside, read_json, sweep_parts, write_whole
 from expgen.runs.config import TrainConfig
 
 OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # what a run writes
+
+
+@contextlib.contextmanager
+def described_in(file: Path, accepted: str) -> Iterator[None]:
+    """Errors in what `file` holds are InputErrors that name it; `accepted` says what would be read."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} lacks {error}; accepted: {accepted}") from None
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 class RunFolder:
@@ -69,16 +82,11 @@ class RunFolder:
         """The frozen config and the environment's spec."""
         try:
             data = read_json(self.config_file)
-            spec = EnvSpec.from_json(data["spec"])
-            return TrainConfig.from_json(data["train"]), spec
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{self.config_file} lacks {error}; accepted: a config.json that expgen wrote") from None
-        except UnreadableFile:
-            raise
-        except InputError as error:
-            raise InputError(f"{self.config_file}: {error}") from None
+        with described_in(self.config_file, "a config.json that expgen wrote"):
+            spec = EnvSpec.from_json(data["spec"])
+            return TrainConfig.from_json(data["train"]), spec
 
     def log_failure(self, what: str, trace: str) -> None:
         """Keep where something failed, for whoever looks for the reason."""

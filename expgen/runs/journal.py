@@ -54,10 +54,10 @@ def is_damaged(folder: RunFolder) -> bool:
 
 def _entry(data: dict[str, Any]) -> Entry:
     """ValueError, KeyError or TypeError if it is not an entry."""
-    session = Session(*(data["session"][name] for name in Session._fields))
-    session = Session(float(session.began), float(session.seconds), str(session.commit))
+    told = data["session"]
+    session = Session(float(told["began"]), float(told["seconds"]), str(told["commit"]))
     is_known = data["state"] in get_args(State) and data["work"] in get_args(Work)
-    if not is_known or not (0 <= session.began < LAST_TIME and 0 <= session.seconds < LAST_TIME):
+    if not is_known or not all(0 <= time < LAST_TIME for time in session[:2]):
         raise ValueError("not what RunLock writes")
     process = str(data["host"]), int(data["pid"]), str(data["started"])
     return Entry(str(data["owner"]), *process, data["work"], session, data["state"], str(data.get("message", "")))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.runs.config import TrainConfig
 from expgen.training.life import Scores
 
 
@@ -14,14 +13,6 @@ class LearnerId(NamedTuple):
 
     run: Path
     name: str
-
-
-class Assignment(NamedTuple):
-    """What one worker trains of one run."""
-
-    run: Path
-    config: TrainConfig
-    learners: tuple[str, ...]
 
 
 class Built(NamedTuple):

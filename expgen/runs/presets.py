@@ -1,12 +1,10 @@
 """Presets: what `--preset` changes of the defaults, as data."""
 
-from typing import Any, Literal
+from typing import Any
 
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
 from expgen.reward.source import GameReward
-
-Preset = Literal["paper", "best", "laptop", "smoke"]
 
 # The defaults of the configs are the paper's, so `paper` changes nothing. `best` is ours: `paper` on ProcGen, `laptop`
 # elsewhere, with what BEST_… below change.
@@ -30,8 +28,7 @@ BEST_STEPS_BY_GAME = {"procgen:maze": 11_600_000, "procgen:heist": 13_107_200, "
 BEST_AGENT = {"vote": "majority", "once": True}
 # Where novelty leads to deaths: IDAAC members, and explorers that the game's reward guides as well.
 BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
-BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98}
-BEST_MIXED_STEPS = 6_000_000
+BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98, "steps": 6_000_000}
 BEST_IDAAC = {
     "members": 1, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3, "explorer_count": 1,
 }  # fmt: skip
@@ -99,47 +96,47 @@ LAPTOP_DAAC = {"epochs": 3, "value_epochs": 3}
 
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
     """The settings of `algo` that depend on what it plays."""
-    recipe = recipe_of(algo)
-    values: dict[str, Any] = {}
-    on_a_laptop = preset in ("laptop", "best") and env == "minimaze"
-    if beside := recipe.explorer:
-        common = {name: value for name, value in preset_values(preset, env).items() if name in SHARED_WITH_EXPLORER}
-        explorer = {**common, **game_values(beside, env, preset)}
-        values = {f"explorer_{name}": value for name, value in explorer.items()}
-        if preset in ("laptop", "smoke") or on_a_laptop:
-            values["explorer_envs"] = 0  # as many as a member has
-        if preset == "smoke":
-            values |= SMOKE_ENSEMBLE
-        if on_a_laptop:
-            values |= LAPTOP_ENSEMBLE
-    member = recipe.member or algo
-    if algo in EXPLORERS and on_a_laptop:
-        values |= LAPTOP_EXPLORER
-    if member in ("daac", "idaac") and on_a_laptop:
-        values |= LAPTOP_DAAC
-    if recipe.build_reward is not GameReward:  # its discount belongs to its reward
-        values["gamma"] = recipe.config.gamma
-    values |= GAME_VALUES.get("maxent" if algo in EXPLORERS else member, {}).get(env, {})
-    if preset == "paper" and env.startswith("procgen:") and algo in PAPER_STEPS:
-        values["steps"] = PAPER_STEPS[algo]
-    if preset == "best" and recipe.explorer:
-        values["explorer_count"] = BEST_EXPLORERS
-    if preset == "best" and env in BEST_ALGOS:
-        if algo == "mixed":
-            values |= {**BEST_MIXED, "steps": BEST_MIXED_STEPS}
-        if algo == BEST_ALGOS[env]:
-            values |= BEST_IDAAC
-    if algo == "openend" or (preset == "best" and algo == "maxent"):
-        values |= BEST_EXPLORER
-        if (env.startswith("procgen:") and preset in ("paper", "best")) or (env, preset) == ("minimaze", "best"):
-            values["steps"] = BEST_STEPS_BY_GAME.get(env, BEST_STEPS)
-    return values
+    recipe, is_procgen, is_best = recipe_of(algo), env.startswith("procgen:"), preset == "best"
+    beside, member = recipe.explorer, recipe.member or algo
+    is_small, explores = on_a_laptop(env, preset), algo in EXPLORERS
+    is_ours = algo == "openend" or (is_best and algo == "maxent")
+    has_our_steps = (is_procgen and preset in ("paper", "best")) or (is_best and env == "minimaze")
+    parts: list[tuple[object, dict[str, Any]]] = [  # where each applies; later ones win
+        (beside, explorer_values(beside, env, preset) if beside else {}),
+        (beside and (is_small or preset in ("laptop", "smoke")), {"explorer_envs": 0}),  # as many as a member has
+        (beside and preset == "smoke", SMOKE_ENSEMBLE),
+        (beside and is_small, LAPTOP_ENSEMBLE),
+        (explores and is_small, LAPTOP_EXPLORER),
+        (member in ("daac", "idaac") and is_small, LAPTOP_DAAC),
+        (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # it belongs to the reward
+        (True, GAME_VALUES.get("maxent" if explores else member, {}).get(env, {})),
+        (preset == "paper" and is_procgen and algo in PAPER_STEPS, {"steps": PAPER_STEPS.get(algo)}),
+        (is_best and beside, {"explorer_count": BEST_EXPLORERS}),
+        (is_best and env in BEST_ALGOS and algo == "mixed", BEST_MIXED),
+        (is_best and algo == BEST_ALGOS.get(env), BEST_IDAAC),
+        (is_ours, BEST_EXPLORER),
+        (is_ours and has_our_steps, {"steps": BEST_STEPS_BY_GAME.get(env, BEST_STEPS)}),
+    ]
+    return {name: value for applies, values in parts if applies for name, value in values.items()}
+
+
+def explorer_values(algo: str, env: str, preset: str) -> dict[str, Any]:
+    """The settings of an explorer trained by `algo` beside an ensemble, under the names that they have there."""
+    common = {name: value for name, value in preset_values(preset, env).items() if name in SHARED_WITH_EXPLORER}
+    return {f"explorer_{name}": value for name, value in {**common, **game_values(algo, env, preset)}.items()}
+
+
+def on_a_laptop(env: str, preset: str) -> bool:
+    """Whether the built-in maze is played at the scale that its own values are for."""
+    return preset in ("laptop", "best") and env == "minimaze"
 
 
 def agent_values(env: str, preset: str) -> dict[str, Any]:
     """How the ensemble of a preset votes, where that is not ConsensusConfig's default; of as many as it trains."""
-    on_a_laptop = preset in ("laptop", "best") and env == "minimaze"
-    return {**(LAPTOP_AGENT if on_a_laptop else {}), **(BEST_AGENTS.get(env, BEST_AGENT) if preset == "best" else {})}
+    return {
+        **(LAPTOP_AGENT if on_a_laptop(env, preset) else {}),
+        **(BEST_AGENTS.get(env, BEST_AGENT) if preset == "best" else {}),
+    }
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:
@@ -158,6 +155,6 @@ def default_algo(preset: str | None, env: str | None = None) -> str:
     return BEST_ALGOS.get(env or "", "openend") if preset == "best" else "ppo"
 
 
-def default_preset(env: str) -> Preset:
+def default_preset(env: str) -> str:
     """What is meant where no preset is named: the paper's scale on ProcGen, minutes elsewhere."""
     return "paper" if env.startswith("procgen:") else "laptop"

@@ -5,7 +5,7 @@ Training workers build their share of the learners and train them; a scoring wor
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import Done, Failed, Refused, Work
 from expgen.plugins import check_known_elsewhere
 from expgen.runs.make_config import OpenedRun
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
+from expgen.runs.messages import Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
 from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
@@ -33,9 +33,8 @@ def run_in_processes(
 
     This process never uses the device itself.
     """
-    for run in runs:
-        names = {"--env": run.config.env, "--algo": run.config.algo, "--encoder": run.config.network.encoder}
-        check_known_elsewhere(names)
+    for config in (run.config for run in runs):
+        check_known_elsewhere({"--env": config.env, "--algo": config.algo, "--encoder": config.network.encoder})
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
         variables: dict[str, str] = {}
@@ -44,7 +43,7 @@ def run_in_processes(
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
         settings = WorkerSettings(str(chosen), max(1, cores_here() // num_workers), permits, hang_seconds)
-        crew = _Crew(runs, settings, variables, watcher.should_stop)
+        crew = _Crew(runs, settings, variables, watcher)
         cleanup.callback(crew.workers.close)
         crew.build(num_workers)
         for run in runs:
@@ -53,7 +52,7 @@ def run_in_processes(
             prefix = f"{run.name}/" if len(runs) > 1 else ""
             crew.writers[run.folder.path] = RunWriter(run, lock, watcher.on_row, prefix)
         cleanup.callback(crew.workers.close)  # an error ends the workers before the journal says that it has failed
-        crew.train(watcher.on_start)
+        crew.train()
         crew.workers.close()
         return [crew.conclude(path) for path in crew.writers]
 
@@ -62,16 +61,13 @@ class _Crew:
     """All learners of one command, and what is told of them."""
 
     def __init__(
-        self,
-        runs: Sequence[OpenedRun],
-        settings: WorkerSettings,
-        variables: dict[str, str],
-        should_stop: Callable[[], bool],
+        self, runs: Sequence[OpenedRun], settings: WorkerSettings, variables: dict[str, str], watcher: Watcher
     ) -> None:
         """`variables` are what the environment of workers has besides."""
-        self.settings, self.should_stop = settings, should_stop
+        self.settings, self.watcher = settings, watcher
         self.workers = Workers(self._work_of, self._progress_of, variables)
         self.runs = {run.folder.path: run for run in runs}
+        self.plans = {LearnerId(run.folder.path, plan.name): plan for run in runs for plan in run.plans}
         self.writers: dict[Path, RunWriter] = {}
         self.specs: dict[Path, EnvSpec] = {}
         self.to_score: dict[ScoreRequest, None] = {}  # in the order of their requests
@@ -82,11 +78,7 @@ class _Crew:
 
     def build(self, num_workers: int) -> None:
         """Wait until every worker has built its learners, so that bad input is refused before anything is written."""
-        costs = {
-            LearnerId(path, plan.name): cost_of(plan, stored_steps(run.folder, plan.name))
-            for path, run in self.runs.items()
-            for plan in run.plans
-        }
+        costs = {who: cost_of(plan, self._steps_of(who)) for who, plan in self.plans.items()}
         for number, learners in enumerate(spread(costs, num_workers)):
             self.workers.start(f"worker {number}", learners)
         while any(not job.has_built for job in self.workers.jobs):
@@ -95,7 +87,7 @@ class _Crew:
             if run not in self.specs:
                 raise RuntimeError("; ".join(reasons) or f"no worker could build the learners of {run}")
 
-    def train(self, on_start: Callable[[int, dict[str, int]], None]) -> None:
+    def train(self) -> None:
         """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
         writers = self.writers.values()
         for run, writer in self.writers.items():
@@ -104,7 +96,7 @@ class _Crew:
         for job in training:
             self._begin(job)
         done = {writer.prefix + name: steps for writer in writers for name, steps in writer.env_steps.items()}
-        on_start(sum(plan.steps for writer in writers for plan in writer.plans.values()), done)
+        self.watcher.on_start(sum(plan.steps for plan in self.plans.values()), done)
         for request in [request for writer in writers for request in writer.left_to_score()]:
             self._request(request)
         for job in training:
@@ -125,7 +117,7 @@ class _Crew:
 
     def _turn(self) -> None:
         """Take in what the workers say, for a moment."""
-        self.is_stopping = self.is_stopping or self.should_stop()
+        self.is_stopping = self.is_stopping or self.watcher.should_stop()
         for job, message in self.workers.messages():
             self._take_in(job, message)
 
@@ -164,8 +156,9 @@ class _Crew:
             case Refused(error):
                 raise error
             case Failed(line, trace):
-                for run in dict.fromkeys(learner.run for learner in job.learners or ()) or self.writers:
-                    self._log(run, job.name, trace)
+                for run in {learner.run for learner in job.learners or ()} or self.writers:
+                    if run in self.writers:
+                        self.runs[run].folder.log_failure(job.name, trace)
                 self._lost(job, line)
             case None:
                 self._lost(job, job.worker.how_it_died())
@@ -190,18 +183,18 @@ class _Crew:
         if learners is None:
             owners = {run: writer.lock.owner for run, writer in self.writers.items()}
             return partial(score_requested, owners, self.settings)
-        names = {run: tuple(name for of, name in learners if of == run) for run, _ in learners}
-        assignments = [Assignment(run, self.runs[run].config, names[run]) for run in names]
-        return partial(train_assigned, assignments, self.settings)
+        assigned = {who: (self.runs[who.run].config, self.plans[who]) for who in learners}
+        return partial(train_assigned, assigned, self.settings)
 
     def _progress_of(self, learners: Learners) -> object:
-        if learners is None:
-            return self.num_scored
-        return [stored_steps(self.runs[run].folder, name) for run, name in learners]
+        return self.num_scored if learners is None else [self._steps_of(who) for who in learners]
+
+    def _steps_of(self, who: LearnerId) -> int:
+        return stored_steps(self.runs[who.run].folder, who.name)
 
     def _begin(self, job: Job) -> None:
-        for run, name in job.learners or ():
-            self.writers[run].begin(name, stored_steps(self.runs[run].folder, name))
+        for who in job.learners or ():
+            self.writers[who.run].begin(who.name, self._steps_of(who))
 
     def _request(self, request: ScoreRequest) -> None:
         """Have a policy played; the first one starts the worker that does."""
@@ -213,10 +206,5 @@ class _Crew:
     def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
         """`what` of a run failed by itself, and its neighbours go on."""
         self.failed[run].append(f"{what}: {error}")
-        self._log(run, what, trace)
+        self.runs[run].folder.log_failure(what, trace)
         say(f"{what} failed: {printable(error)}")
-
-    def _log(self, run: Path, what: str, trace: str) -> None:
-        """Keep where something failed, for whoever looks for the reason."""
-        if run in self.writers:
-            self.runs[run].folder.log_failure(what, trace)

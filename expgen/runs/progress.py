@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import signal
+import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -54,11 +55,10 @@ class Progress:
         self.latest: dict[str, dict[str, float]] = {}  # scores by whose they are
         self.heard: dict[str, float] = {}  # when each learner's last row came
         self.took = {}
-        begun = sum(self.done.values())
+        begun, is_step = sum(self.done.values()), self.unit == "step"
         if has_viewer():
-            how = {"unit": self.unit, "unit_scale": True, "dynamic_ncols": True, "leave": self.unit == "step"}
+            how = {"unit": self.unit, "unit_scale": True, "dynamic_ncols": True, "leave": is_step}
             self.bar = _bar_kind()(total=total, initial=begun, **how)
-        is_step = self.unit == "step"
         self.printed = -LINE_SECONDS if is_step else time.monotonic()
         self.began = None if is_step else (self.printed, begun)  # steps: with the first row, for a run begins slowly
 
@@ -86,8 +86,8 @@ class Progress:
             rate = (count - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
             parts = [f"{count:,}/{self.total:,} {self.unit}s"]
             if rate:
-                parts += [f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"]
-                parts += [f"{duration((self.total - count) / rate)} left"]
+                speed = f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"
+                parts += [speed, f"{duration((self.total - count) / rate)} left"]
             print("  ".join([*parts, self.scores()]), file=sys.stderr, flush=True)
 
     def scores(self) -> str:
@@ -97,18 +97,13 @@ class Progress:
             kinds.setdefault(_kind_of(learner), []).append(learner)
         parts = []
         for kind, learners in kinds.items():
-            found = [self.latest[learner] for learner in learners if learner in self.latest]
-            means = {}
-            for name in SHOWN:
-                if values := [scores[name] for scores in found if name in scores]:
-                    means[name] = sum(values) / len(values)
-            text = " ".join(f"{name} {mean:.2f}" for name, mean in means.items())
-            steps = tqdm.format_sizeof(sum(self.done.get(learner, 0) for learner in learners))
-            parts.append(
-                text
-                if len(kinds) == 1 or self.unit == "episode"
-                else f"{kind}{'s' * (len(learners) > 1)} {steps}: {text or '-'}"
-            )
+            found = [self.latest.get(learner, {}) for learner in learners]
+            values = {name: [scores[name] for scores in found if name in scores] for name in SHOWN}
+            text = " ".join(f"{name} {statistics.fmean(each):.2f}" for name, each in values.items() if each)
+            if len(kinds) > 1 and self.unit == "step":
+                steps = tqdm.format_sizeof(sum(self.done.get(learner, 0) for learner in learners))
+                text = f"{kind}{'s' * (len(learners) > 1)} {steps}: {text or '-'}"
+            parts.append(text)
         return " | ".join(part for part in parts if part)
 
     def make_room(self) -> None:
@@ -153,16 +148,15 @@ def watched(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
     The first Ctrl-C has every learner write a checkpoint and the work return; the second raises KeyboardInterrupt. So
     do other signals that end processes, which are passed on once the work has returned.
     """
-    progress, is_shown = Progress(), has_viewer() and not quiet
+    progress = Progress()
+    shown = Watcher(progress.start, progress.row) if has_viewer() and not quiet else Watcher()
 
     def start(total: int, done: dict[str, int]) -> None:
-        if is_shown:
-            progress.start(total, done)
+        shown.on_start(total, done)
         watcher.on_start(total, done)
 
     def row(learner: str, values: dict[str, float]) -> None:
-        if is_shown:
-            progress.row(learner, values)
+        shown.on_row(learner, values)
         watcher.on_row(learner, values)
 
     with progress, StopSignals(still_to_do=progress.still_to_do) as signals:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import yaml
+from jinja2 import Environment
 
 from expgen.agents.build import checkpoint_of
 from expgen.agents.description import AgentDescription
@@ -73,38 +74,17 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
 
 def model_card(agent: AgentDescription, name: str, scores: Sequence[Score], env_steps: int) -> str:
     """README.md of a repository: what the agent is, what it scores, how to play it."""
+    tags = ["reinforcement-learning", "expgen", "generalization", agent.env]
+    head = {"library_name": "expgen", "pipeline_tag": "reinforcement-learning", "tags": tags}
     title = name.removeprefix("hf://")
-    last = {(agent_name(row), row.split): row for row in scores}
-    head: dict[str, Any] = {
-        "library_name": "expgen",
-        "pipeline_tag": "reinforcement-learning",
-        "tags": ["reinforcement-learning", "expgen", "generalization", agent.env],
-    }
-    table = ["| agent | levels | episodes | mean return | 95 % interval | solved |", "|---|---|---|---|---|---|"]
-    for row in last.values():
-        levels = {"train": "trained on", "test": "unseen"}[row.split]
-        interval = f"{row.ci_low:.2f} to {row.ci_high:.2f}"
-        cells = (agent_name(row), levels, row.episodes, f"{row.mean_return:.2f}", interval, f"{row.solved_rate:.1%}")
-        table.append("| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |")
-    env = printable(agent.env)
-    return f"""---
-{yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip()}
----
-# {printable(title)}
-
-An agent for `{env}`, trained with `{printable(agent.algo)}` by expgen, an implementation of
-*Explore to Generalize in Zero-Shot RL* (NeurIPS 2023).
-Policies: {len(agent.policies)}. Environment steps: {env_steps:,}. Training levels: `{agent.levels}`.
-
-{chr(10).join(table) if last else "Not scored yet."}
-
-```python
-import expgen
-
-agent = expgen.load_agent("{name if is_hub(name) else title}")
-env = expgen.make_env("{env}", levels=range(100_000, 100_200))
-print(expgen.evaluate(agent, env, episodes=200))
-```
-
-Weights are `safetensors`; `agent.json` says how policies play together, `scores.csv` has every score.
-"""
+    templates = Environment(trim_blocks=True, keep_trailing_newline=True)
+    templates.filters |= {"printable": printable, "cell": lambda text: printable(text).replace("|", "\\|")}
+    template = (resources.files("expgen.runs") / "model_card.md").read_text(encoding="utf-8")
+    return templates.from_string(template).render(
+        head=yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
+        title=title,
+        address=name if is_hub(name) else title,
+        agent=agent,
+        env_steps=env_steps,
+        rows=[(agent_name(row), row) for row in {(agent_name(row), row.split): row for row in scores}.values()],
+    )

@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, line_of, unwritable
+from expgen.files import make_folder
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, State, Work, is_alive, is_damaged, read_journal, start_of, write_journal
@@ -37,10 +38,7 @@ class RunLock:
 
     def take(self) -> None:
         """Become the owner; whoever was it stops at its next write."""
-        try:
-            self.folder.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.folder.journal_file, error) from None
+        make_folder(self.folder.path)
         with _locked(self.folder.path):
             if is_damaged(self.folder):
                 print(f"expgen: {self.folder.journal_file} is damaged; a new one begins", file=sys.stderr)

@@ -1,5 +1,6 @@
 """What an agent got: rows of scores.csv and of exploration.csv, while a run trains, at its end and whenever asked."""
 
+import json
 from collections.abc import Callable, Collection, Generator
 from functools import cache, partial
 from pathlib import Path
@@ -39,29 +40,23 @@ class ScoredAgent(NamedTuple):
 
 
 def score_agent(
-    loaded: LoadedAgent,
-    arena: Arena,
-    split: Split,
-    levels: LevelSet,
-    on_episode: OnEpisode = lambda episode: None,
+    loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet, on_episode: OnEpisode = lambda episode: None
 ) -> Generator[None, None, ScoredAgent]:
     """One agent on one set of levels; gives way once a step. A policy that learnt from r_I is measured by it too."""
     commit()  # asked for before it plays: the checkout may move on while it does
     reward = loaded.policy.reward if loaded.policy else None
     watcher = ExplorationWatcher(reward, arena.num_envs, arena.episodes) if isinstance(reward, KnnConfig) else None
-    full_view = watcher is not None
-    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, full_view, on_episode)
+    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, on_episode)
     explored = None
     if watcher is not None:
-        oracle = _oracle(arena.env, tuple(arena.options.items()))
-        explored = watcher.exploration(evaluation.episodes, oracle)
+        explored = watcher.exploration(evaluation.episodes, _oracle(arena.env, json.dumps(dict(arena.options))))
     return ScoredAgent(score_row(loaded, arena, split, levels, evaluation), loaded.agent, explored)
 
 
 @cache
-def _oracle(env: str, options: tuple[tuple[str, Any], ...]) -> Oracle | None:
-    """Made once: it remembers the levels it has counted."""
-    return make_oracle(env, **dict(options))
+def _oracle(env: str, options: str) -> Oracle | None:
+    """Made once: it remembers the levels it has counted. `options` are JSON, for some hold lists."""
+    return make_oracle(env, **json.loads(options))
 
 
 def keep_scores(file: Path, scored: Collection[ScoredAgent]) -> None:

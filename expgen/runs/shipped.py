@@ -17,7 +17,7 @@ from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent
-from expgen.runs.folder import RunFolder
+from expgen.runs.folder import RunFolder, described_in
 from expgen.settings import LAST_SEED, check_location, check_type, check_whole, plain_number
 from expgen.storage.hub import is_hub
 from expgen.storage.location import Location, absolute
@@ -64,13 +64,10 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     """Every agent that ships, by name."""
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
-        folder = RunFolder(card.parent)
-        data = read_card(card)
-        try:
+        folder, data = RunFolder(card.parent), read_card(card)
+        with described_in(card, "a card that scripts/bundle wrote"):
             for name, facts in data["agents"].items():
                 agents[name] = BundledAgent(name, folder, **{"trained": data["trained"], **facts})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{card} lacks {error}; accepted: a card that scripts/bundle wrote") from None
     return agents
 
 
@@ -108,7 +105,5 @@ def load_agent(
     if weights is not None:
         check_choice("weights", weights, get_args(Weights))
     consensus = {name: plain_number(value) for name, value in consensus.items()}
-    found = find_agent(run)
-    return build_agent(
-        found.agent, learner or found.learner, seed, str(resolve_device(device)), consensus, weights
-    ).agent
+    found, where = find_agent(run), str(resolve_device(device))
+    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights).agent

@@ -1,5 +1,6 @@
 """What has become of runs and how long they still take, from their journals and metrics."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,16 +36,13 @@ def run_status(path: Path) -> RunStatus:
     """The state of the run in `path`: what its journal says last, and whether that process is alive."""
     folder = RunFolder(path)
     entry = next(reversed(read_journal(folder)), None)
-    message = entry.message if entry else ""
-    if not folder.exists():  # its learners are not built yet, or could not be
-        return RunStatus(path, _state_of(folder, entry), 0, 0, None, message)
-    try:
-        steps, total, left = _progress(folder)
+    try:  # without a config its learners are not built yet, or could not be
+        steps, total, left = _progress(folder) if folder.exists() else (0, 0, None)
     except (InputError, OSError) as error:
         return RunStatus(path, "damaged", 0, 0, None, " ".join(str(error).split()))
     state = _state_of(folder, entry)
     is_ahead = state in ("running", "silent", "dead", "stopped")
-    return RunStatus(path, state, steps, total, left if is_ahead else None, message)
+    return RunStatus(path, state, steps, total, left if is_ahead else None, entry.message if entry else "")
 
 
 def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
@@ -52,18 +50,18 @@ def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
     config, _ = folder.read_config()
     latest = MetricsFile(folder.metrics_file).latest()
     steps, total, left = 0, 0, 0.0
-    is_known = True
     for plan in plans_of(config):
-        done = max(int(latest.get(plan.name, {}).get("env_steps", 0)), _stored_steps(folder, plan.name))
-        seconds = latest.get(plan.name, {}).get("seconds", 0.0)
+        row = latest.get(plan.name, {})
+        done, seconds = max(int(row.get("env_steps", 0)), named_steps(folder, plan.name)), row.get("seconds", 0.0)
         steps, total = steps + min(done, plan.steps), total + plan.steps
         if done < plan.steps:
-            is_known = is_known and done > 0 and seconds > 0
-            left = max(left, (plan.steps - done) * seconds / done) if done else left  # side by side: the slowest counts
-    return steps, total, left if is_known else None
+            unknown = not (done and seconds)
+            left = max(left, math.inf if unknown else (plan.steps - done) * seconds / done)  # the slowest counts
+    return steps, total, left if math.isfinite(left) else None
 
 
-def _stored_steps(folder: RunFolder, learner: str) -> int:
+def named_steps(folder: RunFolder, learner: str) -> int:
+    """Steps of the newest checkpoint by its name, be it good or not."""
     names = (path.stem for path in folder.checkpoints_of(learner).glob("*.safetensors"))
     return max((int(name) for name in names if name.isdigit()), default=0)
 

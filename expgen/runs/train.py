@@ -101,8 +101,8 @@ def train_together(
 ) -> list[RunResult]:
     """Train several runs, whose learners share the worker processes; in one process, run after run.
 
-    `device`, `processes` and `hang_seconds` are those of `train`. Learners are told of as `RUN/LEARNER`. A stop may
-    leave the last runs without a result.
+    `device`, `processes` and `hang_seconds` are those of `train`. Learners of several runs side by side are told of as
+    `RUN/LEARNER`. A stop may leave the last runs without a result.
     """
     check_processes(processes)
     check_type("--hang-seconds", hang_seconds, (int, float), "seconds, or 0 for no limit")
@@ -118,9 +118,11 @@ def train_together(
         if workers > 1 or hang_seconds:
             return run_in_processes(runs, device, workers, watcher, hang_seconds)
         results: list[RunResult] = []
-        for run in runs:
+        for request, run in zip(requests, runs, strict=True):
             if results and watcher.should_stop():
                 break
+            if results and not is_url(request.run):  # it was opened hours ago, perhaps: others may have begun it
+                open_run(_named(request))
             results.append(_run(run, device, watcher))
         return results
 

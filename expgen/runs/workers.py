@@ -6,7 +6,7 @@ worker plays them as they are written, while the learners continue to train.
 
 import contextlib
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -19,10 +19,11 @@ from expgen.errors import StorageError, TakenOver, line_of
 from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
 from expgen.runs.agent_files import read_agent
+from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.hang_limit import HangLimit, OnHang
-from expgen.runs.messages import Assignment, Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
-from expgen.runs.plan import build_learner, plans_of
+from expgen.runs.messages import Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
+from expgen.runs.plan import LearnerPlan, build_learner
 from expgen.runs.run_lock import check_owner
 from expgen.runs.scoring import RunScorer
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
@@ -45,20 +46,18 @@ class WorkerSettings:
     hang_seconds: float  # limit of HangLimit; 0 for none
 
 
-def train_assigned(assignments: Sequence[Assignment], settings: WorkerSettings, parent: Connection) -> None:
-    """Build the learners of `assignments`, wait for the parent, train each from its newest checkpoint."""
+def train_assigned(
+    assigned: Mapping[LearnerId, tuple[TrainConfig, LearnerPlan]], settings: WorkerSettings, parent: Connection
+) -> None:
+    """Build the learners `assigned`, wait for the parent, train each from its newest checkpoint."""
     with allotted(settings.cores), contextlib.ExitStack() as cleanup:
-        resources = plan_resources(settings.device, sum(len(part.learners) for part in assignments))
+        resources = plan_resources(settings.device, len(assigned))
         torch.set_num_threads(resources.torch_threads)
         learners: dict[LearnerId, Learner] = {}
-        specs = {}
-        for run, config, names in assignments:
-            for plan in plans_of(config):
-                if plan.name in names:
-                    learner = learners[LearnerId(run, plan.name)] = build_learner(config, plan, resources)
-                    cleanup.callback(learner.close)
-                    specs[run] = learner.env.spec
-        parent.send(Built(specs))
+        for who, (config, plan) in assigned.items():
+            learners[who] = build_learner(config, plan, resources)
+            cleanup.callback(learners[who].close)
+        parent.send(Built({who.run: learner.env.spec for who, learner in learners.items()}))
         answers, limit = _Answers(parent), HangLimit(settings.hang_seconds)
         turns = []
         for who, learner in learners.items():
@@ -67,8 +66,7 @@ def train_assigned(assignments: Sequence[Assignment], settings: WorkerSettings, 
             if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
             score, report = partial(hand_over, folder.to_score(who.name)), partial(answers.report, who)
-            saved = partial(_tell_saved, parent, who)
-            life = life_of(learner, score, report, checkpoints, answers.should_stop, saved)
+            life = life_of(learner, score, report, checkpoints, answers.should_stop, partial(answers.saved, who))
             turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
         number, shared = resources.updates_at_once, settings.permits
         run_side_by_side(turns, OwnPermits(number) if shared is None else SharedPermits(shared, number))
@@ -100,9 +98,9 @@ class _Answers:
         self.parent.send(Row(who, row))
         self.is_stop = self.parent.recv()
 
-
-def _tell_saved(parent: Connection, who: LearnerId, name: str, env_steps: int) -> None:
-    parent.send(Saved(who, env_steps))
+    def saved(self, who: LearnerId, name: str, env_steps: int) -> None:
+        """Report a checkpoint, which needs no answer."""
+        self.parent.send(Saved(who, env_steps))
 
 
 def _announced(

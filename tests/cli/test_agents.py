@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from expgen.cli.agents import _return
+from expgen.cli.summary import return_and_solved
 from expgen.runs.shipped import bundled_agents
 
 
@@ -41,7 +41,7 @@ def test_each_training_is_told_once_with_its_commit_and_config(lines: list[str])
 
 
 def test_an_agent_without_a_score_has_a_dash() -> None:
-    assert _return(None) == "-"
+    assert return_and_solved(None) == ("-", "-")
 
 
 def test_help_is_plain_text(command: Callable[..., Any]) -> None:

@@ -121,6 +121,8 @@ def test_a_file_can_name_the_run_to_resume(small: Any, command: Callable[..., An
     assert config_of(tmp_path / "run")["steps"] == 256
 
 
+# a line for each list of ten lists: in full the last would fill any memory
+BOMB = "x0: &x0 [a]\n" + "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]\n" for n in range(1, 10))
 WRONG = {
     "no file": (None, "--config is 'FILE': No such file or directory; accepted: a file that can be read"),
     "empty": ("", "FILE is None; accepted: names of flags with their values"),
@@ -148,6 +150,8 @@ WRONG = {
     "a module as a game": ("env: gymnasium\ngame: 'os:X-v0'", "would import the module 'os'"),
     "a wrapper": ("wrapper: ['os:Wrapper']", "would import the module 'os', which only a file names"),
     "a wrapper as an option": ("options: {wrappers: 'os:Wrapper'}", "would import the module 'os'"),
+    "a group in itself": ("network: &x {network: *x}", "FILE has the key 'network', which is no flag"),
+    "what grows as it is read": (BOMB + "game: *x9", "--game is [[[[[["),
     "--import": ("import: os", "FILE has the key 'import', which is no flag"),
 }
 

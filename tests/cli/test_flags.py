@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from expgen.cli.flags import Parser, add_config_flags, parse_options, whole_number
+from expgen.cli.flags import Parser, add_config_flags, list_of, parse_options, whole_number
 from expgen.errors import InputError
 from expgen.settings import setting
 
@@ -62,6 +62,33 @@ def test_help_has_every_field_with_its_default(parser: Parser) -> None:
 def test_bad_flags_are_input_errors(parser: Parser, words: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         parser.parse_args(words)
+
+
+def test_a_flag_is_of_its_default_s_kind_and_its_help_says_the_default() -> None:
+    parser = Parser("sample")
+    parser.add("name", "who", nargs="?")
+    parser.add("--count", "how many", 3)
+    parser.add("--seconds", "how long", 10.0)
+    parser.add("--order", "which way", "up", choices=("up", "down"))
+    parser.add("--loud", "say so", False)
+    parser.add("--word", "one of several", [])
+    parser.add("--sizes", "how large", (1, 4), type=list_of(whole_number))
+    parser.add("--file", "where to")
+    text = " ".join(parser.format_help().split())
+    for line in ("how many (default 3)", "how long (default 10)", "which way (default up)", "how large (default 1,4)"):
+        assert line in text
+    assert text.count("(default") == 4
+    usual = {"name": None, "count": 3, "seconds": 10.0, "order": "up", "loud": False, "word": [], "sizes": (1, 4)}
+    assert vars(parser.parse_args([])) == {**usual, "file": None}
+    words = [
+        "x",
+        "--loud",
+        *["--count=2k", "--seconds=1", "--order=down", "--word=a", "--word=b", "--sizes=7", "--file=f"],
+    ]
+    asked = {"name": "x", "count": 2000, "seconds": 1.0, "order": "down", "loud": True, "word": ["a", "b"]}
+    assert vars(parser.parse_args(words)) == {**asked, "sizes": (7,), "file": "f"}
+    with pytest.raises(InputError, match="--count is 'few'; accepted: a whole number"):
+        parser.parse_args(["--count", "few"])
 
 
 @pytest.mark.parametrize(

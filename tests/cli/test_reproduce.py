@@ -32,7 +32,8 @@ def test_reproduce_makes_an_exhibit_without_runs(tmp_path, capsys):
 @pytest.mark.parametrize(
     "words",
     [["table-99"], [], ["table-1", "--scale", "huge"], ["table-1", "--engine", "carrier-pigeon"],
-     ["table-1", "--games", "chess"], ["table-1", "--games", "maze", "--scale", "smoke"],
+     ["table-1", "--games", "chess"],
+     ["table-1", "--games", "", "--scale", "paper", "--list"], ["table-1", "--games", "maze", "--scale", "smoke"],
      ["table-10", "--games", "heist", "--scale", "paper"]],
 )  # fmt: skip
 def test_bad_input_gives_one_line(words, capsys):

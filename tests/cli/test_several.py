@@ -1,19 +1,26 @@
 """GAME and --seed with commas: which runs are meant."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from expgen.cli.train_flags import each_run
+from expgen import plugins
+from expgen.cli.train_flags import each_run, parsed
+from expgen.cluster.engine import Ended, LocalEngine, Task
+from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
+from expgen.runs.progress import Progress
+from expgen.training.life import Watcher
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
     """Game, seed and folder of each run."""
-    arguments = {"name": "", "game": game, "seed": seed, "run": run and Path(run)}
-    return [(one["game"], one["seed"], one["run"]) for one in each_run(arguments)]
+    flags = [word for flag, value in (("--seed", seed), ("--run", run)) if value for word in (flag, value)]
+    (arguments,) = parsed([*([game] if game else []), *flags])
+    return [(one["game"], one.get("seed"), one["run"]) for one in each_run(arguments)]
 
 
 def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
@@ -49,8 +56,8 @@ def test_the_same_run_twice_is_refused(words: tuple[str, str | None]) -> None:
     ("words", "message"),
     [
         (["maze,mazes"], "GAME is 'mazes'; accepted: bigfish"),
-        (["--seed", "0,x"], "--seed is 'x'; accepted: a whole number"),
-        (["--seed", "0,"], "--seed is ''; accepted: a whole number"),
+        (["--seed", "0,x"], "--seed is '0,x'; accepted: whole numbers, as 1,2,3"),
+        (["--seed", "0,"], "--seed is '0,'; accepted: whole numbers, as 1,2,3"),
         (["--seed", "0,-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
@@ -69,6 +76,38 @@ def test_in_one_process_runs_follow_one_another(
     small.train(tmp_path / "two", 2, members=2)
     for seed in (0, 1):
         assert equal(small.weights(tmp_path / "runs" / f"seed{seed}"), small.weights(tmp_path / "two", f"member{seed}"))
+
+
+def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
+    small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs = tmp_path / "my runs"
+    words = small.flags(runs, 2, seed="0,1", processes=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "row", lambda self, learner, row: signal.raise_signal(signal.SIGTERM))
+        patch.setattr(plugins, "_NAMED", {})  # other tests name modules
+        stopped = command(*words)
+    assert stopped.status == 128 + signal.SIGTERM and [run.name for run in runs.iterdir()] == ["seed0"]
+    assert stopped.err.splitlines()[-2:] == [
+        f"expgen: stopped; continue with: expgen train --resume --run '{runs}/seed0'",
+        f"expgen: {runs}/seed1 was not begun; continue with: the same command and --resume",
+    ]
+    again = command(*words, "--resume")
+    assert again.status == 0 and again.out.count("done: ") == 2, again.err
+
+
+def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
+    small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(self: RayEngine, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+        first, *others = tasks
+        yield Ended(first, error=RuntimeError("no such luck"))
+        yield from LocalEngine().run(others, watcher)
+
+    monkeypatch.setattr(RayEngine, "run", run)
+    outcome = command(*small.flags(tmp_path, 1, seed="0,1"), "--engine", "ray")
+    assert outcome.status == 1 and outcome.out.startswith(f"done: {tmp_path}/seed1 ") and "not begun" not in outcome.err
+    assert "expgen: seed0 failed: RuntimeError: no such luck" in outcome.err.splitlines()
 
 
 def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -101,3 +101,8 @@ def test_terminal_escapes_in_names_are_shown_as_text(halfway: Path, command) -> 
     assert "\\x1b[31mred" in command("status", halfway.parent).out
     missing = command("status", halfway.parent / "\x1b[2Jnone")
     assert missing.status == 2 and "\x1b" not in missing.err and "\\x1b[2Jnone" in missing.err
+
+
+def test_help_says_how_to_resume(command) -> None:
+    text = " ".join(command("status", "--help").out.split())
+    assert "The command that started a run also resumes it, expgen train with --resume." in text

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.stop import StopSignals
 from expgen.settings import flag_of, parts_of
+from tests.children import PATIENCE, until
+from tests.runs.rows import metrics
 
 
 def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:
@@ -51,6 +54,14 @@ def test_a_banner_says_what_is_trained_where_and_on_what(
     assert "members 256: " in lines[-1].replace("512", "256") and " | explorer 128: " in lines[-1]
     again = command("train", "--resume", "--run", tmp_path, "--device", "cpu").err.splitlines()
     assert again[0] == f"{tmp_path}: goes on; 640 of 640 steps are done"
+
+
+def test_a_banner_counts_processes_for_learners_that_have_steps_left(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    small.train(tmp_path, 1, members=2)
+    again = command("train", "--resume", "--run", tmp_path, "--members", 3, "--processes", 3, "--device", "cpu")
+    assert again.status == 0 and ", one process; " in again.err
 
 
 def test_a_banner_of_a_stopped_run_says_how_long_is_left(small: Any, tmp_path: Path) -> None:
@@ -218,3 +229,35 @@ def test_a_second_signal_stops_at_once_and_handlers_are_given_back() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_how_to_go_on_names_what_was_imported(
+    small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "my methods").mkdir()
+    (tmp_path / "my methods" / "mine.py").write_text(OWN_ENCODER)
+    words = small.flags(tmp_path / "run", 10**6, encoder="mine")
+    stopped = process(*words, "--import", "my methods/mine.py", cwd=tmp_path)
+    until((tmp_path / "run" / "metrics.csv").exists)
+    stopped.send_signal(signal.SIGTERM)
+    said = stopped.communicate(timeout=PATIENCE)[1].splitlines()[-1]
+    assert said.endswith(f"--run {tmp_path}/run --import '{tmp_path}/my methods/mine.py'")
+    rows = len(metrics(tmp_path / "run"))
+    again = process(*shlex.split(said.partition("continue with: expgen ")[2]), cwd=tmp_path)
+    until(lambda: len(metrics(tmp_path / "run")) > rows)
+    again.send_signal(signal.SIGTERM)
+    assert again.wait(PATIENCE) == 128 + signal.SIGTERM
+
+
+OWN_ENCODER = """
+import expgen, math, torch
+
+@expgen.register("encoder", "mine")
+class Mine(torch.nn.Module):
+    def __init__(self, obs_shape, features):
+        super().__init__()
+        self.linear = torch.nn.Linear(math.prod(obs_shape), features)
+
+    def forward(self, obs):
+        return self.linear(obs.flatten(1).float() / 255)
+"""

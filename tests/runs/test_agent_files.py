@@ -125,6 +125,25 @@ def test_a_file_that_describes_no_agent_is_one_line(data: Any, message: str, run
         read_agent(runs / "mine.json")
 
 
+def test_an_agent_json_by_hand_in_its_own_run_s_folder_leaves_the_rest_to_the_config(
+    runs: Path, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    here = shutil.copytree(runs / "ppo", tmp_path / "ppo")
+    (here / "agent.json").write_text(json.dumps({"members": [{"path": "checkpoints/member1"}]}))
+    assert plain(read_agent(here))["members"] == plain(read_agent(runs / "ppo"))["members"][1:2]
+    (here / "config.json").unlink()
+    assert "accepted: RUN/checkpoints/LEARNER, where RUN is a run folder" in refused("evaluate", here)
+
+
+def test_two_agent_json_that_leave_the_rest_to_each_other_are_one_line(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "agent.json").write_text(json.dumps({"members": [{"path": "inner/checkpoints/member0"}]}))
+    (tmp_path / "inner" / "agent.json").write_text(json.dumps({"members": [{"path": "member0"}]}))
+    assert "path is 'member0'; accepted: RUN/checkpoints/LEARNER" in refused("evaluate", tmp_path)
+
+
 def test_the_agent_of_a_run_from_before_agent_json_is_the_same(runs: Path, tmp_path: Path) -> None:
     """Its config.json says how it votes."""
     here = shutil.copytree(runs / "population", tmp_path / "old")

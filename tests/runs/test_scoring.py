@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+import numpy as np
 import pytest
 
+import expgen
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit
@@ -74,3 +77,31 @@ def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tm
     asked = [scored.score for scored in score_all(read_agent(tmp_path), EvaluationRequest("train", episodes=6))]
     for rows in (at_the_end, asked):
         assert {row.agent: row.levels for row in rows} == seen
+
+
+class Flicker(gymnasium.Env):
+    """Frames of noise, in episodes of one of `lengths`."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, lengths: list[int]) -> None:
+        self.lengths = lengths
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.left = int(self.np_random.choice(self.lengths))
+        return self._frame(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.left -= 1
+        return self._frame(), float(action), self.left == 0, False, {}
+
+    def _frame(self) -> np.ndarray:
+        return self.np_random.integers(256, size=(8, 8, 3), dtype=np.uint8)
+
+
+def test_an_explorer_is_scored_where_an_option_is_a_list(small: Any, tmp_path: Path) -> None:
+    expgen.register("env", "flicker", Flicker)
+    small.train(tmp_path, 1, env="flicker", algo="maxent", options={"lengths": [2, 3]}, eval_every=10**9)
+    assert {row.agent for row in read_scores(tmp_path / "scores.csv")} == {"member0"}

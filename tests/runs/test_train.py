@@ -9,7 +9,12 @@ import expgen
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.runs.agent_files import read_agent
+from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import RunRequest
 from expgen.runs.request import EvaluationRequest, score_all
+from expgen.runs.status import run_status
+from expgen.runs.train import train_together
+from expgen.training.life import Watcher
 
 
 def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:
@@ -25,3 +30,17 @@ def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any,
     assert [row.split for row in read_scores(tmp_path / "run" / "scores.csv")] == ["train"]
     with pytest.raises(InputError, match="has no levels to leave unseen; accepted: --split train"):
         next(score_all(read_agent(tmp_path / "run"), EvaluationRequest()))
+
+
+def test_a_run_that_another_process_begins_before_its_turn_is_left_to_it(small: Any, tmp_path: Path) -> None:
+    settings = {name: value for name, value in small.settings.items() if name not in ("preset", "device")}
+    asked = {"settings": {**settings, "steps": small.update_steps}, "preset": "smoke"}
+    first, second = (RunRequest(run=tmp_path / name, **asked) for name in ("first", "second"))
+
+    def begin_the_second(learner: str, row: dict[str, float]) -> None:
+        small.train(tmp_path / "second", 1, gamma=0.5)
+
+    with pytest.raises(InputError, match="second holds a run already; accepted: --resume, or another folder"):
+        train_together([first, second], "cpu", watcher=Watcher(on_row=begin_the_second))
+    assert run_status(tmp_path / "first").state == run_status(tmp_path / "second").state == "done"
+    assert RunFolder(tmp_path / "second").read_config()[0].algorithm.gamma == 0.5
