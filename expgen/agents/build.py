@@ -68,7 +68,7 @@ def build_agent(
         own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
         return LoadedAgent(own, learner, description.seed, learner, marks, env_steps, None)
     if is_alone:
-        name = learner or "member0"
+        name = "member0" if learner is None else learner
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)

@@ -16,6 +16,8 @@ from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS
 from expgen.training.resources import plan_resources
 
+MOST_SECONDS = 86400  # a day for one figure
+
 
 def main(argv: Sequence[str]) -> int:
     """Parse, measure, print each figure as it comes."""
@@ -34,8 +36,8 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     counts = arguments.learners
     check_range("--learners", min(counts), 1)
-    if not arguments.seconds > 0:
-        raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0")
+    if not 0 < arguments.seconds <= MOST_SECONDS:
+        raise InputError(f"--seconds is {arguments.seconds}; accepted: more than 0, at most {MOST_SECONDS}")
     if arguments.trace is not None:
         if not arguments.trace.parent.is_dir():
             raise InputError(f"--trace is {arguments.trace}; accepted: a file in a folder that exists")

@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
             refuse_if_busy(str(found.location))
     if scores is not None:
         _check_can_keep(found, scores)  # before hours of play
-    arguments["learner"] = arguments["learner"] or found.learner
+    arguments["learner"] = found.learner if arguments["learner"] is None else arguments["learner"]
     request = request_of(EvaluationRequest, arguments)
     requests = single_requests(found.agent, request)
     width = 0  # of the column of names; 0 until the first is known

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
@@ -16,6 +17,7 @@ from expgen.storage.store import Store
 if TYPE_CHECKING:
     from expgen.cluster.engine import Engine
 
+LONGEST_NAME = 255  # bytes of a file's or folder's name
 
 class Parser(argparse.ArgumentParser):
     """Of one verb. Bad input is one line, raised like every other, and half a flag's name is bad input."""
@@ -110,18 +112,25 @@ def folder(text: str) -> Path:
     """A path; a URL would silently become a folder `s3:` here."""
     if is_url(text):
         raise ValueError(text)
-    return Path(text)
+    return _path(text)
 
 
 def location(text: str) -> Location:
     """A folder, or a URL that other processes can open too."""
     if not is_url(text):
-        return Path(text)
+        return _path(text)
     if is_hub(text) or text.startswith("memory:"):
         why = "holds an agent to play, not a run" if is_hub(text) else "is lost with the process"
         raise InputError(f"{text} {why}; accepted: a folder, or a URL as s3://BUCKET/RUN")
     Store(text)  # refuses what it cannot open
     return text.rstrip("/")
+
+
+def _path(text: str) -> Path:
+    """`text` as a path that a file system can have."""
+    if long := [name for name in Path(text).parts if len(os.fsencode(name)) > LONGEST_NAME]:
+        raise InputError(f"{long[0]:.40}… is a name of {len(os.fsencode(long[0]))} bytes; accepted: at most {LONGEST_NAME}")
+    return Path(text)
 
 
 def agent_location(text: str) -> Location:

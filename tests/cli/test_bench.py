@@ -41,6 +41,7 @@ def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp
         (["--trace", "nowhere/trace.json"], "--trace is nowhere/trace.json; accepted: a file in a folder that exists"),
         (["--trace", "/"], "cannot write /: Is a directory"),
         (["--seconds", "nan"], "--seconds is nan; accepted: more than 0"),
+        (["--seconds", "inf"], "--seconds is inf; accepted: more than 0, at most 86400"),
         (["pong"], "GAME is 'pong'; accepted: bigfish"),
         (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),
     ],

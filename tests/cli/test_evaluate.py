@@ -62,6 +62,7 @@ def test_other_levels_another_file_and_one_member(run: Path, command: Callable[.
         (["--episodes", "nan"], "--episodes is 'nan'; accepted: a whole number"),
         (["--envs", "0"], "--envs is 0; accepted: 1 to 65536"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
+        (["--learner", ""], "--learner is ''; accepted: each, member0, member1"),
         (["--learner", "member2"], "--learner is 'member2'; accepted: each, member0, member1"),
         (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
         (["--depth", "2"], "unrecognized arguments: --depth 2"),

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from expgen.cli.flags import Parser, add_config_flags, list_of, parse_options, whole_number
+from expgen.cli.flags import Parser, add_config_flags, folder, list_of, location, parse_options, whole_number
 from expgen.errors import InputError
 from expgen.settings import setting
 
@@ -142,3 +142,11 @@ def test_a_url_is_no_folder(refused) -> None:
 def test_a_url_that_nobody_else_can_open_is_refused(refused) -> None:
     line = refused("train", "--run", "memory://run")
     assert "--run: memory://run is lost with the process; accepted: a folder, or a URL" in line
+
+
+@pytest.mark.parametrize("kind", [folder, location])
+def test_a_name_that_no_file_system_has_is_refused(kind: Any) -> None:
+    longest = "ä" * 127 + "x"  # 255 bytes
+    assert kind(f"runs/{longest}").name == longest
+    with pytest.raises(InputError, match="ä… is a name of 256 bytes; accepted: at most 255"):
+        kind("ä" * 128 + "/maze")
