@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 255  # bytes of a file's or folder's name
 
+
 class Parser(argparse.ArgumentParser):
     """Of one verb. Bad input is one line, raised like every other, and half a flag's name is bad input."""
 
@@ -128,8 +129,9 @@ def location(text: str) -> Location:
 
 def _path(text: str) -> Path:
     """`text` as a path that a file system can have."""
-    if long := [name for name in Path(text).parts if len(os.fsencode(name)) > LONGEST_NAME]:
-        raise InputError(f"{long[0]:.40}… is a name of {len(os.fsencode(long[0]))} bytes; accepted: at most {LONGEST_NAME}")
+    for name in Path(text).parts:
+        if (size := len(os.fsencode(name))) > LONGEST_NAME:
+            raise InputError(f"{name:.40}… is a name of {size} bytes; accepted: at most {LONGEST_NAME}")
     return Path(text)
 
 
