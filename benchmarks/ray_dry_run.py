@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from expgen.cluster.engine import Share, Task
+from expgen.cluster.engine import Task, TaskResources
 from expgen.cluster.ray_engine import RayEngine
 from expgen.reproduce.job import Job, JobResult
 from expgen.training.life import Watcher
@@ -38,7 +38,7 @@ def main(count: int) -> None:
         for index, job in enumerate(jobs)
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    engine = RayEngine(share=Share(cpus=1))
+    engine = RayEngine(share=TaskResources(cpus=1))
     ended, first = 0, 0.0
     for _ in engine.run(tasks, Watcher()):
         first = first or time.monotonic()

@@ -33,13 +33,13 @@ class TakenOver(RuntimeError):
     """Another process has become the owner of the run."""
 
 
-def line_of(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An error's kind and text in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextlib.contextmanager
-def naming(url: str, folder: Path) -> Iterator[None]:
+def show_url_in_errors(url: str, folder: Path) -> Iterator[None]:
     """InputErrors raised inside name `url` instead of `folder`, its local copy."""
     try:
         yield
@@ -47,7 +47,7 @@ def naming(url: str, folder: Path) -> Iterator[None]:
         raise type(error)(str(error).replace(str(folder), url)) from None
 
 
-def unwritable(path: Path, error: OSError) -> StorageError:
+def write_error(path: Path, error: OSError) -> StorageError:
     """What to raise where `path` could not be written."""
     kind = FailedStorage if error.errno in OUT_OF_SPACE else StorageError
     return kind(f"cannot write {path}: {error.strerror}; accepted: a writable folder with space")
@@ -59,7 +59,7 @@ def check_writable(path: Path) -> None:
     try:
         place = next(place for place in (path, *path.absolute().parents) if place.exists())
     except OSError as error:  # its name is too long, or a folder above it is closed
-        raise unwritable(path, error) from None
+        raise write_error(path, error) from None
     if path.is_dir():
         lack = errno.EISDIR
     elif place != path and not place.is_dir():
@@ -67,7 +67,7 @@ def check_writable(path: Path) -> None:
     elif not os.access(place, os.W_OK, effective_ids=True):
         lack = errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES
     if lack:
-        raise unwritable(path, OSError(lack, os.strerror(lack)))
+        raise write_error(path, OSError(lack, os.strerror(lack)))
 
 
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:

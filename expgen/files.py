@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from expgen.errors import FailedStorage, InputError, unwritable
+from expgen.errors import FailedStorage, InputError, write_error
 from expgen.text import short_repr
 
 PART = ".part"  # how the name of a file that is being written ends
 PART_NAME = re.compile(r".+\.[0-9a-f]{8}\.part")  # in full
-MOST_BYTES = 2**34  # of a file that is read as one
+MAX_BYTES = 2**34  # of a file that is read as one
 LONGEST_NAME = 255  # letters of a name from outside, folders included
 JSON_BYTES = 2**24  # of one that describes a run
 KINDS = {stat.S_IFDIR: "folder", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}  # of what is no file; else a device
@@ -25,7 +25,7 @@ class UnreadableFile(InputError):
     """A pipe, device or folder where a file is expected, or a file that is too large."""
 
 
-def write_whole(path: Path, content: bytes, new_folders: int | None = None) -> None:
+def write_atomic(path: Path, content: bytes, new_folders: int | None = None) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one, never a part.
 
     path: the file to write or replace.
@@ -49,11 +49,11 @@ def write_whole(path: Path, content: bytes, new_folders: int | None = None) -> N
             return
         except FileNotFoundError as error:  # its folder was deleted meanwhile
             if not tries_left:
-                raise unwritable(path, error) from None
+                raise write_error(path, error) from None
         except OSError as error:
             with contextlib.suppress(OSError):
                 beside.unlink()
-            raise unwritable(path, error) from None
+            raise write_error(path, error) from None
 
 
 def make_folder(path: Path) -> None:
@@ -61,10 +61,10 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise unwritable(path, error) from None
+        raise write_error(path, error) from None
 
 
-def sweep_parts(folder: Path, below: Sequence[str] = ()) -> None:
+def delete_partial_files(folder: Path, below: Sequence[str] = ()) -> None:
     """Delete the half-written files of ours that killed processes left in `folder`, and deep in its folders `below`.
 
     Nothing else is looked at: a folder may hold more than a run, and others' files may end alike.
@@ -112,7 +112,7 @@ def open_regular(path: Path) -> BinaryIO:
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """The content of a regular file of at most `most` bytes; UnreadableFile for anything else that is there."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size

@@ -15,7 +15,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 
 T = TypeVar("T")
 ENTRY_POINTS = "expgen.plugins"  # the group of entry points that are loaded when a name is not known otherwise
@@ -50,7 +50,9 @@ def import_module(name: str) -> None:
     try:
         imported = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
-        raise InputError(f"--import is {name!r}; accepted: a module that can be imported ({line_of(error)})") from error
+        raise InputError(
+            f"--import is {name!r}; accepted: a module that can be imported ({error_line(error)})"
+        ) from error
     if name.endswith(".py") and path.resolve() != Path(str(imported.__file__)).resolve():
         raise InputError(f"--import is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
 
@@ -127,7 +129,7 @@ def load_entry_points() -> None:
         try:
             entry.load()
         except (Exception, SystemExit) as error:
-            warnings.warn(f"plug-in {entry.name} ({entry.value}) was not loaded: {line_of(error)}", stacklevel=2)
+            warnings.warn(f"plug-in {entry.name} ({entry.value}) was not loaded: {error_line(error)}", stacklevel=2)
 
 
 def _find_in(folder: Path) -> None:

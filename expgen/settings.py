@@ -31,7 +31,7 @@ def later_setting(default: Any, help: str, low: float | None = None, high: float
     return dataclasses.field(default=default, metadata={**field.metadata, "is_later": True})
 
 
-def own_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
+def changed_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
     """The setting `name` of the config class `base` with another default, and perhaps another help line."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]
     return setting(default, help or metadata["help"], metadata["low"], metadata["high"])
@@ -51,7 +51,7 @@ def is_of_type(value: Any, expected: Any) -> bool:
     return type(value) is expected or (expected is float and type(value) is int)
 
 
-def check_whole(field: str, value: Any, low: int, high: int | None = None) -> int:
+def check_integer(field: str, value: Any, low: int, high: int | None = None) -> int:
     """`value` as an int, whatever kind of whole number it is (NumPy's too); an InputError where it is none in range."""
     try:
         if isinstance(value, bool):
@@ -75,7 +75,7 @@ def check_location(field: str, value: Any, accepted: str = "a folder or URL") ->
         raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 
-def plain_number(value: Any) -> Any:
+def to_python_number(value: Any) -> Any:
     """A number of NumPy's as Python's own; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -94,28 +94,28 @@ def check_config(config: Any) -> None:
             check_range(flag, value, low, field.metadata.get("high"))
 
 
-def parts_of(config: Any) -> dict[str, Any]:
+def nested_configs(config: Any) -> dict[str, Any]:
     """The configs inside a config."""
     inside = {name: getattr(config, name) for name in _fields(config)}
     return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
 
 
-def flat(config: Any) -> dict[str, Any]:
+def flatten(config: Any) -> dict[str, Any]:
     """Every setting of a config and of those inside it, by the names that flags have."""
     return {name: value for name, _, _, value in _settings_in(config)}
 
 
-def decisive_values(config: Any) -> dict[str, Any]:
+def digest_values(config: Any) -> dict[str, Any]:
     """A config as plain data for its digest: a later setting at its default is left out."""
-    parts, found = parts_of(config), dict[str, Any]()
+    parts, found = nested_configs(config), dict[str, Any]()
     for name, field in _fields(config).items():
         value = getattr(config, name)
         if not (field.metadata.get("is_later") and value == field.default):
-            found[name] = decisive_values(parts[name]) if name in parts else value
+            found[name] = digest_values(parts[name]) if name in parts else value
     return found
 
 
-def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def apply_overrides(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """`config` with the values that belong in it or below, and the values that do not.
 
     Where a field's metadata say `is_prefix`, names of what is below it begin with its name; a name that nothing before
@@ -124,25 +124,25 @@ def with_changes(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str,
     fields = _fields(config)
     changes = {name: value for name, value in values.items() if name in fields}
     left = {name: value for name, value in values.items() if name not in changes}
-    for name, part in parts_of(config).items():
+    for name, part in nested_configs(config).items():
         prefix = _prefix(fields[name])
         meant = {key.removeprefix(prefix): value for key, value in left.items()}
-        changed, unknown = with_changes(changes.get(name, part), meant)
+        changed, unknown = apply_overrides(changes.get(name, part), meant)
         left = {key: value for key, value in left.items() if key.removeprefix(prefix) in unknown}
         if changed != part:
             changes[name] = changed
     return dataclasses.replace(config, **changes), left
 
 
-def filled(base: Any, values: Any, where: str) -> Any:
+def config_from_values(base: Any, values: Any, where: str) -> Any:
     """`base` with `values` that a file holds: of the types and in the ranges that its fields ask for."""
-    hints, parts = get_type_hints(type(base)), parts_of(base)
+    hints, parts = get_type_hints(type(base)), nested_configs(base)
     check_type(where, values, Mapping, f"an object with {', '.join(hints)}")
     changes = {}
     for name, value in values.items():
         if name not in hints:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(hints)}")
-        changes[name] = filled(parts[name], value, name) if name in parts else value
+        changes[name] = config_from_values(parts[name], value, name) if name in parts else value
         if not is_of_type(changes[name], hints[name]):
             raise _of_wrong_type(flag_of(name), value, hints[name])
     config = dataclasses.replace(base, **changes)
@@ -172,7 +172,7 @@ def _of_wrong_type(field: str, value: Any, expected: Any) -> InputError:
 
 def _settings_in(config: Any, prefix: str = "") -> Iterator[tuple[str, dataclasses.Field, Any, Any]]:
     """Name, field, type and value of every setting in a tree of configs; names begin as those of their flags."""
-    hints, parts = get_type_hints(type(config)), parts_of(config)
+    hints, parts = get_type_hints(type(config)), nested_configs(config)
     for name, field in _fields(config).items():
         if name in parts:
             yield from _settings_in(parts[name], _prefix(field) or prefix)

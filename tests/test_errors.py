@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.errors import FailedStorage, InputError, check_choice, check_range, check_writable, unwritable
+from expgen.errors import FailedStorage, InputError, check_choice, check_range, check_writable, write_error
 
 
 def test_a_choice_is_returned_or_refused_with_all_there_are():
@@ -32,7 +32,7 @@ def test_a_range_has_both_ends_and_refuses_what_is_no_number():
     ("number", "is_failure"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EACCES, False), (errno.ENOTDIR, False)]
 )
 def test_a_disk_that_fills_up_is_a_failure_and_a_wrong_folder_is_bad_input(number: int, is_failure: bool):
-    error = unwritable(Path("runs/a"), OSError(number, os.strerror(number)))
+    error = write_error(Path("runs/a"), OSError(number, os.strerror(number)))
     assert isinstance(error, FailedStorage) == is_failure
     assert str(error) == f"cannot write runs/a: {os.strerror(number)}; accepted: a writable folder with space"
 

@@ -12,17 +12,17 @@ from expgen.errors import FailedStorage, InputError
 from expgen.files import (
     UnreadableFile,
     check_name,
+    delete_partial_files,
     join_inside,
     open_regular,
     read_bytes,
-    sweep_parts,
-    write_whole,
+    write_atomic,
 )
 
 
 def test_write_whole_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     for text in (b"one", b"two"):
-        write_whole(tmp_path / "new" / "file", text)
+        write_atomic(tmp_path / "new" / "file", text)
     assert (tmp_path / "new" / "file").read_bytes() == b"two"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
 
@@ -30,26 +30,26 @@ def test_write_whole_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Pa
 def test_write_whole_replaces_a_link_and_not_its_target(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("theirs")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_whole(tmp_path / "link", b"ours")
+    write_atomic(tmp_path / "link", b"ours")
     assert (tmp_path / "target").read_text() == "theirs" and (tmp_path / "link").read_text() == "ours"
 
 
 def test_write_whole_refuses_a_folder_under_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="accepted: a writable folder"):
-        write_whole(tmp_path / "file" / "run" / "config.json", b"{}")
+        write_atomic(tmp_path / "file" / "run" / "config.json", b"{}")
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_write_whole_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    write_whole(run / "checkpoints" / "a" / "1", b"", new_folders=2)
-    write_whole(run / "config.json", b"", new_folders=0)
+    write_atomic(run / "checkpoints" / "a" / "1", b"", new_folders=2)
+    write_atomic(run / "config.json", b"", new_folders=0)
     shutil.rmtree(run)
     for path, new_folders in ((run / "checkpoints" / "a" / "1", 2), (run / "config.json", 0)):
         with pytest.raises(FailedStorage, match=f"cannot write {path}: the folder {run} no longer exists"):
-            write_whole(path, b"", new_folders)
+            write_atomic(path, b"", new_folders)
     assert not run.exists()
 
 
@@ -59,7 +59,7 @@ def test_sweep_parts_deletes_half_written_files_alone(tmp_path: Path) -> None:
     for name in (*ours, *others):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    sweep_parts(tmp_path, ("checkpoints", "scoring"))
+    delete_partial_files(tmp_path, ("checkpoints", "scoring"))
     left = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(left) == sorted(others)
 
@@ -98,7 +98,7 @@ def test_join_inside_refuses_links_that_lead_out_with_and_without_a_target(tmp_p
     (tmp_path / "alias").symlink_to(inside)  # the folder itself may be one
     assert join_inside(tmp_path / "alias", "real/file") == tmp_path / "alias" / "real" / "file"
     with pytest.raises(InputError):
-        write_whole(join_inside(inside, "loop") / "file", b"")
+        write_atomic(join_inside(inside, "loop") / "file", b"")
 
 
 def pipe(path: Path) -> None:
@@ -151,5 +151,5 @@ def test_a_folder_that_is_deleted_in_the_middle_of_a_write_is_made_again(
         real(source, target)
 
     monkeypatch.setattr(os, "replace", delete_once)
-    write_whole(path, b"whole", new_folders=2)
+    write_atomic(path, b"whole", new_folders=2)
     assert path.read_bytes() == b"whole" and [file.name for file in path.parent.iterdir()] == ["1"]

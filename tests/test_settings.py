@@ -8,7 +8,7 @@ import pytest
 
 from expgen.algorithms.ppo import PPOConfig
 from expgen.errors import InputError
-from expgen.settings import check_config, flag_of, own_default, setting
+from expgen.settings import changed_default, check_config, flag_of, setting
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Outer:
 
 @dataclass(frozen=True)
 class Special(Inner):
-    share: float = own_default(Inner, "share", 0.25)
+    share: float = changed_default(Inner, "share", 0.25)
 
 
 @dataclass(frozen=True)
 class Spoken(Inner):
-    share: float = own_default(Inner, "share", 0.5, "a larger share")
+    share: float = changed_default(Inner, "share", 0.5, "a larger share")
 
 
 def test_another_default_keeps_the_range_and_the_help():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.settings import decisive_values, filled, flat, later_setting, parts_of, with_changes
+from expgen.settings import apply_overrides, config_from_values, digest_values, flatten, later_setting, nested_configs
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Root:
 
 
 def test_parts_are_the_configs_inside() -> None:
-    assert parts_of(Root()) == {"leaf": Leaf(), "twin": Twin()}
-    assert parts_of(Root(twin=None)) == {"leaf": Leaf()} and parts_of(Leaf()) == {}
+    assert nested_configs(Root()) == {"leaf": Leaf(), "twin": Twin()}
+    assert nested_configs(Root(twin=None)) == {"leaf": Leaf()} and nested_configs(Leaf()) == {}
 
 
 def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
-    assert flat(Root(twin=None)) == {"steps": 10, "rate": 0.5, "name": "leaf", "twin": None}
+    assert flatten(Root(twin=None)) == {"steps": 10, "rate": 0.5, "name": "leaf", "twin": None}
     of_twin = {"twin_steps": 1, "twin_rate": 0.5, "twin_name": "leaf"}
-    assert flat(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
-    for name, value in flat(Root()).items():
-        assert with_changes(Root(), {name: value}) == (Root(), {})
+    assert flatten(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
+    for name, value in flatten(Root()).items():
+        assert apply_overrides(Root(), {name: value}) == (Root(), {})
 
 
 def test_what_decides_leaves_out_later_settings_at_their_defaults() -> None:
@@ -47,26 +47,28 @@ def test_what_decides_leaves_out_later_settings_at_their_defaults() -> None:
         leaf: Leaf = Leaf()
         later: int = later_setting(3, "added after configs were published")
 
-    assert decisive_values(Grown()) == {"leaf": {"rate": 0.5, "name": "leaf"}}
-    assert decisive_values(Grown(later=4)) == {"leaf": {"rate": 0.5, "name": "leaf"}, "later": 4}
+    assert digest_values(Grown()) == {"leaf": {"rate": 0.5, "name": "leaf"}}
+    assert digest_values(Grown(later=4)) == {"leaf": {"rate": 0.5, "name": "leaf"}, "later": 4}
 
 
 def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:
-    changed, left = with_changes(Root(), {"rate": 0.1, "twin_steps": 3, "twin_name": "other", "rat": 1, "twin_rat": 2})
+    changed, left = apply_overrides(
+        Root(), {"rate": 0.1, "twin_steps": 3, "twin_name": "other", "rat": 1, "twin_rat": 2}
+    )
     assert changed == Root(10, Leaf(0.1), Twin(3, Leaf(0.5, "other")))
     assert left == {"rat": 1, "twin_rat": 2}
-    assert with_changes(Root(twin=None), {"twin_steps": 3}) == (Root(twin=None), {"twin_steps": 3})
+    assert apply_overrides(Root(twin=None), {"twin_steps": 3}) == (Root(twin=None), {"twin_steps": 3})
 
 
 def test_a_part_that_is_replaced_takes_changes_too() -> None:
-    changed, left = with_changes(Root(), {"leaf": Leaf(name="new"), "rate": 0.1})
+    changed, left = apply_overrides(Root(), {"leaf": Leaf(name="new"), "rate": 0.1})
     assert changed.leaf == Leaf(0.1, "new") and not left
 
 
 def test_plain_data_fills_what_it_names() -> None:
     data = {"leaf": {"rate": 1}, "twin": {"leaf": {"name": "x"}}}
-    assert filled(Root(), data, "config") == Root(10, Leaf(1), Twin(1, Leaf(name="x")))
-    assert filled(Root(), {}, "config") == Root()
+    assert config_from_values(Root(), data, "config") == Root(10, Leaf(1), Twin(1, Leaf(name="x")))
+    assert config_from_values(Root(), {}, "config") == Root()
 
 
 @pytest.mark.parametrize(
@@ -80,4 +82,4 @@ def test_plain_data_fills_what_it_names() -> None:
 )
 def test_data_that_does_not_fit_is_refused(data: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        filled(Root(), data, "config")
+        config_from_values(Root(), data, "config")

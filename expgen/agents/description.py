@@ -18,7 +18,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice, check_range
 from expgen.files import join_inside
 from expgen.networks.actor_critic import NetworkConfig
-from expgen.settings import LAST_SEED, check_plain_fields, filled
+from expgen.settings import LAST_SEED, check_plain_fields, config_from_values
 from expgen.training.average import Weights
 
 AGENT_FILE = "agent.json"
@@ -51,9 +51,9 @@ class PolicyDescription:
         recipe = recipe_of(str(data["algo"]))
         parts = {
             "levels": LevelSet.parse(str(data["levels"])),
-            "network": filled(recipe.network, data["network"], "network"),
-            "algorithm": filled(recipe.config, data["algorithm"], "algorithm"),
-            "reward": filled(recipe.reward, data["reward"], "reward"),
+            "network": config_from_values(recipe.network, data["network"], "network"),
+            "algorithm": config_from_values(recipe.config, data["algorithm"], "algorithm"),
+            "reward": config_from_values(recipe.reward, data["reward"], "reward"),
         }
         return PolicyDescription(**{**data, **parts})
 
@@ -121,7 +121,7 @@ class AgentDescription:
             "test_levels": LevelSet.parse(str(data["test_levels"]), "test_levels"),
             "members": tuple(map(PolicyDescription.from_json, data["members"])),
             "explorers": tuple(map(PolicyDescription.from_json, data["explorers"])),
-            "consensus": None if consensus is None else filled(ConsensusConfig(), consensus, "consensus"),
+            "consensus": None if consensus is None else config_from_values(ConsensusConfig(), consensus, "consensus"),
             "weights": check_choice("weights", data["weights"], get_args(Weights)),
             "tuned": tuple(check_choice("tuned", name, CONSENSUS_SETTINGS) for name in data["tuned"]),
         }

@@ -22,7 +22,7 @@ from expgen.agents.sb3 import Sb3Policy, Sb3RecurrentAgent, check_fits, from_sb3
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.settings import LAST_SEED, check_whole, plain_number
+from expgen.settings import LAST_SEED, check_integer, to_python_number
 from expgen.text import short_repr
 
 
@@ -41,9 +41,9 @@ def consensus_agent(
     spec = spec_of(env)
     if isinstance(members, (str, bytes)) or not isinstance(members, Sequence):
         raise InputError(f"members is {short_repr(members)}; accepted: a list of policies")
-    seed = check_whole("seed", seed, 0, LAST_SEED)
+    seed = check_integer("seed", seed, 0, LAST_SEED)
     policies = [_policy(member, spec, f"members[{index}]", may_remember=False) for index, member in enumerate(members)]
-    plain = {name: plain_number(value) for name, value in settings.items()}
+    plain = {name: to_python_number(value) for name, value in settings.items()}
     config = changed_consensus(ConsensusConfig(), plain, max(1, len(policies)))
     size = config.ensemble_size or len(policies)
     return ConsensusAgent(policies[:size], _explorer(explorer, spec), spec, config, seed)

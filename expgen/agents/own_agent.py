@@ -7,7 +7,7 @@ from typing import Any
 
 from expgen.agents.agent import Agent
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 from expgen.networks.actor_critic import Policy
 from expgen.text import short_repr
 
@@ -26,7 +26,7 @@ def make_own_agent(name: str, policies: dict[str, Policy], spec: EnvSpec, seed: 
     try:
         agent = OWN_AGENTS[name](policies, spec, seed)
     except Exception as error:  # whatever the user's code does
-        raise InputError(f"agent {name!r} fails over {', '.join(policies)}: {line_of(error)}") from error
+        raise InputError(f"agent {name!r} fails over {', '.join(policies)}: {error_line(error)}") from error
     act = getattr(agent, "act", None)
     if isinstance(agent, type) or not callable(act):
         raise InputError(f"agent {name!r} is {short_repr(agent)}; accepted: what has act(obs, first, episode)")

@@ -27,17 +27,17 @@ from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 
 @dataclass(frozen=True)
 class DAACConfig(LearningConfig):
     """The authors' defaults; what they tuned per game is in `runs.presets`."""
 
-    epochs: int = own_default(LearningConfig, "epochs", 1, "policy's passes over each rollout (E_π)")
-    minibatch_order: Order = own_default(LearningConfig, "minibatch_order", "shuffled")
-    clip: float = own_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
-    advantage_epsilon: float = own_default(LearningConfig, "advantage_epsilon", 1e-5)
+    epochs: int = changed_default(LearningConfig, "epochs", 1, "policy's passes over each rollout (E_π)")
+    minibatch_order: Order = changed_default(LearningConfig, "minibatch_order", "shuffled")
+    clip: float = changed_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
+    advantage_epsilon: float = changed_default(LearningConfig, "advantage_epsilon", 1e-5)
     value_epochs: int = setting(9, "value network's passes over a rollout it learns from (E_V)", low=1)
     value_every: int = setting(1, "the value network learns from one rollout in so many (N_π)", low=1)
     advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)

@@ -27,14 +27,14 @@ from expgen.random import counter_hash, draw_below
 from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import Minibatch, Order, transition_order
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 
 @dataclass(frozen=True)
 class LeepConfig(PPOConfig):
     """PPO's settings, and those of the ensemble."""
 
-    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
+    minibatch_order: Order = changed_default(PPOConfig, "minibatch_order", "shuffled")
     subsets: int = setting(4, "M: members, each with its own levels and its share of --envs", low=1)
     subset_levels: Literal["bootstrap", "disjoint", "all"] = setting(
         "bootstrap", "a member's levels: as many draws with replacement as there are, an equal part, or all"

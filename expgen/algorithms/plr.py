@@ -18,7 +18,7 @@ from expgen.errors import InputError
 from expgen.random import counter_hash
 from expgen.rollout.minibatch import Order
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 SAVED = ("drawn", "has_opened", "score", "staleness", "seen")  # attributes of LevelReplay that a checkpoint holds
 
@@ -27,8 +27,8 @@ SAVED = ("drawn", "has_opened", "score", "staleness", "seen")  # attributes of L
 class PlrConfig(PPOConfig):
     """PPO's settings as PLR's authors have them, and those of the replay."""
 
-    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
-    advantage_epsilon: float = own_default(PPOConfig, "advantage_epsilon", 1e-5)
+    minibatch_order: Order = changed_default(PPOConfig, "minibatch_order", "shuffled")
+    advantage_epsilon: float = changed_default(PPOConfig, "advantage_epsilon", 1e-5)
     rank_temperature: float = setting(0.1, "β: the lower, the more often the highest scores are replayed", low=1e-3)
     staleness_coef: float = setting(0.1, "ρ: share of replays drawn by staleness and not by score", low=0, high=1)
     replay_threshold: float = setting(

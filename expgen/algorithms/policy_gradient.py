@@ -19,7 +19,7 @@ from expgen.settings import setting
 class LearningConfig:
     """How advantages are estimated, how a rollout is walked, and the clipped policy loss; each algorithm adds its own.
 
-    Where an algorithm's default is another, its config says so with `settings.own_default`.
+    Where an algorithm's default is another, its config says so with `settings.changed_default`.
     """
 
     gamma: float = setting(0.999, "discount γ", low=0, high=1)

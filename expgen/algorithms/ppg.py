@@ -22,15 +22,15 @@ from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 
 @dataclass(frozen=True)
 class PPGConfig(LearningConfig):
     """The authors' settings, with one worker's share of environments."""
 
-    epochs: int = own_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
-    adam_epsilon: float = own_default(LearningConfig, "adam_epsilon", 1e-8)
+    epochs: int = changed_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
+    adam_epsilon: float = changed_default(LearningConfig, "adam_epsilon", 1e-8)
     value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
     policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1, high=10**4)
     aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)

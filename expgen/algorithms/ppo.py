@@ -22,15 +22,15 @@ from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 
 @dataclass(frozen=True)
 class PPOConfig(LearningConfig):
     """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code, but for shuffling."""
 
-    epochs: int = own_default(LearningConfig, "epochs", 3)
-    clip: float = own_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
+    epochs: int = changed_default(LearningConfig, "epochs", 3)
+    clip: float = changed_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
     value_coef: float = setting(0.5, "weight of the value loss", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which gradients are clipped", low=0)
 

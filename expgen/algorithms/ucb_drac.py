@@ -20,7 +20,7 @@ from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order
 from expgen.rollout.rollout import Rollout
-from expgen.settings import own_default, setting
+from expgen.settings import changed_default, setting
 
 NAMES = tuple(AUGMENTATIONS)
 
@@ -29,8 +29,8 @@ NAMES = tuple(AUGMENTATIONS)
 class UcbDracConfig(PPOConfig):
     """PPO's settings as the authors have them, and those of the regularisers and the bandit."""
 
-    minibatch_order: Order = own_default(PPOConfig, "minibatch_order", "shuffled")
-    advantage_epsilon: float = own_default(PPOConfig, "advantage_epsilon", 1e-5)
+    minibatch_order: Order = changed_default(PPOConfig, "minibatch_order", "shuffled")
+    advantage_epsilon: float = changed_default(PPOConfig, "advantage_epsilon", 1e-5)
     drac_coef: float = setting(0.1, "α_r: weight of the two regularisers", low=0)
     augmentation: Literal[
         "ucb", "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"

@@ -18,7 +18,7 @@ from expgen.runs.request import EvaluationRequest, score_all, single_requests
 from expgen.runs.scoring import ScoredAgent, keep_scores
 from expgen.runs.shipped import FoundAgent, find_agent
 from expgen.storage.location import Location, is_url, join
-from expgen.storage.view import amend, refuse_if_busy
+from expgen.storage.view import check_not_busy, edit_run
 from expgen.text import text_line
 from expgen.training.life import Watcher
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         where = found.location if is_url(found.location) else found.agent.folder
         scores = join(where, found.folder.scores_file.name)
         if is_url(found.location):
-            refuse_if_busy(str(found.location))
+            check_not_busy(str(found.location))
     if scores is not None:
         _check_can_keep(found, scores)  # before hours of play
     arguments["learner"] = found.learner if arguments["learner"] is None else arguments["learner"]
@@ -86,7 +86,7 @@ def _keep(scores: Location, scored: ScoredAgent) -> None:
         return
     url, _, name = str(scores).rpartition("/")
     try:
-        amend(url, lambda folder: keep_scores(folder / name, [scored]))
+        edit_run(url, lambda folder: keep_scores(folder / name, [scored]))
     except InputError as error:
         raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
 

@@ -210,9 +210,9 @@ def add_engine_flags(parser: Parser) -> None:
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":
     """The engine that those flags describe, which are taken out of `arguments`."""
-    from expgen.cluster.engine import Share, make_engine
+    from expgen.cluster.engine import TaskResources, make_engine
 
-    share = Share(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
+    share = TaskResources(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
     return make_engine(arguments.pop("engine"), arguments.pop("address"), share)
 
 

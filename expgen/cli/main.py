@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from expgen.errors import FailedStorage, InputError, line_of
+from expgen.errors import FailedStorage, InputError, error_line
 from expgen.runs.stop import StopSignals
 from expgen.text import printable
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        print(f"expgen: failed: {printable(line_of(error))} (--debug shows where)", file=sys.stderr)
+        print(f"expgen: failed: {printable(error_line(error))} (--debug shows where)", file=sys.stderr)
         return FAILED
 
 

@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
     found = {status.path.name: status for status in map(run_status, runs_in(where))}
-    for name in dict.fromkeys((*read_job_list(local_copy(where, is_sketch=True)), *found)):
+    for name in dict.fromkeys((*read_job_list(local_copy(where, without_weights=True)), *found)):
         if name not in found:
             yield name, "waiting", "-", "-", ""
             continue

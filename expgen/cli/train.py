@@ -15,7 +15,7 @@ from expgen.cli.summary import device_line, outcome, run_lines
 from expgen.cli.train_flags import each_run, parsed
 from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
-from expgen.errors import InputError, check_range, line_of
+from expgen.errors import InputError, check_range, error_line
 from expgen.plugins import known_plugins
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
                 failed[ended.task.name] = ended.error
     statuses = [_conclude(run, results.get(str(run.where)), signals.number) for run in runs if run.name not in failed]
     for name, error in failed.items() if len(runs) > 1 else ():
-        print(f"expgen: {name} failed: {printable(line_of(error))}", file=sys.stderr)
+        print(f"expgen: {name} failed: {printable(error_line(error))}", file=sys.stderr)
     if failed:
         raise next(iter(failed.values()))
     return 1 if 1 in statuses else max(statuses)
@@ -147,4 +147,4 @@ def _imports() -> Iterator[str]:
 
 def _looked_at(where: Location) -> RunFolder:
     """For its config and rows."""
-    return RunFolder(local_copy(where, is_sketch=True))
+    return RunFolder(local_copy(where, without_weights=True))

@@ -25,7 +25,7 @@ from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RUNS_FOLDER
 from expgen.runs.presets import PRESETS, default_algo
-from expgen.settings import parts_of
+from expgen.settings import nested_configs
 from expgen.storage.location import join
 from expgen.storage.view import local_copy
 
@@ -47,7 +47,7 @@ def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any
     algo = known.algo or _usual_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
-        there = RunFolder(local_copy(known.run, is_sketch=True))
+        there = RunFolder(local_copy(known.run, without_weights=True))
         algo = there.read_config()[0].algo if there.exists() else algo
     recipe_of(algo)
     parser = _parser(algo)
@@ -140,12 +140,12 @@ def _parser(algo: str) -> Parser:
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     parser._option_string_actions["--seed"].type = list_of(whole_number)
-    for name, part in parts_of(config).items():
+    for name, part in nested_configs(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)
     if config.explorer is not None:
         add_config_flags(parser, ConsensusConfig(), "agent (kept in agent.json)")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
-        for name, part in parts_of(config.explorer).items():
+        for name, part in nested_configs(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")
     return parser

@@ -22,7 +22,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Ended:
+class TaskResult:
     """What became of a task: an answer or an error."""
 
     task: Task
@@ -39,26 +39,26 @@ class Ended:
 class Engine(Protocol):
     """Runs tasks, each after those it waits for, and answers as they end; asked to stop, it ends early."""
 
-    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]: ...
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]: ...
 
 
 class LocalEngine:
     """One after another, here: a run already fills this machine with learners side by side."""
 
-    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
         """In the order given, which puts what others wait for first."""
         for task in tasks:
             try:
-                ended = Ended(task, task.call(watcher))
+                ended = TaskResult(task, task.call(watcher))
             except Exception as error:  # whatever it is, it is this task's own
-                ended = Ended(task, error=error)
+                ended = TaskResult(task, error=error)
             yield ended
             if watcher.should_stop():
                 return
 
 
 @dataclass(frozen=True)
-class Share:
+class TaskResources:
     """CPUs and GPUs of one task, fractions included; None: one device's worth of the nodes there are."""
 
     cpus: float | None = None
@@ -69,7 +69,7 @@ class Share:
             if value is not None and not 0 <= value < float("inf"):
                 raise InputError(f"{flag} is {value}; accepted: 0 or more")
 
-    def on(self, nodes: Sequence[Mapping[str, float]]) -> "Share":
+    def on(self, nodes: Sequence[Mapping[str, float]]) -> "TaskResources":
         """Both numbers, for nodes with these resources.
 
         A device's worth is a GPU and its part of the node's cores, or where no node has a GPU a whole node's cores, as
@@ -85,7 +85,7 @@ class Share:
         for flag, asked, most in (("--gpus-per-job", gpus, most_gpus), ("--cpus-per-job", cpus, most_cpus)):
             if asked > most:
                 raise InputError(f"{flag} is {asked:g}; accepted: what some node has, or fewer")
-        return Share(cpus, gpus)
+        return TaskResources(cpus, gpus)
 
     @property
     def cores(self) -> int:
@@ -93,12 +93,12 @@ class Share:
         return max(1, int(self.cpus or 1))
 
 
-def make_engine(name: str, address: str | None = None, share: Share | None = None) -> Engine:
+def make_engine(name: str, address: str | None = None, share: TaskResources | None = None) -> Engine:
     """The engine of that name; `address` and `share` are for a cluster."""
     if check_choice("--engine", name, ENGINES) == "ray":
         from expgen.cluster.ray_engine import RayEngine
 
-        return RayEngine(address, share or Share())
-    if address is not None or share not in (None, Share()):
+        return RayEngine(address, share or TaskResources())
+    if address is not None or share not in (None, TaskResources()):
         raise InputError("--address, --cpus-per-job and --gpus-per-job place work on a cluster; accepted: --engine ray")
     return LocalEngine()

@@ -58,7 +58,7 @@ class Follower:
         return ()
 
     def _folder(self, task: Task) -> RunFolder | None:
-        where = task.run and local_copy(task.run, is_sketch=True, max_age=VIEW_SECONDS, seconds=VIEW_SECONDS)
+        where = task.run and local_copy(task.run, without_weights=True, max_age=VIEW_SECONDS, seconds=VIEW_SECONDS)
         return RunFolder(where) if where else None
 
     def forget(self, task: Task) -> None:

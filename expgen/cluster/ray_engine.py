@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
-from expgen.cluster.engine import Ended, Share, Task
+from expgen.cluster.engine import Task, TaskResources, TaskResult
 from expgen.cluster.follow import Follower
 from expgen.errors import InputError
 from expgen.plugins import Plugins, known_plugins, load_plugins
@@ -45,10 +45,10 @@ class Answer(NamedTuple):
 class RayEngine:
     """Connects for the time of `run`; without an address to `RAY_ADDRESS`, else to a cluster of this machine alone."""
 
-    def __init__(self, address: str | None = None, share: Share | None = None) -> None:
-        self.address, self.share = address, share or Share()
+    def __init__(self, address: str | None = None, share: TaskResources | None = None) -> None:
+        self.address, self.share = address, share or TaskResources()
 
-    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
         """As tasks end, in whatever order."""
         with _connected(self.address) as ray:
             share = self.share.on([node["Resources"] for node in ray.nodes() if node["Alive"]])
@@ -58,7 +58,7 @@ class RayEngine:
 class _Placement:
     """Hands tasks to Ray as those they wait for end, and again when they are lost."""
 
-    def __init__(self, ray: Any, share: Share, watcher: Watcher) -> None:
+    def __init__(self, ray: Any, share: TaskResources, watcher: Watcher) -> None:
         self.ray, self.share, self.watcher = ray, share, watcher
         self.remote = ray.remote(num_cpus=share.cpus, num_gpus=share.gpus, max_retries=0)(_in_worker)
         self.ready: deque[Task] = deque()
@@ -67,7 +67,7 @@ class _Placement:
         self.follower = Follower(watcher)
         self.is_stopping = False
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Ended]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         by_name = {task.name: task for task in tasks}
         order = TopologicalSorter({task.name: by_name.keys() & task.after for task in tasks})
         order.prepare()
@@ -79,7 +79,7 @@ class _Placement:
                 yield ended
                 order.done(ended.task.name)
 
-    def _turn(self) -> Iterator[Ended]:
+    def _turn(self) -> Iterator[TaskResult]:
         while self.ready and len(self.running) < MOST_HANDED and not self.is_stopping:
             task = self.ready.popleft()
             self.running[self.remote.remote(task.call, self.share, version(), known_plugins())] = task
@@ -97,7 +97,7 @@ class _Placement:
                 self.follower.forget(task)
                 yield ended
 
-    def _outcome(self, reference: Any, task: Task) -> Ended | None:
+    def _outcome(self, reference: Any, task: Task) -> TaskResult | None:
         """None: it has been put back among those to run, or was called off before it began."""
         exceptions = self.ray.exceptions
         try:
@@ -107,25 +107,25 @@ class _Placement:
         except exceptions.RayTaskError as error:  # raised by the task itself
             cause = error.cause if isinstance(error.cause, Exception) else RuntimeError(str(error))
             cause.__cause__ = error
-            return Ended(task, error=cause)
+            return TaskResult(task, error=cause)
         except exceptions.RayError as error:  # its worker or its node is gone
             return self._lost(task, type(error).__name__)
         if answer.was_interrupted and not self.is_stopping:  # its machine is being taken away
             return self._lost(task, "interrupted")
-        return Ended(task, answer.value)
+        return TaskResult(task, answer.value)
 
-    def _lost(self, task: Task, why: str) -> Ended | None:
+    def _lost(self, task: Task, why: str) -> TaskResult | None:
         seen = self.losses.setdefault(task.name, [])
         seen.append(self.follower.stored(task))
         if len(seen) >= LOSSES and len(set(seen[-LOSSES:])) == 1:
             error = LostTooOften(f"lost {LOSSES} times without a new checkpoint, last by {why}")
-            return Ended(task, error=error)
+            return TaskResult(task, error=error)
         print(f"expgen: {task.name}: lost ({why}); it continues on another node", file=sys.stderr, flush=True)
         self.ready.appendleft(task)
         return None
 
 
-def _in_worker(call: Any, share: Share, driver_version: str, known: Plugins) -> Answer:
+def _in_worker(call: Any, share: TaskResources, driver_version: str, known: Plugins) -> Answer:
     """What a worker runs: the task, within its share, stoppable. Ray lets it see the GPUs that it was given alone."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")

@@ -16,7 +16,7 @@ from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, play_leve
 from expgen.evaluation.scores import SPLITS
 from expgen.exploration.explore import ExplorationWatcher
 from expgen.exploration.oracle import make_oracle
-from expgen.files import write_whole
+from expgen.files import write_atomic
 from expgen.report.style import figure_files
 from expgen.runs.shipped import find_agent
 from expgen.storage.location import Location
@@ -47,7 +47,7 @@ class Diagnosis:
         """Write the figure as .png or .svg."""
         file = Path(file)
         check_picture(file)
-        write_whole(file, figure_files(self.figure())[file.suffix])
+        write_atomic(file, figure_files(self.figure())[file.suffix])
 
 
 def diagnose(

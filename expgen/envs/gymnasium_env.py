@@ -24,7 +24,7 @@ from numpy import ndarray
 from expgen.envs.levels import LevelSet, LevelStream
 from expgen.envs.spaces import action_range, obs_layout
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr, fresh_observation
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 
 
 class GymnasiumEnv:
@@ -138,7 +138,7 @@ def make_registered(env_id: str, options: Mapping[str, Any]) -> Any:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except Exception as error:  # whatever its code does when it is made; --debug shows where
         accepted = f"the ID of a Gymnasium environment{' and options that it takes' if options else ''}"
-        raise InputError(f"--env is {name!r}; accepted: {accepted} ({line_of(error)})") from error
+        raise InputError(f"--env is {name!r}; accepted: {accepted} ({error_line(error)})") from error
 
 
 def _checked(name: str, env: Any) -> Any:

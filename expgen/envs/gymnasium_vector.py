@@ -24,7 +24,7 @@ from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
-from expgen.settings import LAST_SEED, check_whole
+from expgen.settings import LAST_SEED, check_integer
 
 
 class GymnasiumVectorEnv(VectorEnv):
@@ -63,7 +63,7 @@ class GymnasiumVectorEnv(VectorEnv):
         """Every game at the start of an episode."""
         chosen = self._chosen_levels(options or {})
         if seed is not None:
-            seed = check_whole("seed", seed, 0, LAST_SEED)
+            seed = check_integer("seed", seed, 0, LAST_SEED)
         super().reset(seed=seed)
         if (seed is not None and seed != self._seed) or not self._is_fresh:
             self._seed = int(self.np_random.integers(LAST_SEED)) if seed is None else seed
@@ -146,7 +146,7 @@ class GymnasiumSingleEnv(gymnasium.Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, Any]]:
         """The start of an episode; `options={"level": N}` chooses it."""
-        seed = None if seed is None else check_whole("seed", seed, 0, LAST_SEED)
+        seed = None if seed is None else check_integer("seed", seed, 0, LAST_SEED)
         super().reset(seed=seed)
         if self._next is not None and seed is None and not options:
             (obs, info), self._next = self._next, None

@@ -17,7 +17,7 @@ from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS, load_wrapper, parse_wrappers, wrappers_text
 from expgen.errors import InputError, check_choice
 from expgen.plugins import is_trusted, load_entry_points, trust
-from expgen.settings import LAST_SEED, check_plain_fields, check_type, check_whole, plain_number
+from expgen.settings import LAST_SEED, check_integer, check_plain_fields, check_type, to_python_number
 
 MOST_ENVS = 2**16  # games side by side, and threads that step them
 FAMILIES = ("minimaze", "procgen:GAME", "gymnasium:ID", "envpool:ID")
@@ -89,8 +89,8 @@ def build_env(
     **options: Any,
 ) -> VecEnv:
     """As `make_env`, for what a file may name: no module is imported that the user has not named."""
-    num_envs = check_whole("num_envs", num_envs, 1, MOST_ENVS)
-    seed, threads = check_whole("seed", seed, 0, LAST_SEED), check_whole("threads", threads, 0, MOST_ENVS)
+    num_envs = check_integer("num_envs", num_envs, 1, MOST_ENVS)
+    seed, threads = check_integer("seed", seed, 0, LAST_SEED), check_integer("threads", threads, 0, MOST_ENVS)
     check_type("full_view", full_view, bool, "True or False")
     name = full_name(name)
     family, _, game = name.partition(":")
@@ -132,7 +132,7 @@ def build_env(
 
 
 def _config(kind: type, options: dict[str, Any]) -> Any:
-    options = {option: plain_number(value) for option, value in options.items()}
+    options = {option: to_python_number(value) for option, value in options.items()}
     check_plain_fields(kind, options, "options", word="option")
     for option, value in options.items():
         if isinstance(value, float) and not math.isfinite(value):

@@ -11,7 +11,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.procgen import GAMES
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 from expgen.plugins import add, caller, is_local
 from expgen.text import short_repr
 
@@ -94,7 +94,7 @@ def _copier(env: Any) -> Factory:
         try:
             return copy.deepcopy(env)
         except Exception as error:  # whatever its parts do when they are copied
-            what = f"env is {short_repr(env)}, which cannot be copied ({line_of(error)})"
+            what = f"env is {short_repr(env)}, which cannot be copied ({error_line(error)})"
             raise InputError(f"{what}; accepted: a function that makes it") from error
 
     return copied

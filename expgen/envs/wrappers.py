@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 
 WRAPPERS = "wrappers"  # the option
 _WRAPPER = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
@@ -70,7 +70,7 @@ def load_wrapper(wrapper: Wrapper) -> Any:
     try:
         found = getattr(importlib.import_module(wrapper.module), wrapper.name, None)
     except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
-        raise InputError(f"{what}; accepted: a module that can be imported ({line_of(error)})") from error
+        raise InputError(f"{what}; accepted: a module that can be imported ({error_line(error)})") from error
     package = wrapper.module.partition(".")[0]
     if not callable(found) or getattr(found, "__module__", "").partition(".")[0] != package:
         raise InputError(f"{what}; accepted: a class or function that {wrapper.module} defines")

@@ -18,7 +18,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, build_env, make_env
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
-from expgen.settings import LAST_SEED, check_whole
+from expgen.settings import LAST_SEED, check_integer
 
 T = TypeVar("T")
 LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
@@ -87,7 +87,7 @@ def evaluate(
     seed: of the levels drawn.
     on_episode: hears of each episode as it ends.
     """
-    episodes, seed = check_whole("episodes", episodes, 1, MOST_EPISODES), check_whole("seed", seed, 0, LAST_SEED)
+    episodes, seed = check_integer("episodes", episodes, 1, MOST_EPISODES), check_integer("seed", seed, 0, LAST_SEED)
     is_made = callable(getattr(env, "observe", None)) and not isinstance(env, type)
     if is_made and (options or not (isinstance(levels, str) and levels == "all")):
         what = next(iter(options), "levels")

@@ -15,9 +15,9 @@ from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 from expgen.agents.build import LoadedAgent
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError, check_choice, check_writable, unwritable
+from expgen.errors import InputError, check_choice, check_writable, write_error
 from expgen.evaluation.evaluate import Arena, Evaluation
-from expgen.files import join_inside, read_bytes, write_whole
+from expgen.files import join_inside, read_bytes, write_atomic
 from expgen.provenance import commit
 
 Row = TypeVar("Row")
@@ -114,9 +114,9 @@ class TableFile(Generic[Row]):
             path.parent.mkdir(parents=True, exist_ok=True)
             _refuse_link(path)
             with _locked(path):
-                write_whole(path.resolve(), self.text([*self.rows_so_far(path), *rows]).encode())
+                write_atomic(path.resolve(), self.text([*self.rows_so_far(path), *rows]).encode())
         except OSError as error:
-            raise unwritable(path, error) from None
+            raise write_error(path, error) from None
 
     def text(self, rows: Sequence[Row]) -> str:
         """A whole file: the header and `rows`."""

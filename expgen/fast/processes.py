@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 from expgen.plugins import known_plugins, load_plugins
 
 END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
@@ -109,7 +109,7 @@ def serve(descriptor: int) -> None:
     except InputError as error:
         end = Refused(error)
     except Exception as error:
-        end = Failed(line_of(error), traceback.format_exc())
+        end = Failed(error_line(error), traceback.format_exc())
     with contextlib.suppress(OSError):  # the parent has died or given us up
         connection.send(end)
     if isinstance(end, Failed):

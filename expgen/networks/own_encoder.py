@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, line_of
+from expgen.errors import InputError, error_line
 
 OWN_ENCODERS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {}
 
@@ -28,7 +28,7 @@ class OwnEncoder(nn.Module):
                 obs = torch.zeros(2, *spec.obs_shape, dtype=getattr(torch, spec.obs_dtype))
                 shape = tuple(self.encoder.eval()(obs).shape)
         except Exception as error:  # whatever the user's code does
-            raise InputError(f"{what} fails on observations {spec.obs_shape}: {line_of(error)}") from error
+            raise InputError(f"{what} fails on observations {spec.obs_shape}: {error_line(error)}") from error
         if shape != (2, features):
             raise InputError(f"{what} makes {shape} of 2 observations; accepted: {(2, features)}, as --features says")
         self.encoder.train()

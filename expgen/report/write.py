@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from expgen.errors import InputError, unwritable
+from expgen.errors import InputError, write_error
 from expgen.files import read_bytes
 from expgen.html import render
 from expgen.provenance import commit
@@ -64,7 +64,7 @@ def write_report(
     try:
         _write_together(out, files)
     except OSError as error:
-        raise unwritable(Path(f"--out {out}"), error) from None
+        raise write_error(Path(f"--out {out}"), error) from None
     return out / PAGE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from expgen.errors import InputError
-from expgen.files import read_json, write_whole
+from expgen.files import read_json, write_atomic
 
 JOB_LIST = "jobs.json"
 Status = Literal["done", "skipped", "refused", "failed", "stopped"]
@@ -78,7 +78,7 @@ def write_job_list(out: Path, jobs: Iterable[Job], scale: str) -> None:
     file, held = out / JOB_LIST, _read(out).get("scale", scale)
     if held != scale:
         raise InputError(f"--out {out} holds runs of --scale {held}; accepted: {held}, or another folder")
-    write_whole(file, json.dumps({"scale": scale, "jobs": [job.name for job in jobs]}, indent=1).encode())
+    write_atomic(file, json.dumps({"scale": scale, "jobs": [job.name for job in jobs]}, indent=1).encode())
 
 
 def read_job_list(out: Path) -> list[str]:

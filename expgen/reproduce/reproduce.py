@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from expgen.cluster.engine import Engine, LocalEngine, Task
-from expgen.errors import line_of
+from expgen.errors import error_line
 from expgen.evaluation import scores
 from expgen.exploration import rows as exploration
-from expgen.files import read_json, write_whole
+from expgen.files import read_json, write_atomic
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report import provenance
 from expgen.report.entry import as_entries, rows_of
@@ -90,7 +90,7 @@ def _run(
     }
     for ended in engine.run(list(tasks), watcher):
         error = ended.error
-        yield ended.answer if error is None else JobResult(tasks[ended.task], "failed", line_of(error))
+        yield ended.answer if error is None else JobResult(tasks[ended.task], "failed", error_line(error))
 
 
 def gather(jobs: Sequence[Job], kept: Path, out: Path) -> int:
@@ -109,8 +109,8 @@ def _gather(kind: scores.TableFile, files: Iterable[Path], target: Path) -> int:
         for row in kind.rows_so_far(file):
             rows.append(row)
             made.append(provenance.Made(len(rows), *facts))
-    write_whole(target, kind.text(rows).encode())
-    write_whole(provenance.provenance_file(target), provenance.FILE.text(made).encode())
+    write_atomic(target, kind.text(rows).encode())
+    write_atomic(provenance.provenance_file(target), provenance.FILE.text(made).encode())
     return len(rows)
 
 

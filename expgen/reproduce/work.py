@@ -14,7 +14,7 @@ from expgen.errors import InputError, TakenOver
 from expgen.evaluation import scores
 from expgen.evaluation.scores import SPLITS, Score, TableFile
 from expgen.exploration import rows as exploration
-from expgen.files import sweep_parts, write_whole
+from expgen.files import delete_partial_files, write_atomic
 from expgen.provenance import commit
 from expgen.reproduce.job import Job, JobResult, Scoring, Status
 from expgen.runs.agent_files import read_agent, union, write_agent
@@ -82,7 +82,7 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
     """What becomes of the job, in the folder `here`, and why."""
     if _is_done(job, here):
         return "skipped", ""
-    sweep_parts(made_file(job, here).parent)
+    delete_partial_files(made_file(job, here).parent)
     config = make_config(job.env, job.algo, job.preset, **job.settings)
     curve: list[Score] = []
     if job.made_of:
@@ -114,7 +114,7 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
         "command": command, "config": config.digest(), "hardware": hardware(resolve_device(device)),
         "minutes": f"{total_seconds(entry.session for entry in read_journal(run)) / 60:.1f}",
     }  # fmt: skip
-    write_whole(made_file(job, here), json.dumps(made, indent=2).encode())
+    write_atomic(made_file(job, here), json.dumps(made, indent=2).encode())
     return "done", ""
 
 
@@ -171,7 +171,7 @@ def _score(job: Job, agent: AgentDescription, scoring: Scoring, device: str) -> 
 def _keep(kind: TableFile, file: Path, job: Job, rows: Iterable[Any]) -> None:
     """Write `rows`, each with what sets the job's agents apart from others of the name."""
     labelled = [replace(row, settings=f"{row.settings} {job.label}".strip()) for row in rows]
-    write_whole(file, kind.text(labelled).encode())
+    write_atomic(file, kind.text(labelled).encode())
 
 
 def _is_done(job: Job, out: Path) -> bool:

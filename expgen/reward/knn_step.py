@@ -14,14 +14,14 @@ from torch.nn import functional as F
 from expgen.errors import InputError
 from expgen.reward.knn import KnnConfig, points_of, transformed
 from expgen.reward.pooling import pooled
-from expgen.settings import check_config, check_type, check_whole
+from expgen.settings import check_config, check_integer, check_type
 
 
 class KnnStepReward:
     """Owns the earlier frames of the episode that each of `num_envs` environments plays."""
 
     def __init__(self, config: KnnConfig | None = None, num_envs: int = 1) -> None:
-        num_envs = check_whole("num_envs", num_envs, 1)
+        num_envs = check_integer("num_envs", num_envs, 1)
         check_type("config", config, (KnnConfig, type(None)), "a KnnConfig")
         self.config = config or KnnConfig()
         check_config(self.config)

@@ -10,11 +10,11 @@ from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescri
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
-from expgen.files import join_inside, read_json, write_whole
+from expgen.files import join_inside, read_json, write_atomic
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder, described_in
 from expgen.runs.plan import LearnerPlan, plans_of
-from expgen.settings import check_type, filled
+from expgen.settings import check_type, config_from_values
 from expgen.training.average import Weights
 
 
@@ -42,7 +42,7 @@ def describe_policy(plan: LearnerPlan) -> PolicyDescription:
 
 def write_agent(agent: AgentDescription, file: Path | None = None) -> None:
     """Write the agent into `file`, by default agent.json of its folder."""
-    write_whole(file or agent.folder / AGENT_FILE, agent_text(agent).encode())
+    write_atomic(file or agent.folder / AGENT_FILE, agent_text(agent).encode())
 
 
 def read_agent(path: Path) -> AgentDescription:
@@ -133,5 +133,5 @@ def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
     """Of a run from before agent.json: its config.json says how its ensemble votes."""
     config, spec = folder.read_config()
     votes = read_json(folder.config_file)["train"].get("consensus") or {}
-    consensus = filled(ConsensusConfig(), votes, "consensus") if config.explorer is not None else None
+    consensus = config_from_values(ConsensusConfig(), votes, "consensus") if config.explorer is not None else None
     return describe_run(folder.path, config, spec, consensus)

@@ -16,7 +16,7 @@ from expgen.agents.description import EXPLORER, AgentDescription, with_policy_pa
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores
-from expgen.files import make_folder, write_whole
+from expgen.files import make_folder, write_atomic
 from expgen.networks.state import with_prefix
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
@@ -143,7 +143,7 @@ def copy_policies(
 
 def write_card(folder: RunFolder, card: Mapping[str, Any]) -> None:
     """Write what an agent that ships says of itself."""
-    write_whole(folder.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomic(folder.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _provenance(

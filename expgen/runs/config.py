@@ -19,15 +19,15 @@ from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.settings import (
     LAST_SEED,
+    apply_overrides,
     check_config,
     check_type,
-    decisive_values,
-    filled,
+    config_from_values,
+    digest_values,
     flag_of,
     later_setting,
-    plain_number,
     setting,
-    with_changes,
+    to_python_number,
 )
 
 REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that train nothing
@@ -127,14 +127,14 @@ class TrainConfig:
         if not isinstance(data, Mapping):
             raise InputError(f"config is {data!r:.80}; accepted: an object, as in a config.json that expgen wrote")
         trains = {name: value for name, value in data.items() if name not in REMOVED}
-        return filled(default_config(str(data.get("algo"))), trains, "config")
+        return config_from_values(default_config(str(data.get("algo"))), trains, "config")
 
     def digest(self) -> str:
         """Twelve hex digits that name this config in results/.
 
         `consensus` was a field of configs once, without a value in those of one policy: they keep their digests.
         """
-        decisive = {**decisive_values(self), "consensus": None}
+        decisive = {**digest_values(self), "consensus": None}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -156,7 +156,7 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
     Those of the explorer beside an ensemble begin with `explorer_`.
     """
-    changed, left = with_changes(config, {name: _as_text(name, value) for name, value in values.items()})
+    changed, left = apply_overrides(config, {name: _as_text(name, value) for name, value in values.items()})
     if left:
         raise InputError(
             f"setting {next(iter(left))!r} is unknown to --algo {config.algo}; see expgen train --help all"
@@ -166,7 +166,7 @@ def with_values(config: TrainConfig, values: Mapping[str, Any]) -> TrainConfig:
 
 def _as_text(name: str, value: Any) -> Any:
     """Levels as the text that config.json keeps, also where Python gave numbers or ranges."""
-    value = plain_number(value)
+    value = to_python_number(value)
     if name not in ("levels", "test_levels") or isinstance(value, str):
         check_type(flag_of(name), value, (str, int, float, Mapping, type(None)), "text or a number")
         return value

@@ -9,8 +9,8 @@ from pathlib import Path
 from expgen.agents.build import CARD
 from expgen.agents.description import AGENT_FILE
 from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, unwritable
-from expgen.files import join_inside, read_json, sweep_parts, write_whole
+from expgen.errors import InputError, write_error
+from expgen.files import delete_partial_files, join_inside, read_json, write_atomic
 from expgen.runs.config import TrainConfig
 
 OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # what a run writes
@@ -65,7 +65,7 @@ class RunFolder:
 
     def sweep(self) -> None:
         """Delete half-written files that killed processes left."""
-        sweep_parts(self.path, ("checkpoints", "scoring"))
+        delete_partial_files(self.path, ("checkpoints", "scoring"))
 
     def learners(self) -> list[str]:
         """Names of the learners that have a checkpoint."""
@@ -76,7 +76,7 @@ class RunFolder:
     def write_config(self, config: TrainConfig, spec: EnvSpec) -> None:
         """Freeze what this run is."""
         data = {"train": config.to_json(), "spec": dataclasses.asdict(spec)}
-        write_whole(self.config_file, (json.dumps(data, indent=2) + "\n").encode())
+        write_atomic(self.config_file, (json.dumps(data, indent=2) + "\n").encode())
 
     def read_config(self) -> tuple[TrainConfig, EnvSpec]:
         """The frozen config and the environment's spec."""
@@ -94,4 +94,4 @@ class RunFolder:
             with open(join_inside(self.path, self.failures_file.name), "a") as file:
                 file.write(f"{what}\n{trace}\n")
         except OSError as error:
-            raise unwritable(self.failures_file, error) from None
+            raise write_error(self.failures_file, error) from None

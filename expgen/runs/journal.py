@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from expgen.files import read_json, write_whole
+from expgen.files import read_json, write_atomic
 from expgen.runs.folder import RunFolder
 from expgen.training.sessions import Session
 
@@ -44,7 +44,7 @@ def read_journal(folder: RunFolder) -> list[Entry]:
 def write_journal(folder: RunFolder, entries: Iterable[Entry]) -> None:
     """Replace the journal of a run."""
     lines = ",\n  ".join(json.dumps({**asdict(entry), "session": entry.session._asdict()}) for entry in entries)
-    write_whole(folder.journal_file, f"[\n  {lines}\n]\n".encode(), new_folders=0)
+    write_atomic(folder.journal_file, f"[\n  {lines}\n]\n".encode(), new_folders=0)
 
 
 def is_damaged(folder: RunFolder) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.agents.quorum import resized_quorum
 from expgen.algorithms.recipes import recipe_of
-from expgen.errors import InputError, naming
+from expgen.errors import InputError, show_url_in_errors
 from expgen.evaluation.scores import check_can_append
 from expgen.runs.agent_files import read_agent
 from expgen.runs.config import TrainConfig, checked, default_config, with_values
@@ -17,7 +17,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.presets import agent_values, default_algo, default_preset, game_values, preset_values
 from expgen.runs.run_lock import refuse_if_alive
-from expgen.settings import flag_of, flat, with_changes
+from expgen.settings import apply_overrides, flag_of, flatten
 from expgen.storage.location import Location, is_url
 from expgen.storage.view import local_copy
 from expgen.training.callbacks import Callback, Callbacks
@@ -32,7 +32,7 @@ def make_config(env: str = "minimaze", algo: str = "ppo", preset: str | None = N
     config = replace(default_config(algo), env=env)
     preset = preset or default_preset(env)
     usual = {**preset_values(preset, env), **game_values(algo, env, preset)}
-    config = with_changes(config, usual)[0]  # an algorithm of the user's own may lack some of these settings
+    config = apply_overrides(config, usual)[0]  # an algorithm of the user's own may lack some of these settings
     asked = with_values(config, settings)
     if asked.network.memory != "none" and config.network.memory == "none":  # memory learns from whole sequences
         asked = with_values(config, {"minibatch_order": "columns", **settings})
@@ -132,8 +132,8 @@ def open_run(request: RunRequest) -> OpenedRun:
     Of a run at a URL the folder tells how far it is, and no more.
     """
     if is_url(request.run):
-        sketch = local_copy(str(request.run), is_sketch=True)
-        with naming(str(request.run), sketch):
+        sketch = local_copy(str(request.run), without_weights=True)
+        with show_url_in_errors(str(request.run), sketch):
             return open_run(replace(request, run=sketch))
     if request.resume and request.run and RunFolder(request.run).exists():
         return _resumed(RunFolder(request.run), request)
@@ -159,7 +159,7 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     trains, votes = split_settings(frozen.algo, request.settings)
     kind = {"env": request.env or frozen.env, "algo": request.algo or frozen.algo}
     asked = with_values(frozen, {**trains, **kind})
-    before, after = flat(frozen), flat(asked)
+    before, after = flatten(frozen), flatten(asked)
     for name, value in before.items():
         if name in RESUMABLE and after[name] < value:
             raise InputError(f"{flag_of(name)} is {after[name]}; accepted for this run: {value} or more")

@@ -12,7 +12,7 @@ from expgen.agents.build import checkpoint_of
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, agent_name, append_scores, rows_so_far
-from expgen.files import make_folder, write_whole
+from expgen.files import make_folder, write_atomic
 from expgen.provenance import commit
 from expgen.runs.agent_files import write_agent
 from expgen.runs.bundle import copy_policies, write_card
@@ -68,7 +68,7 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
     if rows:
         append_scores(target.scores_file, rows)
     write_card(target, {"agents": {}, "weights": digests, "trained": {"env_steps": steps, "commit": commit()}})
-    write_whole(folder / MODEL_CARD, model_card(packed, card_name, rows, steps).encode())
+    write_atomic(folder / MODEL_CARD, model_card(packed, card_name, rows, steps).encode())
     return packed
 
 

@@ -13,7 +13,7 @@ from expgen.networks.actor_critic import ENCODERS, NetworkConfig
 from expgen.networks.own_encoder import OWN_ENCODERS
 from expgen.plugins import add, caller, find
 from expgen.runs.config import TrainConfig
-from expgen.settings import flat
+from expgen.settings import flatten
 from expgen.text import short_repr
 
 T = TypeVar("T")
@@ -104,9 +104,9 @@ def _settings(name: str, config: Any) -> Any:
 
 def _check_names(name: str, recipe: Recipe) -> None:
     """Settings are flags, so no two of a run may have the same name."""
-    own = flat(TrainConfig(network=recipe.network, algorithm=NoSettings(), reward=NoSettings()))  # type: ignore[arg-type]
+    own = flatten(TrainConfig(network=recipe.network, algorithm=NoSettings(), reward=NoSettings()))  # type: ignore[arg-type]
     for part in (recipe.config, recipe.reward):
-        for setting in flat(part):
+        for setting in flatten(part):
             if setting in own:
                 raise InputError(f"config of {name!r} has a field {setting!r}, which another setting is called")
             own[setting] = None

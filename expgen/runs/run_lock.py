@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, line_of, unwritable
+from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, error_line, write_error
 from expgen.files import make_folder
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
@@ -76,7 +76,7 @@ def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
         raise
     except BaseException as error:
         with contextlib.suppress(InputError):  # no space left for this either; TakenOver explains the error
-            lock.save("failed", line_of(error))
+            lock.save("failed", error_line(error))
         if isinstance(error, StorageError):  # it could be written until now: that is a failure, not bad input
             raise FailedStorage(str(error)) from None
         raise
@@ -106,7 +106,7 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise unwritable(folder, error) from None
+        raise write_error(folder, error) from None
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)

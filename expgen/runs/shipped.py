@@ -18,7 +18,7 @@ from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder, described_in
-from expgen.settings import LAST_SEED, check_location, check_type, check_whole, plain_number
+from expgen.settings import LAST_SEED, check_integer, check_location, check_type, to_python_number
 from expgen.storage.hub import is_hub
 from expgen.storage.location import Location, absolute
 from expgen.storage.view import local_copy
@@ -101,9 +101,9 @@ def load_agent(
     """
     check_location("run", run, "a run folder, an agent.json, or the name of an agent that ships")
     check_type("learner", learner, (str, type(None)), "a name as member0 or explorer")
-    seed = check_whole("seed", seed, 0, LAST_SEED)
+    seed = check_integer("seed", seed, 0, LAST_SEED)
     if weights is not None:
         check_choice("weights", weights, get_args(Weights))
-    consensus = {name: plain_number(value) for name, value in consensus.items()}
+    consensus = {name: to_python_number(value) for name, value in consensus.items()}
     found, where = find_agent(run), str(resolve_device(device))
     return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights).agent

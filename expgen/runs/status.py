@@ -99,9 +99,9 @@ def runs_in(where: Location) -> Iterator[Path]:
 def _runs_at(url: str) -> Iterator[Path]:
     for inside in (join(url, "runs"), url):
         if names := [name for name in snapshots_below(str(inside)) if name and "/" not in name]:
-            yield from (local_copy(join(inside, name), is_sketch=True) for name in names)
+            yield from (local_copy(join(inside, name), without_weights=True) for name in names)
             return
-    folder = local_copy(url, is_sketch=True)
+    folder = local_copy(url, without_weights=True)
     if _is_run(folder):
         yield folder
     elif not folder.exists():

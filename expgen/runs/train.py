@@ -11,7 +11,7 @@ import torch
 
 from expgen.envs.make import check_trusted, named_env
 from expgen.envs.wrappers import WRAPPERS
-from expgen.errors import check_range, line_of
+from expgen.errors import check_range, error_line
 from expgen.evaluation.evaluate import result_of
 from expgen.runs.make_config import OpenedRun, RunRequest, open_run
 from expgen.runs.plan import build_learner
@@ -196,7 +196,7 @@ def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
             run.folder.log_failure(name, "".join(traceback.format_exception(error)))
         if writer.is_complete and agent.consensus is not None:
             scorer.score_ensemble()
-        return writer.conclude(diverged, tuple(f"{name}: {line_of(error)}" for name, error in failed.items()))
+        return writer.conclude(diverged, tuple(f"{name}: {error_line(error)}" for name, error in failed.items()))
 
 
 def _close(learner: Learner) -> None:
@@ -204,4 +204,4 @@ def _close(learner: Learner) -> None:
     try:
         learner.close()
     except Exception as error:  # whatever it raises
-        print(f"expgen: {learner.name} could not close its game: {printable(line_of(error))}", file=sys.stderr)
+        print(f"expgen: {learner.name} could not close its game: {printable(error_line(error))}", file=sys.stderr)

@@ -21,7 +21,7 @@ from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_played, play_levels, result_of
-from expgen.files import write_whole
+from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
@@ -127,4 +127,4 @@ def write_trials(file: Path, members: int, trials: Sequence[Trial], picked: Tria
         shown = (f"{number:.6g}" for number in numbers)
         where = (trial.min_agree, members, trial.alpha, len(score.episodes))
         writer.writerow([*where, *shown, weights, int(trial is picked), commit()])
-    write_whole(file, text.getvalue().encode())
+    write_atomic(file, text.getvalue().encode())

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from expgen.errors import StorageError, TakenOver, line_of
+from expgen.errors import StorageError, TakenOver, error_line
 from expgen.fast.shared_permits import SharedPermits
 from expgen.networks.state import with_prefix
 from expgen.runs.agent_files import read_agent
@@ -119,7 +119,7 @@ def _announced(
     except (StorageError, EOFError, ConnectionError, GeneratorExit):  # not its own failure
         raise
     except (Exception, SystemExit) as error:
-        fail(line_of(error), traceback.format_exc())
+        fail(error_line(error), traceback.format_exc())
         raise
     parent.send(Ended(who, learner.env_steps))
 
@@ -153,7 +153,7 @@ def score_requested(owners: Mapping[Path, str], settings: WorkerSettings, parent
                     raise
                 except (Exception, SystemExit) as error:  # whatever a game raises costs its own score alone
                     del playing[request]
-                    _failing(request, parent)(line_of(error), traceback.format_exc())
+                    _failing(request, parent)(error_line(error), traceback.format_exc())
 
 
 def _failing(request: ScoreRequest, parent: Connection) -> OnHang:

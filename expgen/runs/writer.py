@@ -18,7 +18,7 @@ from expgen.runs.make_config import OpenedRun
 from expgen.runs.messages import ScoreRequest
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import RunLock
-from expgen.settings import flat
+from expgen.settings import flatten
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint
 from expgen.training.life import Report
 from expgen.training.metrics import MetricsFile, repair_metrics
@@ -56,7 +56,7 @@ class RunWriter:
             agent = replace(agent, weights=before.weights, tuned=tuned)
         self.folder.write_config(self.run.config, spec)
         write_agent(agent)
-        self.callbacks.on_start(self.folder.path, flat(self.run.config))
+        self.callbacks.on_start(self.folder.path, flatten(self.run.config))
         return agent
 
     def begin(self, learner: str, env_steps: int) -> None:

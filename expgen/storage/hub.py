@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from expgen.errors import FailedStorage, InputError, line_of
+from expgen.errors import FailedStorage, InputError, error_line
 from expgen.storage.location import Location
 from expgen.storage.scratch import scratch_folder
 
 _URL = re.compile(r"hf://(\w[\w.-]{0,95}/\w[\w.-]{0,95})(?:@(\w[\w./-]{0,99}))?/?", re.ASCII)
 _TAKEN = re.compile(r"(agent|config|card)\.json|scores\.csv|checkpoints/\w[\w.-]*/\d+\.safetensors", re.ASCII)
-MOST_FILES, MOST_BYTES = 200, 2**33  # of an agent
+MOST_FILES, MAX_BYTES = 200, 2**33  # of an agent
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -44,9 +44,9 @@ def download(url: str) -> Path:
         files = {each.rfilename: each.size or 0 for each in info.siblings or () if _TAKEN.fullmatch(each.rfilename)}
         if "agent.json" not in files or not COMMIT.fullmatch(info.sha or ""):
             raise InputError(f"{url} holds no agent.json; accepted: an agent that expgen push wrote")
-        if len(files) > MOST_FILES or sum(files.values()) > MOST_BYTES:
+        if len(files) > MOST_FILES or sum(files.values()) > MAX_BYTES:
             size = f"{len(files)} files of {sum(files.values()):,} bytes"
-            raise InputError(f"{url} holds {size}; accepted: at most {MOST_FILES} files of {MOST_BYTES:,} bytes")
+            raise InputError(f"{url} holds {size}; accepted: at most {MOST_FILES} files of {MAX_BYTES:,} bytes")
         folder = scratch_folder() / name.rpartition("/")[2]
         for file in files:
             api.hf_hub_download(name, file, revision=info.sha, local_dir=folder)
@@ -76,8 +76,8 @@ def _in_words(verb: str, url: str) -> Iterator[None]:
     try:
         yield
     except refusal as error:
-        raise InputError(f"cannot {verb} {url}: {line_of(error)[:200]}") from None
+        raise InputError(f"cannot {verb} {url}: {error_line(error)[:200]}") from None
     except InputError:
         raise
     except (outage, OSError, ValueError) as error:
-        raise FailedStorage(f"cannot {verb} {url}: {line_of(error)[:200]}") from None
+        raise FailedStorage(f"cannot {verb} {url}: {error_line(error)[:200]}") from None

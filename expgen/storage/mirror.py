@@ -19,7 +19,7 @@ from typing import NamedTuple, NoReturn
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
 
 from expgen.errors import FailedStorage, InputError, TakenOver
-from expgen.files import PART, check_name, join_inside, read_bytes, write_whole
+from expgen.files import PART, check_name, join_inside, read_bytes, write_atomic
 from expgen.storage.store import Store
 
 LISTS, FILES = "lists", "files"  # folders at the URL
@@ -85,16 +85,16 @@ class Mirror:
         return next(filter(None, snapshots), EMPTY)
 
     @_reread
-    def download(self, is_sketch: bool = False) -> Snapshot:
+    def download(self, without_weights: bool = False) -> Snapshot:
         """Make the folder as in the newest snapshot; in a sketch, checkpoints and other large files are empty."""
         newest, self.looked = self.newest(), time.monotonic()
         for name, digest in newest.files.items() - self.downloaded.items():
-            is_empty = is_sketch and not name.endswith(SKETCHED)
+            is_empty = without_weights and not name.endswith(SKETCHED)
             content = b"" if is_empty else self.store.read(object_name(name, digest))
             if not is_empty and hashlib.sha256(content).hexdigest() != digest:
                 raise InputError(f"{self.store.url} is damaged: {name} has another checksum than its list says")
             path = join_inside(self.folder, name)
-            write_whole(path, content)
+            write_atomic(path, content)
             os.utime(path, (newest.written, newest.written))
             self.downloaded[name] = digest
         for name in self.downloaded.keys() - newest.files.keys():
@@ -119,7 +119,7 @@ class Mirror:
             self._check_owner()
             self._publish(Snapshot(is_open, time.time(), files))
 
-    def refuse_if_busy(self) -> None:
+    def check_not_busy(self) -> None:
         """InputError if a process has uploaded in the last minutes and has not ended."""
         newest = self.newest()
         if newest.is_open and (ago := time.time() - newest.written) < BUSY_SECONDS:

@@ -15,7 +15,7 @@ from typing import Any
 
 import tenacity
 
-from expgen.errors import FailedStorage, InputError, line_of
+from expgen.errors import FailedStorage, InputError, error_line
 from expgen.files import check_name
 
 SECONDS_VARIABLE = "EXPGEN_STORAGE_SECONDS"  # how long one operation is retried
@@ -114,4 +114,4 @@ def _is_transient(error: BaseException | None) -> bool:
 
 
 def _line(error: BaseException | None) -> str:
-    return line_of(error)[:200] if error else "None"
+    return error_line(error)[:200] if error else "None"

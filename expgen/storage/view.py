@@ -14,11 +14,13 @@ from expgen.storage.store import Store
 
 
 @cache
-def _mirror(url: str, is_sketch: bool, seconds: float | None) -> Mirror:
+def _mirror(url: str, without_weights: bool, seconds: float | None) -> Mirror:
     return Mirror(Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2]))  # called as the run is
 
 
-def local_copy(location: Location, is_sketch: bool = False, max_age: float = 0.0, seconds: float | None = None) -> Path:
+def local_copy(
+    location: Location, without_weights: bool = False, max_age: float = 0.0, seconds: float | None = None
+) -> Path:
     """The folder itself, or what is at the URL, in a folder that lasts as long as this process.
 
     A sketch tells how far a run is: rows and names of checkpoints, no weights. What is downloaded may be `max_age`
@@ -28,21 +30,21 @@ def local_copy(location: Location, is_sketch: bool = False, max_age: float = 0.0
         return Path(location)
     if is_hub(location):
         return download(str(location))
-    mirror = _mirror(str(location).rstrip("/"), is_sketch, seconds)
+    mirror = _mirror(str(location).rstrip("/"), without_weights, seconds)
     if time.monotonic() - mirror.looked >= max_age:
-        mirror.download(is_sketch)
+        mirror.download(without_weights)
     return mirror.folder
 
 
-def refuse_if_busy(url: str) -> None:
+def check_not_busy(url: str) -> None:
     """InputError if a process works on the run at `url`."""
-    _mirror(url.rstrip("/"), False, None).refuse_if_busy()
+    _mirror(url.rstrip("/"), False, None).check_not_busy()
 
 
-def amend(url: str, edit: Callable[[Path], None]) -> None:
+def edit_run(url: str, edit: Callable[[Path], None]) -> None:
     """Let `edit` change the folder of a run that no process is working on, and upload it."""
     mirror = _mirror(url.rstrip("/"), False, None)  # that of `local_copy`, which has most of it already
-    mirror.refuse_if_busy()
+    mirror.check_not_busy()
     mirror.claim()
     mirror.download()
     try:

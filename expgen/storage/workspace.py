@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from expgen.errors import FailedStorage, InputError, TakenOver, naming
+from expgen.errors import FailedStorage, InputError, TakenOver, show_url_in_errors
 from expgen.storage.mirror import WEIGHTS, Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageOutage, Store
@@ -30,7 +30,7 @@ def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
     thread = threading.Thread(target=_upload_often, args=(mirror, ending), daemon=True, name="expgen-upload")
     thread.start()
     try:
-        with naming(url, mirror.folder):
+        with show_url_in_errors(url, mirror.folder):
             yield mirror
     except StorageOutage:
         mirror.store.is_given_up.set()

@@ -19,7 +19,7 @@ from safetensors.torch import save as save_bytes
 from torch import Tensor
 
 from expgen.errors import InputError
-from expgen.files import UnreadableFile, read_bytes, write_whole
+from expgen.files import UnreadableFile, read_bytes, write_atomic
 from expgen.training.sessions import sessions_in
 
 KEPT = 2
@@ -46,11 +46,11 @@ class Checkpoint(NamedTuple):
 def write_checkpoint(
     path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], new_folders: int | None = None
 ) -> None:
-    """Write `tensors` and `facts` to `path`, whole or not at all; `new_folders` is that of `write_whole`."""
+    """Write `tensors` and `facts` to `path`, whole or not at all; `new_folders` is that of `write_atomic`."""
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(dict(facts), sort_keys=True)
     metadata = {"format": FORMAT, "facts": text, "sha256": digest_of(contiguous, text)}
-    write_whole(path, save_bytes(contiguous, metadata), new_folders)
+    write_atomic(path, save_bytes(contiguous, metadata), new_folders)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from expgen.errors import InputError, check_choice, unwritable
-from expgen.files import read_json, write_whole
+from expgen.errors import InputError, check_choice, write_error
+from expgen.files import read_json, write_atomic
 from expgen.training.callbacks import Callback
 
 PROJECT = "expgen"  # where neither variable says otherwise
@@ -56,7 +56,7 @@ class TensorBoardEvents(RowLogger):
             folder.mkdir(parents=True, exist_ok=True)
             self.files[learner] = open(folder / name, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise unwritable(folder / name, error) from None
+            raise write_error(folder / name, error) from None
         self._write(learner, Event(wall_time=time.time(), file_version="brain.Event:2"))
         restart = SessionLog(status=SessionLog.START)
         self._write(learner, Event(wall_time=time.time(), step=env_steps + 1, session_log=restart))
@@ -84,7 +84,7 @@ class TensorBoardEvents(RowLogger):
         try:
             file.write(record.getvalue())
         except OSError as error:
-            raise unwritable(Path(file.name), error) from None
+            raise write_error(Path(file.name), error) from None
 
 
 class WandbLogger(RowLogger):
@@ -184,7 +184,7 @@ def keep_id(folder: Path, tool: str, name: str) -> None:
     """Remember it for when the run is resumed."""
     known = {each: known_id(folder, each) for each in LOGGERS}
     kept = {each: found for each, found in {**known, tool: name}.items() if found}
-    write_whole(folder / IDS_FILE, (json.dumps(kept) + "\n").encode(), new_folders=0)
+    write_atomic(folder / IDS_FILE, (json.dumps(kept) + "\n").encode(), new_folders=0)
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

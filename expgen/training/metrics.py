@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from expgen.errors import unwritable
-from expgen.files import open_regular, write_whole
+from expgen.errors import write_error
+from expgen.files import open_regular, write_atomic
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
@@ -46,7 +46,7 @@ class MetricsFile:
             with open(self.path, "a", newline="") as file:
                 file.write(line.getvalue())
         except OSError as error:
-            raise unwritable(self.path, error) from None
+            raise write_error(self.path, error) from None
 
     def rows(self) -> list[dict[str, str]]:
         """Every good row so far; a line that a crash cut short, or that is damaged, does not count."""
@@ -98,7 +98,7 @@ class MetricsFile:
         writer = self._writer(text)
         writer.writeheader()
         writer.writerows(rows)
-        write_whole(self.path, text.getvalue().encode(), new_folders=0)
+        write_atomic(self.path, text.getvalue().encode(), new_folders=0)
 
     def _writer(self, file: io.StringIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.columns, restval="", lineterminator="\n")
@@ -140,7 +140,7 @@ def repair_metrics(path: Path) -> None:
         damage = _damage(path)
         if damage and path.is_file():
             metrics = MetricsFile(path)
-            write_whole(aside, path.read_bytes())
+            write_atomic(aside, path.read_bytes())
             metrics.rewrite(metrics.rows())
         elif damage:
             os.replace(path, aside)
@@ -149,7 +149,7 @@ def repair_metrics(path: Path) -> None:
         try:
             os.replace(path, aside)
         except OSError as refused:
-            raise unwritable(path, refused) from None
+            raise write_error(path, refused) from None
     if damage:
         line = f"expgen: {path}: {damage}; the damaged file is now {aside.name}, training continues without that part"
         print(line, file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from expgen.colors import ROLES
 from expgen.errors import InputError
-from expgen.files import write_whole
+from expgen.files import write_atomic
 from expgen.watch.page import inspector_page
 from expgen.watch.record import Recording
 
@@ -113,9 +113,9 @@ def write_recording(recording: Recording, path: Path, fps: int = 8) -> None:
     check_out(path)
     ending = path.suffix.lower()
     if ending == ".html":
-        write_whole(path, inspector_page([recording]).encode())
+        write_atomic(path, inspector_page([recording]).encode())
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"episode{ending}")
         (write_gif if ending == ".gif" else write_mp4)(recording, file, fps)
-        write_whole(path, file.read_bytes())
+        write_atomic(path, file.read_bytes())

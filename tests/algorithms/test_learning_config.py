@@ -36,7 +36,7 @@ def test_every_algorithm_has_them_and_has_them_first(algo: str) -> None:
     ],
 )
 def test_none_takes_what_is_out_of_range(algo: str, name: str, value: Any, accepted: str) -> None:
-    """Also where an algorithm has a default of its own: `own_default` keeps the limits."""
+    """Also where an algorithm has a default of its own: `changed_default` keeps the limits."""
     flag = "--" + name.replace("_", "-")
     with pytest.raises(InputError, match=f"{flag} is .*; accepted: {accepted}"):
         make_config(algo=algo, **{name: value})

@@ -135,7 +135,7 @@ def _await(child: int) -> tuple[int, bool]:
 
 
 def _die_while_writing(count: int, moment: str) -> None:
-    """Replace what `write_whole` calls of the operating system, so that the `count`-th write is the last."""
+    """Replace what `write_atomic` calls of the operating system, so that the `count`-th write is the last."""
     writes = 0
     real_fsync, real_replace = os.fsync, os.replace
 

@@ -51,7 +51,7 @@ class Scene:
             if self.driver.returncode is not None:
                 self.end_driver()
                 self.driver = self.start()
-            looks = (local_copy(join(self.out, "runs", name), is_sketch=True, max_age=10.0) for name in JOBS)
+            looks = (local_copy(join(self.out, "runs", name), without_weights=True, max_age=10.0) for name in JOBS)
             return next((pid for run in looks if (pid := worker_of(run))), None)
 
         found = until(find, "a worker")

@@ -10,7 +10,7 @@ import pytest
 from expgen import files
 from expgen.cli import evaluate
 from expgen.cli.flags import pop_engine
-from expgen.cluster.engine import Ended, LocalEngine, Task
+from expgen.cluster.engine import LocalEngine, Task, TaskResult
 from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs import progress
 from expgen.training.life import Watcher
@@ -122,7 +122,7 @@ def test_long_play_shows_how_far_it_is(
 class Elsewhere:
     """An engine that is told nothing while tasks run, as on a cluster."""
 
-    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+    def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
         return LocalEngine().run(tasks, Watcher())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from expgen import plugins
 from expgen.cli.train_flags import each_run, parsed
-from expgen.cluster.engine import Ended, LocalEngine, Task
+from expgen.cluster.engine import LocalEngine, Task, TaskResult
 from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
 from expgen.runs.progress import Progress
@@ -99,9 +99,9 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
 def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
     small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(self: RayEngine, tasks: Sequence[Task], watcher: Watcher) -> Iterator[Ended]:
+    def run(self: RayEngine, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
         first, *others = tasks
-        yield Ended(first, error=RuntimeError("no such luck"))
+        yield TaskResult(first, error=RuntimeError("no such luck"))
         yield from LocalEngine().run(others, watcher)
 
     monkeypatch.setattr(RayEngine, "run", run)

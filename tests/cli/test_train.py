@@ -20,7 +20,7 @@ from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.stop import StopSignals
-from expgen.settings import flag_of, parts_of
+from expgen.settings import flag_of, nested_configs
 from tests.children import PATIENCE, until
 from tests.runs.rows import metrics
 
@@ -79,7 +79,7 @@ def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[
     words = set(outcome.out.replace(",", " ").split())
     config = default_config(algo)
     for prefix, part in (("", config), ("explorer_", config.explorer)):
-        for inside in (part, *parts_of(part).values()) if part else ():
+        for inside in (part, *nested_configs(part).values()) if part else ():
             for field in dataclasses.fields(inside):
                 value = getattr(inside, field.name)
                 if value is not None and not dataclasses.is_dataclass(value) and field.name != "options":

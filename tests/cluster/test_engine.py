@@ -2,7 +2,7 @@
 
 import pytest
 
-from expgen.cluster.engine import LocalEngine, Share, Task, make_engine
+from expgen.cluster.engine import LocalEngine, Task, TaskResources, make_engine
 from expgen.errors import InputError
 from expgen.training.life import Watcher
 
@@ -30,7 +30,7 @@ def test_flags_of_a_cluster_need_one() -> None:
     with pytest.raises(InputError, match="--engine ray"):
         make_engine("local", "auto")
     with pytest.raises(InputError, match="--engine ray"):
-        make_engine("local", share=Share(cpus=1))
-    assert isinstance(make_engine("local", share=Share()), LocalEngine)
+        make_engine("local", share=TaskResources(cpus=1))
+    assert isinstance(make_engine("local", share=TaskResources()), LocalEngine)
     with pytest.raises(InputError, match="carrier"):
         make_engine("carrier-pigeon")

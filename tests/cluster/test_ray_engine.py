@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from expgen.cluster import ray_engine
-from expgen.cluster.engine import Share, Task
+from expgen.cluster.engine import Task, TaskResources
 from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
 from expgen.runs.folder import RunFolder
@@ -30,7 +30,7 @@ UPDATES = 200  # enough for a signal to find the run under way on a fast machine
 
 
 def engine_on(cluster: LocalCluster) -> RayEngine:
-    return RayEngine(cluster.address, Share(cpus=1))
+    return RayEngine(cluster.address, TaskResources(cpus=1))
 
 
 def rows_in(file: Path) -> list[str]:
@@ -201,7 +201,7 @@ def test_halves_share_a_gpu_wholes_do_not_and_without_a_share_none_is_seen(clust
             together = tmp_path / str(gpus)
             together.mkdir()
             tasks = [Task(name, partial(gpus_seen, together, name, 2)) for name in ("one", "other")]
-            engine = RayEngine(cluster.address, Share(cpus=1, gpus=gpus))
+            engine = RayEngine(cluster.address, TaskResources(cpus=1, gpus=gpus))
             assert {ended.result() for ended in engine.run(tasks, Watcher())} in accepted
 
 

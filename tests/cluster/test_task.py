@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.cluster.engine import Ended, Task
+from expgen.cluster.engine import Task, TaskResult
 from expgen.errors import InputError
 from expgen.training.life import Watcher
 
@@ -21,17 +21,17 @@ def test_a_task_survives_the_journey_and_can_be_called_there() -> None:
 
 
 def test_result_of_a_task_survives_pickling() -> None:
-    back = pickle.loads(pickle.dumps(Ended(Task("a", double), error=InputError("--env is 'x'; accepted: y"))))
+    back = pickle.loads(pickle.dumps(TaskResult(Task("a", double), error=InputError("--env is 'x'; accepted: y"))))
     with pytest.raises(InputError, match="--env is 'x'"):
         back.result()
 
 
 def test_an_error_is_raised_and_an_answer_of_nothing_is_one() -> None:
     task = Task("a", double)
-    assert Ended(task, answer=7).result() == 7
-    assert Ended(task).result() is None
+    assert TaskResult(task, answer=7).result() == 7
+    assert TaskResult(task).result() is None
     with pytest.raises(InputError):
-        Ended(task, answer=7, error=InputError("no")).result()  # never passed over, whatever was answered
+        TaskResult(task, answer=7, error=InputError("no")).result()  # never passed over, whatever was answered
 
 
 def test_a_watcher_that_nobody_set_listens_and_lets_go_on() -> None:

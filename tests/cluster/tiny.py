@@ -4,7 +4,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from expgen.cluster.engine import Share, make_engine
+from expgen.cluster.engine import TaskResources, make_engine
 from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.runs.stop import StopSignals
@@ -18,7 +18,7 @@ NAMES = ["table-5"]  # members and explorer, then the agent of both
 
 
 def main(out: str, address: str | None = None) -> int:
-    engine = make_engine("ray", address, Share(cpus=1)) if address else make_engine("local")
+    engine = make_engine("ray", address, TaskResources(cpus=1)) if address else make_engine("local")
     with StopSignals() as signals:
         watcher = Watcher(should_stop=signals.arrived)
         place = out if is_url(out) else Path(out)

@@ -123,7 +123,7 @@ def test_repositories_that_hold_no_agent_are_one_line(
     assert "hf://some/thing holds no agent.json" in refused("evaluate", "hf://some/thing")
     hub.files["some/damage"] = {"agent.json": b"[]"}
     assert "is no description of an agent" in refused("evaluate", "hf://some/damage")
-    monkeypatch.setattr(hub_module, "MOST_BYTES", 1)
+    monkeypatch.setattr(hub_module, "MAX_BYTES", 1)
     hub.files["some/giant"] = {"agent.json": b"{}"}
     assert "hf://some/giant holds 1 files of 2 bytes; accepted: at most 200" in refused("evaluate", "hf://some/giant")
 

@@ -16,7 +16,7 @@ from expgen.watch.story import tell
 from tests.policies import newest_checkpoint
 
 MINIMAZE = ("minimaze/ppo", "minimaze/maxent", "minimaze/expgen")
-MOST_BYTES = 20 * 2**20  # of one game
+MAX_BYTES = 20 * 2**20  # of one game
 
 
 @pytest.mark.parametrize("name", bundled_agents())
@@ -31,7 +31,7 @@ def test_every_agent_s_weights_are_those_of_its_card(name: str) -> None:
     together = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
     assert agent.sha256 == (digests[agent.learner] if agent.learner else together)
     assert {"train", "test"} == agent.scores.keys() and agent.trained["command"].startswith("expgen train")
-    assert sum(path.stat().st_size for path in agent.folder.path.rglob("*") if path.is_file()) < MOST_BYTES
+    assert sum(path.stat().st_size for path in agent.folder.path.rglob("*") if path.is_file()) < MAX_BYTES
 
 
 @pytest.mark.parametrize("name", MINIMAZE)

@@ -202,7 +202,7 @@ def test_sketch_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
     for text in ("1", "2"):
         expected = fill(writer.folder, text)
         writer.upload()
-        reader.download(is_sketch=True)
+        reader.download(without_weights=True)
         sketch = {name: "" if "/" in name else text for name, text in expected.items()}
         assert contents(reader.folder) == {**sketch, "tensorboard/events": ""}
 
@@ -213,21 +213,21 @@ def test_sketch_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
     fill(writer.folder, "1")
     expected = fill(writer.folder / "milestones" / "25", "2")
     writer.upload()
-    reader.download(is_sketch=True)
+    reader.download(without_weights=True)
     kept = contents(reader.folder / "milestones" / "25")
     assert kept == {name: "" if "/" in name else text for name, text in expected.items()}
 
 
 def test_url_whose_owner_is_at_work_is_busy_until_it_ends(tmp_path: Path) -> None:
     writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
-    guest.refuse_if_busy()
+    guest.check_not_busy()
     writer.claim()
     fill(writer.folder, "1")
     writer.upload()
     with pytest.raises(InputError, match="is in use: a process uploaded to it 0 s ago"):
-        guest.refuse_if_busy()
+        guest.check_not_busy()
     writer.upload(is_open=False)
-    guest.refuse_if_busy()
+    guest.check_not_busy()
 
 
 def test_deleted_folder_is_not_uploaded_as_an_empty_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.storage.mirror import LISTS, Mirror
 from expgen.storage.store import Store
-from expgen.storage.view import amend, fetch, local_copy, refuse_if_busy, snapshots_below
+from expgen.storage.view import check_not_busy, edit_run, fetch, local_copy, snapshots_below
 
 pytest.importorskip("fsspec")
 
@@ -34,7 +34,7 @@ def test_a_run_that_was_looked_at_is_amended_without_another_download(url: str, 
         assert here == folder
         (here / "scores.csv").write_text("row\nanother\n")
 
-    amend(url, edit)
+    edit_run(url, edit)
     assert asked and all(name.startswith(LISTS) for name in asked)
     assert fetch(url, tmp_path / "fetched") == 2
     assert (tmp_path / "fetched" / "scores.csv").read_text() == "row\nanother\n"
@@ -42,16 +42,16 @@ def test_a_run_that_was_looked_at_is_amended_without_another_download(url: str, 
 
 
 def test_a_run_is_not_amended_while_a_process_works_on_it(url: str, tmp_path: Path) -> None:
-    refuse_if_busy(url)
+    check_not_busy(url)
     Mirror(Store(url), tmp_path / "other").claim()
-    for work in (lambda: refuse_if_busy(url), lambda: amend(url, lambda folder: None)):
+    for work in (lambda: check_not_busy(url), lambda: edit_run(url, lambda folder: None)):
         with pytest.raises(InputError, match="is in use"):
             work()
 
 
 def test_a_folder_is_its_own_copy_and_a_sketch_has_no_weights(url: str, tmp_path: Path) -> None:
     assert local_copy(tmp_path) == tmp_path
-    sketch = local_copy(url, is_sketch=True)
+    sketch = local_copy(url, without_weights=True)
     assert sketch.name == "run" and sketch != local_copy(url)
     assert (sketch / "checkpoints" / "1.safetensors").read_bytes() == b""
     assert (sketch / "scores.csv").read_text() == "row\n"
@@ -59,7 +59,7 @@ def test_a_folder_is_its_own_copy_and_a_sketch_has_no_weights(url: str, tmp_path
 
 def test_a_copy_may_be_as_old_as_the_caller_says(url: str) -> None:
     local_copy(url)
-    amend(url, lambda folder: None)
+    edit_run(url, lambda folder: None)
     Path(url.removeprefix("file://"), LISTS).rename(Path(url.removeprefix("file://"), "gone"))
     assert (local_copy(url, max_age=60.0) / "scores.csv").exists()
     assert not (local_copy(url) / "scores.csv").exists()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from expgen.errors import StorageError
-from expgen.files import write_whole
+from expgen.files import write_atomic
 
 THREADS = 256  # of every program
 SOURCES = Path(__file__).parent / "cuda"
@@ -139,7 +139,7 @@ def cached_cubin(source: str, capability: tuple[int, int]) -> bytes:
         return file.read_bytes()
     cubin = compile_source(source, architecture)
     with contextlib.suppress(StorageError):  # a folder that cannot be written costs the next process a few seconds
-        write_whole(file, cubin)
+        write_atomic(file, cubin)
     return cubin
 
 
