@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from expgen.cluster.engine import Task, TaskResources
 from expgen.cluster.ray_engine import RayEngine
 from expgen.reproduce.job import Job, JobResult
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def nothing(job: Job, watcher: Watcher) -> JobResult:

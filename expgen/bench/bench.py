@@ -20,8 +20,8 @@ from expgen.provenance import commit
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, first_plans, plans_of
 from expgen.training.learner import Learner, Phase
-from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
-from expgen.training.resources import Resources, cores_here, hardware, plan_resources
+from expgen.training.pipeline import LocalPermits, run_pipeline
+from expgen.training.resources import Resources, available_cores, hardware, plan_resources
 
 FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
 
@@ -48,8 +48,8 @@ def bench(
         watch = Watch(resources.device)
         trained = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
         load = watch.end()
-        say(f"training, learners {count}: {load.words(cores_here())}")
-        say(f"  what limits: {load.limit(cores_here(), shares, resources.device.type == 'cuda')}")
+        say(f"training, learners {count}: {load.words(available_cores())}")
+        say(f"  what limits: {load.limit(available_cores(), shares, resources.device.type == 'cuda')}")
         yield row("training", count, trained)
     peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
     yield row(FLOOR, 1, peak / flops.total)
@@ -154,8 +154,8 @@ def side_by_side(
         learners = [opened.enter_context(closing(learner)) for learner in made]
 
         def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
-            turns = [Turn(learner.name, life(learner)) for learner in learners]
-            for error in run_side_by_side(turns, OwnPermits(resources.updates_at_once)).values():
+            generators = {learner.name: life(learner) for learner in learners}
+            for error in run_pipeline(generators, LocalPermits(resources.updates_at_once)).values():
                 raise error
 
         yield run

@@ -20,7 +20,7 @@ from expgen.runs.shipped import FoundAgent, find_agent
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.view import check_not_busy, edit_run
 from expgen.text import text_line
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
 NAME_WIDTH = 17  # of most

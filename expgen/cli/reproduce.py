@@ -18,7 +18,7 @@ from expgen.reproduce.scale import SCALES
 from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
 from expgen.storage.location import is_url
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 ALL = "all"
 

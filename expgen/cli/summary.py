@@ -10,7 +10,7 @@ from expgen.runs.status import run_status
 from expgen.storage.location import Location
 from expgen.text import duration, printable, text_line
 from expgen.training.metrics import MetricsFile
-from expgen.training.resources import cores_here, num_workers, resolve_device
+from expgen.training.resources import available_cores, num_workers, resolve_device
 
 
 def run_lines(opened: OpenedRun, where: Location) -> list[str]:
@@ -35,7 +35,7 @@ def device_line(is_local: bool, device: str, processes: int | str, num_learners:
         return f"on a Ray cluster, a job for each run; {later}, here and by expgen status"
     workers = num_workers(processes, device, num_learners)
     spread = f"{workers} processes" if workers > 1 else "one process"
-    return f"on {resolve_device(device)} with {cores_here()} cores, {spread}; {later}"
+    return f"on {resolve_device(device)} with {available_cores()} cores, {spread}; {later}"
 
 
 def outcome(folder: RunFolder) -> Iterator[str]:

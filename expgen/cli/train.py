@@ -26,8 +26,8 @@ from expgen.runs.train import RunResult, train_together
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import local_copy
 from expgen.text import printable
-from expgen.training.life import Watcher
 from expgen.training.loggers import check_loggers
+from expgen.training.loop import Watcher
 from expgen.training.resources import check_processes
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from expgen.errors import InputError, check_choice
 from expgen.storage.location import Location
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 ENGINES = ("local", "ray")
 

@@ -8,7 +8,7 @@ from expgen.errors import FailedStorage, InputError
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
 from expgen.storage.view import local_copy
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from expgen.training.metrics import MetricsFile
 
 VIEW_SECONDS = 10.0  # that the driver waits for storage, to look at a run, and between two looks

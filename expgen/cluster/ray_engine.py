@@ -21,8 +21,8 @@ from expgen.errors import InputError
 from expgen.plugins import Plugins, known_plugins, load_plugins
 from expgen.provenance import version
 from expgen.runs.stop import StopSignals
-from expgen.training.life import Watcher
-from expgen.training.resources import allotted
+from expgen.training.loop import Watcher
+from expgen.training.resources import limit_cores
 
 POLL_SECONDS = 2.0
 LOSSES = 10  # in a row without a new checkpoint, after which a task is given up
@@ -132,7 +132,7 @@ def _in_worker(call: Any, share: TaskResources, driver_version: str, known: Plug
     load_plugins(known)
     if not share.gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # of its own accord Ray would leave it all of the node's
-    with allotted(share.cores), StopSignals() as signals:
+    with limit_cores(share.cores), StopSignals() as signals:
         return Answer(call(Watcher(should_stop=signals.arrived)), signals.arrived())
 
 

@@ -77,7 +77,7 @@ class Worker:
         except (EOFError, OSError):
             return None
 
-    def how_it_died(self) -> str:
+    def exit_reason(self) -> str:
         """`killed by SIGKILL` or `exited with status 3`, of one whose connection has closed."""
         try:
             status = self.process.wait(END_SECONDS)

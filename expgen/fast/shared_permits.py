@@ -1,6 +1,6 @@
-"""SharedPermits: how many learners update at once on a device that several processes share.
+"""SharedPermits: limit how many learners update at once on a device that several processes share.
 
-A permit is a lock on one of a few files; the system releases it when its holder dies.
+A permit is a lock on one of a few files, which the system releases when the process that holds it dies.
 """
 
 import fcntl
@@ -9,13 +9,13 @@ from pathlib import Path
 
 
 class SharedPermits:
-    """Permits (training.pipeline) of all processes that were given the same folder and number."""
+    """`training.pipeline.Permits` shared by all processes that use the same folder and number."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.files = [folder / f"permit{n}" for n in range(number)]
-        self.held: list[int] = []  # descriptors of locked files
+        self.held: list[int] = []  # file descriptors of the locks held
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         for file in self.files:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
             try:
@@ -27,5 +27,5 @@ class SharedPermits:
                 return True
         return False
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         os.close(self.held.pop())

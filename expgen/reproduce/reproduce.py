@@ -27,7 +27,7 @@ from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import StorageOutage
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def reproduce(

@@ -31,7 +31,7 @@ from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.view import fetch
 from expgen.storage.workspace import workspace
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from expgen.training.resources import hardware, resolve_device
 from expgen.training.sessions import total_seconds
 

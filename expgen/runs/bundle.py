@@ -23,7 +23,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.average import Weights, has_average, policy_weights
-from expgen.training.checkpoint import digest_of, keep_checkpoint
+from expgen.training.checkpoint import add_checkpoint, digest_of
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
 BUNDLING = ".bundling"  # where a bundle lies while it is made
@@ -134,7 +134,7 @@ def copy_policies(
             key: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
             for key, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
         }
-        keep_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
+        add_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
         digests[name] = digest_of(policy)
         averaged += [name] if has_average(checkpoint) else []
     moved = with_policy_paths(agent, target.path, {name: f"checkpoints/{name}" for name in names})

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.training.life import Scores
+from expgen.training.loop import Scores
 
 
 class LearnerId(NamedTuple):

@@ -22,8 +22,8 @@ from expgen.runs.supervise import DEATHS, Job, Learners, Workers, say
 from expgen.runs.workers import WorkerSettings, score_requested, train_assigned
 from expgen.runs.writer import RunWriter, stored_steps
 from expgen.text import printable
-from expgen.training.life import Watcher
-from expgen.training.resources import cores_here, resolve_device
+from expgen.training.loop import Watcher
+from expgen.training.resources import available_cores, resolve_device
 
 
 def run_in_processes(
@@ -42,7 +42,7 @@ def run_in_processes(
         if chosen.type == "cuda":
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
-        settings = WorkerSettings(str(chosen), max(1, cores_here() // num_workers), permits, hang_seconds)
+        settings = WorkerSettings(str(chosen), max(1, available_cores() // num_workers), permits, hang_seconds)
         crew = _Crew(runs, settings, variables, watcher)
         cleanup.callback(crew.workers.close)
         crew.build(num_workers)
@@ -161,7 +161,7 @@ class _Crew:
                         self.runs[run].folder.log_failure(job.name, trace)
                 self._lost(job, line)
             case None:
-                self._lost(job, job.worker.how_it_died())
+                self._lost(job, job.worker.exit_reason())
 
     def _lost(self, job: Job, why: str) -> None:
         """Start a worker again that has died, unless that has not helped before or the run is ending."""

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from expgen.evaluation.evaluate import Episode
 from expgen.runs.stop import StopSignals
 from expgen.text import duration
-from expgen.training.life import Report, Watcher
+from expgen.training.loop import OnRow, Watcher
 
 LINE_SECONDS = 10.0
 SHOWN = {  # names of scores, and the columns of a row that hold them
@@ -130,7 +130,7 @@ class Progress:
 class SoFar:
     """Tells `on_row` of the episodes that `player` plays, as they end."""
 
-    def __init__(self, player: str, on_row: Report) -> None:
+    def __init__(self, player: str, on_row: OnRow) -> None:
         self.player, self.on_row, self.count, self.total_return, self.solved = player, on_row, 0, 0.0, 0
 
     def __call__(self, episode: Episode) -> None:

@@ -25,7 +25,7 @@ from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.training.average import Weights, has_average
 from expgen.training.learner import Learner
-from expgen.training.life import Policies, Scores
+from expgen.training.loop import Policies, Scores
 from expgen.training.resources import Resources
 
 METRIC_PREFIXES: dict[Weights, str] = {"live": "", "average": "average_"}

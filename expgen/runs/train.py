@@ -29,9 +29,9 @@ from expgen.training.callbacks import Callback, Callbacks, check_callbacks
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Report, Watcher, life_of
 from expgen.training.loggers import LOGGERS, TensorBoardEvents, check_loggers
-from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
+from expgen.training.loop import OnRow, Watcher, train_learner
+from expgen.training.pipeline import LocalPermits, run_pipeline
 from expgen.training.resources import check_processes, num_workers, plan_resources, resolve_device
 
 
@@ -49,7 +49,7 @@ def train(
     log: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None,
-    on_row: Report = lambda learner, row: None,
+    on_row: OnRow = lambda learner, row: None,
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> RunResult:
@@ -182,12 +182,12 @@ def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
         watcher.on_start(sum(plan.steps for plan in run.plans), dict(writer.env_steps))
         for request in writer.left_to_score():  # by worker processes of an earlier session
             writer.scored(request, result_of(scorer.answer(request)))
-        turns = []
+        generators = {}
         for learner in learners:
             checkpoints = run.folder.checkpoints_of(learner.name)
             told = (scorer.score_learner, writer.row, checkpoints, watcher.should_stop, writer.saved)
-            turns.append(Turn(learner.name, life_of(learner, *told)))
-        errors = run_side_by_side(turns, OwnPermits(resources.updates_at_once))
+            generators[learner.name] = train_learner(learner, *told)
+        errors = run_pipeline(generators, LocalPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}
         if len(failed) == len(learners):

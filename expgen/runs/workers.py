@@ -29,9 +29,9 @@ from expgen.runs.scoring import RunScorer
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import Scores, life_of
-from expgen.training.pipeline import OwnPermits, Turn, run_side_by_side
-from expgen.training.resources import allotted, plan_resources
+from expgen.training.loop import Scores, train_learner
+from expgen.training.pipeline import LocalPermits, run_pipeline
+from expgen.training.resources import limit_cores, plan_resources
 
 AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
 
@@ -50,7 +50,7 @@ def train_assigned(
     assigned: Mapping[LearnerId, tuple[TrainConfig, LearnerPlan]], settings: WorkerSettings, parent: Connection
 ) -> None:
     """Build the learners `assigned`, wait for the parent, train each from its newest checkpoint."""
-    with allotted(settings.cores), contextlib.ExitStack() as cleanup:
+    with limit_cores(settings.cores), contextlib.ExitStack() as cleanup:
         resources = plan_resources(settings.device, len(assigned))
         torch.set_num_threads(resources.torch_threads)
         learners: dict[LearnerId, Learner] = {}
@@ -59,17 +59,18 @@ def train_assigned(
             cleanup.callback(learners[who].close)
         parent.send(Built({who.run: learner.env.spec for who, learner in learners.items()}))
         answers, limit = _Answers(parent), HangLimit(settings.hang_seconds)
-        turns = []
+        generators = {}
         for who, learner in learners.items():
             folder = RunFolder(who.run)
             checkpoints = folder.checkpoints_of(who.name)
             if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
             score, report = partial(hand_over, folder.to_score(who.name)), partial(answers.report, who)
-            life = life_of(learner, score, report, checkpoints, answers.should_stop, partial(answers.saved, who))
-            turns.append(Turn(who.name, _announced(life, who, learner, parent, limit)))
+            on_checkpoint = partial(answers.saved, who)
+            training = train_learner(learner, score, report, checkpoints, answers.should_stop, on_checkpoint)
+            generators[who] = _announced(training, who, learner, parent, limit)
         number, shared = resources.updates_at_once, settings.permits
-        run_side_by_side(turns, OwnPermits(number) if shared is None else SharedPermits(shared, number))
+        run_pipeline(generators, LocalPermits(number) if shared is None else SharedPermits(shared, number))
 
 
 def hand_over(folder: Path, learner: Learner) -> Generator[None, None, Scores]:
@@ -129,7 +130,7 @@ def score_requested(owners: Mapping[Path, str], settings: WorkerSettings, parent
 
     `owners` has the `RunLock.owner` of each run folder, without which nothing is written to it.
     """
-    with allotted(settings.cores):
+    with limit_cores(settings.cores):
         resources = plan_resources(settings.device, AT_ONCE)
         torch.set_num_threads(resources.torch_threads)
         scorers = {}

@@ -20,7 +20,7 @@ from expgen.runs.result import RunResult
 from expgen.runs.run_lock import RunLock
 from expgen.settings import flatten
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint
-from expgen.training.life import Report
+from expgen.training.loop import OnRow
 from expgen.training.metrics import MetricsFile, repair_metrics
 
 
@@ -39,7 +39,7 @@ def files_to_score(folder: RunFolder, learner: str) -> list[tuple[int, Path]]:
 class RunWriter:
     """Writes the config, rows and events of a run that this process owns; knows which scores are still to come."""
 
-    def __init__(self, run: OpenedRun, lock: RunLock, on_row: Report, prefix: str = "") -> None:
+    def __init__(self, run: OpenedRun, lock: RunLock, on_row: OnRow, prefix: str = "") -> None:
         """`on_row` gets every row, under the learner's name after `prefix`."""
         self.run, self.folder, self.lock, self.on_row, self.prefix = run, run.folder, lock, on_row, prefix
         self.plans = {plan.name: plan for plan in run.plans}
@@ -62,7 +62,7 @@ class RunWriter:
     def begin(self, learner: str, env_steps: int) -> None:
         """`learner` is about to continue from its checkpoint of `env_steps`: drop what it reported after it."""
         self.env_steps[learner] = env_steps
-        self.metrics.forget_after(learner, env_steps)
+        self.metrics.drop_rows_after(learner, env_steps)
         self.callbacks.on_learner(learner, env_steps)
         for steps, file in files_to_score(self.folder, learner):
             if steps > env_steps:
@@ -86,7 +86,7 @@ class RunWriter:
         if request.learner is None or request.weights is None:
             return
         self.lock.check()
-        if self.metrics.complete(request.learner, request.env_steps, scores):
+        if self.metrics.complete_row(request.learner, request.env_steps, scores):
             self.callbacks.on_score(request.learner, request.env_steps, scores)
             now = {"env_steps": self.env_steps[request.learner], **scores}
             self.on_row(self.prefix + request.learner, now)

@@ -103,7 +103,7 @@ def checkpoint_file(folder: Path, env_steps: int) -> Path:
     return folder / f"{env_steps:012d}.safetensors"
 
 
-def keep_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
+def add_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
     """Write the checkpoint of `env_steps` into `folder`, then drop all but the newest KEPT.
 
     `folder` is RUN/checkpoints/LEARNER. The last two are created where they are missing; RUN is not, for a run folder

@@ -13,7 +13,7 @@ from expgen.networks.state import under_prefix, with_prefix
 from expgen.reward.source import RewardSource
 from expgen.rollout.level_choice import Director
 from expgen.training.average import has_average
-from expgen.training.checkpoint import Checkpoint, keep_checkpoint
+from expgen.training.checkpoint import Checkpoint, add_checkpoint
 from expgen.training.episodes import EpisodeLog
 from expgen.training.learner import Learner
 from expgen.training.sessions import sessions_in
@@ -37,7 +37,7 @@ def save_learner(learner: Learner, folder: Path) -> None:
     if learner.average is not None and learner.average.updates:
         tensors |= learner.average.state()
         facts |= learner.average.facts()
-    keep_checkpoint(folder, learner.env_steps, tensors, facts)
+    add_checkpoint(folder, learner.env_steps, tensors, facts)
 
 
 def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:

@@ -99,12 +99,12 @@ class WandbLogger(RowLogger):
         self.run = wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=folder.name,
-            id=known_id(folder, "wandb"),
+            id=read_run_id(folder, "wandb"),
             resume="allow",
             config=_plain(settings),
             reinit="create_new",
         )
-        keep_id(folder, "wandb", self.run.id)
+        save_run_id(folder, "wandb", self.run.id)
 
     def on_learner(self, learner: str, env_steps: int) -> None:
         self.run.define_metric(f"{learner}/*", step_metric=f"{learner}/env_steps")
@@ -129,7 +129,7 @@ class MlflowLogger(RowLogger):
         from mlflow.entities import Param
 
         self.client = MlflowClient()
-        if known := known_id(folder, "mlflow"):
+        if known := read_run_id(folder, "mlflow"):
             self.run = known
             self.client.update_run(known, status="RUNNING")
             return
@@ -137,7 +137,7 @@ class MlflowLogger(RowLogger):
         experiment = self.client.get_experiment_by_name(name)
         number = experiment.experiment_id if experiment else self.client.create_experiment(name)
         self.run = self.client.create_run(number, run_name=folder.name).info.run_id
-        keep_id(folder, "mlflow", self.run)
+        save_run_id(folder, "mlflow", self.run)
         params = [Param(name, str(value)) for name, value in _plain(settings).items()]
         for begin in range(0, len(params), BATCH):
             self.client.log_batch(self.run, params=params[begin : begin + BATCH])
@@ -171,7 +171,7 @@ def check_loggers(names: Sequence[str]) -> None:
             raise InputError(f"--log is {name}, which is not installed; accepted: pip install 'expgen[{name}]'")
 
 
-def known_id(folder: Path, tool: str) -> str | None:
+def read_run_id(folder: Path, tool: str) -> str | None:
     """By what name `tool` knows the run in `folder`; None where it does not, or the file is damaged."""
     try:
         found = read_json(folder / IDS_FILE)[tool]
@@ -180,9 +180,9 @@ def known_id(folder: Path, tool: str) -> str | None:
     return found if isinstance(found, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", found) else None
 
 
-def keep_id(folder: Path, tool: str, name: str) -> None:
+def save_run_id(folder: Path, tool: str, name: str) -> None:
     """Remember it for when the run is resumed."""
-    known = {each: known_id(folder, each) for each in LOGGERS}
+    known = {each: read_run_id(folder, each) for each in LOGGERS}
     kept = {each: found for each, found in {**known, tool: name}.items() if found}
     write_atomic(folder / IDS_FILE, (json.dumps(kept) + "\n").encode(), new_folders=0)
 

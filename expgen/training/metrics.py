@@ -75,13 +75,13 @@ class MetricsFile:
         """All that end; none of a file that is not there or is no regular file."""
         return self.path.read_bytes().split(b"\n")[:-1] if self.path.is_file() else []
 
-    def forget_after(self, learner: str, env_steps: int) -> None:
+    def drop_rows_after(self, learner: str, env_steps: int) -> None:
         """Drop what `learner` reported past the checkpoint it resumes from: it will report it again."""
         if self.path.is_file():
             rows = self.rows()
             self.rewrite([r for r in rows if r["learner"] != learner or int(r["env_steps"]) <= env_steps])
 
-    def complete(self, learner: str, env_steps: int, more: Mapping[str, float]) -> bool:
+    def complete_row(self, learner: str, env_steps: int, more: Mapping[str, float]) -> bool:
         """Add columns to a row that is there already, for values that took longer; whether it is there."""
         rows = self.rows()
         found = [r for r in rows if r["learner"] == learner and int(r["env_steps"]) == env_steps]

@@ -1,90 +1,83 @@
-"""Many learners side by side on one device, in one thread: no locks, no queues.
+"""Train many learners on one device by resuming their generators in turn, in one thread: no locks, no queues.
 
-Learners are generators; each turn resumes one of them until it has started some work. While one learner's
-minibatches occupy the device, the C threads step the others' games. They share the device, never data, and each is
-strictly on-policy, so a learner's weights do not depend on who runs beside it. Few learners update at a time: those
-that act are waited for by nobody else's minibatches then, and one whose memory keeps a corner of the device busy
-leaves room for one more. Whoever waits for a permit falls behind, so that not all play, and then all update, at the
-same time. A learner that fails, as by an error of its game, leaves the others alone.
+While one learner's minibatches occupy the device, the C threads step the other learners' games. Learners share the
+device but no data, and each is strictly on-policy, so a learner's weights do not depend on the others.
+
+A learner needs a permit to update. With few permits, most learners collect while a few update: acting does not queue
+behind many learners' minibatches, and learners that wait for a permit fall behind, so they do not all collect and then
+all update at the same time. A GPU has two permits, because a recurrent update leaves most of the GPU idle.
+
+If one learner fails, for example by an error in its environment, the others continue.
 """
 
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from expgen.errors import StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
 
-REST_SECONDS = 1e-4  # of the host, when all learners wait for the device: a minibatch takes it twenty times as long
-
-
-class Turn(NamedTuple):
-    """A learner in the pipeline, and its life."""
-
-    name: str
-    life: Iterator[Phase]
+IDLE_SECONDS = 1e-4  # sleep when all learners wait for the device; about a twentieth of a minibatch
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Permits(Protocol):
-    """Who updates needs one; there are only so many."""
+    """A limited number of permits to update."""
 
-    def take(self) -> bool:
-        """Whether there was one left."""
+    def try_acquire(self) -> bool:
+        """Take a permit if one is free; return whether it was."""
 
-    def give_back(self) -> None: ...
+    def release(self) -> None: ...
 
 
-class OwnPermits(threading.Semaphore):
-    """Permits of the learners of one pipeline: so many as it is made with."""
+class LocalPermits(threading.Semaphore):
+    """Permits for the learners of one pipeline."""
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         return self.acquire(blocking=False)
 
-    def give_back(self) -> None:
-        self.release()
 
+def run_pipeline(learners: Mapping[Key, Iterator[Phase]], permits: Permits) -> dict[Key, Exception]:
+    """Resume the generators in turn until all have ended; return the errors of those that diverged or failed.
 
-def run_side_by_side(turns: Sequence[Turn], permits: Permits) -> dict[str, Exception]:
-    """Take turns until every learner's life has ended; the errors of those that diverged or failed, by name.
-
-    A run that cannot be saved, or that another process has taken over, ends for all of them.
+    A StorageError or TakenOver concerns the whole run and is raised at once.
     """
-    waiting = dict.fromkeys(turns, Phase.COLLECT)
-    errors: dict[str, Exception] = {}
-    updating: set[Turn] = set()
+    phases = dict.fromkeys(learners, Phase.COLLECT)  # what each unfinished learner does next
+    errors: dict[Key, Exception] = {}
+    updating: set[Key] = set()
 
-    def finish_update(turn: Turn) -> None:
-        if turn in updating:
-            updating.remove(turn)
-            permits.give_back()
+    def finish_update(key: Key) -> None:
+        if key in updating:
+            updating.remove(key)
+            permits.release()
 
-    while waiting:
-        has_worked = False
-        for turn in list(waiting):
-            if waiting[turn] is Phase.READY:
-                if not permits.take():
+    while phases:
+        is_idle = True
+        for key in list(phases):
+            if phases[key] is Phase.READY:
+                if not permits.try_acquire():
                     continue
-                updating.add(turn)
+                updating.add(key)
             try:
-                phase = next(turn.life)
+                phases[key] = next(learners[key])
             except (StorageError, TakenOver):
                 raise
-            except (Exception, SystemExit) as end:  # whatever a game raises is its own learner's end
+            except (Exception, SystemExit) as end:  # an environment may raise anything
                 if isinstance(end, SystemExit):
-                    errors[turn.name] = RuntimeError(f"the game exited ({end})").with_traceback(end.__traceback__)
+                    errors[key] = RuntimeError(f"the game exited ({end})").with_traceback(end.__traceback__)
                 elif not isinstance(end, StopIteration):
-                    errors[turn.name] = end
+                    errors[key] = end
                 if isinstance(end, Diverged):
                     print(f"expgen: {end}", file=sys.stderr)
-                del waiting[turn]
-                finish_update(turn)
+                del phases[key]
+                finish_update(key)
                 continue
-            if phase is Phase.COLLECT:
-                finish_update(turn)
-            has_worked = has_worked or phase is not Phase.WAIT
-            waiting[turn] = phase
-        if waiting and not has_worked:
-            time.sleep(REST_SECONDS)
+            if phases[key] is Phase.COLLECT:
+                finish_update(key)
+            if phases[key] is not Phase.WAIT:
+                is_idle = False
+        if phases and is_idle:
+            time.sleep(IDLE_SECONDS)
     return errors

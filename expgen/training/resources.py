@@ -16,7 +16,7 @@ from expgen.text import short_repr
 
 MOST_PROCESSES = 1024
 CORES_PER_WORKER = 4  # on a GPU: one turns the learners, the others step their games
-_ALLOTTED: ContextVar[int | None] = ContextVar("allotted", default=None)
+_CORE_LIMIT: ContextVar[int | None] = ContextVar("core_limit", default=None)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def plan_resources(device: str, num_learners: int) -> Resources:
     and arithmetic take turns within a learner, so both may have all cores; OMP_NUM_THREADS keeps the arithmetic to
     fewer, which is much faster where other work wants the cores too.
     """
-    cores = cores_here()
+    cores = available_cores()
     chosen = use_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
@@ -61,13 +61,13 @@ def num_workers(asked: int | str, device: str, num_learners: int) -> int:
     """
     number = check_processes(asked)
     if number is None:
-        number = cores_here() // CORES_PER_WORKER if resolve_device(device).type == "cuda" else 1
+        number = available_cores() // CORES_PER_WORKER if resolve_device(device).type == "cuda" else 1
     return max(1, min(number, num_learners))
 
 
-def cores_here() -> int:
-    """That this process may use: as many as were allotted to it, or as the machine lends it."""
-    return _ALLOTTED.get() or len(os.sched_getaffinity(0))
+def available_cores() -> int:
+    """That this process may use: as many as were limit_cores to it, or as the machine lends it."""
+    return _CORE_LIMIT.get() or len(os.sched_getaffinity(0))
 
 
 def _asked_threads() -> int:
@@ -77,13 +77,13 @@ def _asked_threads() -> int:
 
 
 @contextlib.contextmanager
-def allotted(cores: int) -> Iterator[None]:
+def limit_cores(cores: int) -> Iterator[None]:
     """Plan as on a machine of so many cores: what a cluster has promised to one task among others on its node."""
-    before = _ALLOTTED.set(cores)
+    before = _CORE_LIMIT.set(cores)
     try:
         yield
     finally:
-        _ALLOTTED.reset(before)
+        _CORE_LIMIT.reset(before)
 
 
 def use_device(device: str | torch.device) -> torch.device:
@@ -110,5 +110,5 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 def hardware(device: torch.device) -> str:
     """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
-    cores = f"{cores_here()} cores"
+    cores = f"{available_cores()} cores"
     return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

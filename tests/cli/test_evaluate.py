@@ -13,7 +13,7 @@ from expgen.cli.flags import pop_engine
 from expgen.cluster.engine import LocalEngine, Task, TaskResult
 from expgen.evaluation.scores import agent_name, read_scores
 from expgen.runs import progress
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 @pytest.fixture(scope="module")

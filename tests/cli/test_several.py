@@ -13,7 +13,7 @@ from expgen.cluster.engine import LocalEngine, Task, TaskResult
 from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
 from expgen.runs.progress import Progress
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:

@@ -4,7 +4,7 @@ import pytest
 
 from expgen.cluster.engine import LocalEngine, Task, TaskResources, make_engine
 from expgen.errors import InputError
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def test_the_local_engine_goes_on_after_an_error_and_ends_at_a_stop() -> None:

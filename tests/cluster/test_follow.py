@@ -9,7 +9,7 @@ import pytest
 from expgen.cluster.engine import Task
 from expgen.cluster.follow import Follower
 from expgen.runs.folder import RunFolder
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from expgen.training.metrics import MetricsFile
 
 
@@ -60,7 +60,7 @@ def test_what_was_there_is_a_start_and_what_comes_is_a_row_told_once(run: Path, 
 def test_a_run_begun_again_from_its_checkpoint_may_fall_back(run: Path, small: Any) -> None:
     heard, tasks = Heard(), [task("a", run)]
     heard.follower.poll(tasks)
-    MetricsFile(RunFolder(run).metrics_file).forget_after("member0", small.update_steps)
+    MetricsFile(RunFolder(run).metrics_file).drop_rows_after("member0", small.update_steps)
     heard.follower.poll(tasks)
     assert heard.rows == [("a/member0", small.update_steps)]
 

@@ -19,7 +19,7 @@ from expgen.storage.location import Location, is_url, join
 from expgen.storage.mirror import Mirror
 from expgen.storage.store import Store
 from expgen.storage.view import fetch
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from tests.cluster import tiny
 from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
 from tests.policies import newest_checkpoint

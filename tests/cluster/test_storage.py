@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from expgen.reproduce.work import run_job, score_files
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from tests.conftest import SmallRun
 
 JOB = SmallRun().job("small")

@@ -7,7 +7,7 @@ import pytest
 
 from expgen.cluster.engine import Task, TaskResult
 from expgen.errors import InputError
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def double(watcher: Watcher) -> str:

@@ -9,7 +9,7 @@ from expgen.reproduce.reproduce import reproduce
 from expgen.reproduce.scale import SCALES
 from expgen.runs.stop import StopSignals
 from expgen.storage.location import is_url
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 TINY = dataclasses.replace(
     SCALES["smoke"], steps=1024, explorer_steps=1024, runs=1, episodes=2, resamples=10, members=2

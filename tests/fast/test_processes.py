@@ -53,7 +53,7 @@ def test_killed_worker_is_told_from_one_that_is_done() -> None:
     worker = Worker(echo, {"GREETING": "hello"})
     worker.receive()
     worker.process.kill()
-    assert worker.receive() is None and worker.how_it_died() == "killed by SIGKILL"
+    assert worker.receive() is None and worker.exit_reason() == "killed by SIGKILL"
     worker.send("to nobody")
     worker.close()
 
@@ -71,7 +71,7 @@ def test_failing_worker_says_why_in_one_line() -> None:
     message = worker.receive()
     assert isinstance(message, Failed) and message.line == "ZeroDivisionError: nothing left"
     assert "in fail" in message.traceback
-    assert worker.how_it_died() == "exited with status 1"
+    assert worker.exit_reason() == "exited with status 1"
     worker.close()
 
 

@@ -1,4 +1,4 @@
-"""Permits to update that processes share: so many and no more, and none is lost with its holder."""
+"""SharedPermits: processes share a limited number of permits, and a dead process releases its own."""
 
 import subprocess
 import sys
@@ -11,27 +11,27 @@ import sys
 from pathlib import Path
 from expgen.fast.shared_permits import SharedPermits
 permits = SharedPermits(Path(sys.argv[1]), 2)
-print(permits.take(), flush=True)
+print(permits.try_acquire(), flush=True)
 sys.stdin.read()
 """
 
 
-def test_so_many_may_be_held_and_no_more(tmp_path: Path) -> None:
+def test_no_more_permits_than_the_limit_are_given_out(tmp_path: Path) -> None:
     one, other = SharedPermits(tmp_path, 2), SharedPermits(tmp_path, 2)
-    assert one.take() and other.take()
-    assert not one.take() and not other.take()
-    one.give_back()
-    assert other.take() and not one.take()
+    assert one.try_acquire() and other.try_acquire()
+    assert not one.try_acquire() and not other.try_acquire()
+    one.release()
+    assert other.try_acquire() and not one.try_acquire()
 
 
-def test_a_permit_returns_when_its_holder_is_killed(tmp_path: Path) -> None:
+def test_permit_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     permits = SharedPermits(tmp_path, 2)
-    assert permits.take()
+    assert permits.try_acquire()
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout is not None and holder.stdout.readline() == "True\n"
-    assert not permits.take()
+    assert not permits.try_acquire()
     holder.kill()
     holder.communicate()
-    assert permits.take()
+    assert permits.try_acquire()

@@ -17,7 +17,7 @@ from expgen.reproduce.work import explored_file, made_file, run_job, score_files
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal, write_journal
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from tests.cluster.tiny import TINY
 
 

@@ -15,7 +15,7 @@ from expgen.provenance import commit
 from expgen.runs.bundle import bundle
 from expgen.runs.folder import RunFolder
 from expgen.runs.shipped import bundled_agents, find_agent
-from expgen.training.checkpoint import digest_of, keep_checkpoint
+from expgen.training.checkpoint import add_checkpoint, digest_of
 from tests.policies import load_policy, load_run, newest_checkpoint
 
 
@@ -127,7 +127,7 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
     tensors, facts = newest_checkpoint(run, "member0")
     ((_, _, mine),) = facts["sessions"]
     earlier = [(0, 60, "a"), (1000, 120, "b")]  # three minutes in two sessions
-    keep_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "sessions": earlier})
+    add_checkpoint(run.checkpoints_of("member0"), 128, tensors, {**facts, "seconds": 180, "sessions": earlier})
     assert {name: trained()[name] for name in ("commit", "minutes")} == {"commit": "a, b", "minutes": 3.0}
     small.train(run.path, 2, resume=True)
     assert trained()["commit"] == f"a, b, {mine}"
@@ -136,7 +136,7 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
         "commit": "c",
         "minutes": 7,
     }
-    keep_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256})  # of weights that came alone
+    add_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256})  # of weights that came alone
     assert trained(commit="c")["minutes"] == 0
     with pytest.raises(InputError, match="run does not tell the code that trained it; accepted: --commit with it"):
         trained()

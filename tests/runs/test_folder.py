@@ -11,7 +11,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
-from expgen.training.checkpoint import keep_checkpoint
+from expgen.training.checkpoint import add_checkpoint
 
 SPEC = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
 
@@ -53,7 +53,7 @@ def test_a_config_that_is_none_is_refused(folder: RunFolder, text: str, message:
 def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> None:
     assert folder.learners() == []
     for index in (10, 2, 0):
-        keep_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"env_steps": index})
+        add_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"env_steps": index})
     folder.checkpoints_of("member1").mkdir()
     assert folder.learners() == ["member0", "member2", "member10"]
 

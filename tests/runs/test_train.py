@@ -14,7 +14,7 @@ from expgen.runs.make_config import RunRequest
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.status import run_status
 from expgen.runs.train import train_together
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 
 
 def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from expgen.storage.mirror import Mirror, Snapshot
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import SECONDS_VARIABLE, Store
 from expgen.storage.view import fetch
-from expgen.training.life import Watcher
+from expgen.training.loop import Watcher
 from tests.cluster.conftest import until
 from tests.storage.s3_server import Faults
 

@@ -15,7 +15,7 @@ from expgen.training.average import AveragedPolicy
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from expgen.training.learner_state import resume_learner
 from expgen.training.resources import Resources
-from tests.training.lives import live, small_learner
+from tests.training.small_learners import live, small_learner
 
 ALGORITHMS = ["ppo", "ppo-gru", "maxent", "leep", "ucb-drac", "idaac", "ppg"]  # dense, plain, joint and decoupled
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from expgen.errors import FailedStorage, InputError
 from expgen.training.checkpoint import (
     DamagedCheckpoint,
-    keep_checkpoint,
+    add_checkpoint,
     latest_checkpoint,
     read_checkpoint,
     write_checkpoint,
@@ -135,7 +135,7 @@ def test_a_pickle_is_refused_and_runs_nothing(path: Path, save: Callable[..., Ca
 
 def test_newest_two_are_kept_and_the_newest_is_read(tmp_path: Path) -> None:
     for env_steps in (900, 1000, 11000):  # names sort as numbers do
-        keep_checkpoint(tmp_path, env_steps, {"x": torch.tensor(env_steps)}, {"env_steps": env_steps})
+        add_checkpoint(tmp_path, env_steps, {"x": torch.tensor(env_steps)}, {"env_steps": env_steps})
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "000000001000.safetensors",
         "000000011000.safetensors",
@@ -149,7 +149,7 @@ def test_a_damaged_newest_gives_way_to_the_one_before(
     tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for env_steps in (100, 200):
-        newest = keep_checkpoint(tmp_path, env_steps, TENSORS, {"env_steps": env_steps})
+        newest = add_checkpoint(tmp_path, env_steps, TENSORS, {"env_steps": env_steps})
     newest.write_bytes(newest.read_bytes()[:-1] if content is None else content)
     found = latest_checkpoint(tmp_path)
     assert found is not None and found.facts["env_steps"] == 100
@@ -159,14 +159,14 @@ def test_a_damaged_newest_gives_way_to_the_one_before(
 
 def test_no_good_one_is_an_error_and_none_at_all_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert latest_checkpoint(tmp_path) is None and latest_checkpoint(tmp_path / "absent") is None
-    keep_checkpoint(tmp_path, 100, TENSORS, {}).write_bytes(b"")
+    add_checkpoint(tmp_path, 100, TENSORS, {}).write_bytes(b"")
     with pytest.raises(DamagedCheckpoint, match=r"000000000100\.safetensors"):
         latest_checkpoint(tmp_path)
     assert capsys.readouterr().err == ""
 
 
 def test_part_of_a_file_left_by_a_crash_is_not_a_checkpoint(tmp_path: Path) -> None:
-    keep_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
+    add_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
     (tmp_path / "000000000200.safetensors.part").write_bytes(b"half")
     found = latest_checkpoint(tmp_path)
     assert found is not None and found.facts["env_steps"] == 100
@@ -183,7 +183,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
 
 
 def test_a_pipe_as_newest_checkpoint_is_skipped_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
+    add_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
     os.mkfifo(tmp_path / "000000000200.safetensors")
     found = latest_checkpoint(tmp_path)
     assert found is not None and found.facts["env_steps"] == 100
@@ -193,8 +193,8 @@ def test_a_pipe_as_newest_checkpoint_is_skipped_at_once(tmp_path: Path, capsys: 
 def test_checkpoint_folders_are_created_in_a_run_folder_and_a_deleted_run_folder_is_not(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    keep_checkpoint(run / "checkpoints" / "member0", 100, TENSORS, {})
+    add_checkpoint(run / "checkpoints" / "member0", 100, TENSORS, {})
     shutil.rmtree(run)
     with pytest.raises(FailedStorage, match=f"the folder {run} no longer exists"):
-        keep_checkpoint(run / "checkpoints" / "member0", 200, TENSORS, {})
+        add_checkpoint(run / "checkpoints" / "member0", 200, TENSORS, {})
     assert not run.exists()

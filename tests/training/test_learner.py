@@ -19,7 +19,7 @@ from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.lane import PlainLane
 from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
 from expgen.training.learner_state import resume_learner
-from expgen.training.life import life_of
+from expgen.training.loop import train_learner
 
 T, N = 32, 4
 CPU = torch.device("cpu")
@@ -48,7 +48,7 @@ def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
 
 def live(learner: Learner, folder: Path, rollouts: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
     rows: list[dict[str, float]] = []
-    life = life_of(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts)
+    life = train_learner(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts)
     return rows, list(life)
 
 

@@ -11,7 +11,7 @@ from expgen.evaluation.scores import read_scores
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner_state import resume_learner
 from expgen.training.metrics import MetricsFile
-from tests.training.lives import TINY_PROCGEN, live, on_procgen, small_learner
+from tests.training.small_learners import TINY_PROCGEN, live, on_procgen, small_learner
 
 ALGORITHMS = ["ppo", "ppo-gru", "leep", "plr", "ucb-drac"]
 

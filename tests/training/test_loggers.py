@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from expgen.training.loggers import IDS_FILE, keep_id, known_id
+from expgen.training.loggers import IDS_FILE, read_run_id, save_run_id
 from tests.runs.rows import metrics
 
 
 def test_names_of_a_run_in_tools_are_kept(tmp_path: Path) -> None:
-    assert known_id(tmp_path, "wandb") is None
-    keep_id(tmp_path, "wandb", "abc-1")
-    keep_id(tmp_path, "mlflow", "f00")
-    assert (known_id(tmp_path, "wandb"), known_id(tmp_path, "mlflow")) == ("abc-1", "f00")
+    assert read_run_id(tmp_path, "wandb") is None
+    save_run_id(tmp_path, "wandb", "abc-1")
+    save_run_id(tmp_path, "mlflow", "f00")
+    assert (read_run_id(tmp_path, "wandb"), read_run_id(tmp_path, "mlflow")) == ("abc-1", "f00")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"wandb": 3}', '{"wandb": "../../x"}', '{"wandb": null}', "[" * 9999])
 def test_damaged_names_count_as_none(text: str, tmp_path: Path) -> None:
     (tmp_path / IDS_FILE).write_text(text)
-    assert known_id(tmp_path, "wandb") is None
-    keep_id(tmp_path, "wandb", "new")
+    assert read_run_id(tmp_path, "wandb") is None
+    save_run_id(tmp_path, "wandb", "new")
     assert json.loads((tmp_path / IDS_FILE).read_text()) == {"wandb": "new"}
 
 
@@ -79,7 +79,7 @@ def test_wandb_offline_holds_the_rows_of_a_run(small: Any, tmp_path: Path, monke
             rows.append({item.key or item.nested_key[0]: json.loads(item.value_json) for item in items})
         if record.HasField("run"):
             told = record.run.display_name
-    assert told == "run" and known_id(run, "wandb") == file.stem.removeprefix("run-")
+    assert told == "run" and read_run_id(run, "wandb") == file.stem.removeprefix("run-")
     for name in ("policy_loss", "test_return"):
         curve = {row["member0/env_steps"]: row[f"member0/{name}"] for row in rows if f"member0/{name}" in row}
         assert curve == pytest.approx({int(row["env_steps"]): float(row[name]) for row in metrics(run)}, rel=1e-4)

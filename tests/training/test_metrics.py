@@ -49,7 +49,7 @@ def test_what_a_learner_will_report_again_is_forgotten(path: Path) -> None:
     for env_steps in (128, 256, 1024):
         for learner in ("member0", "member1"):
             metrics.append(learner, {"env_steps": env_steps, "seconds": 1})
-    MetricsFile(path).forget_after("member0", 256)
+    MetricsFile(path).drop_rows_after("member0", 256)
     assert [(row["learner"], row["env_steps"]) for row in table(path)] == [
         *(("member0", "128"), ("member1", "128"), ("member0", "256"), ("member1", "256"), ("member1", "1024")),
     ]
@@ -60,8 +60,8 @@ def test_scores_that_come_late_complete_the_row_of_their_step(path: Path) -> Non
     for env_steps in (128, 256, 384):
         for learner in ("member0", "member1"):
             metrics.append(learner, {"env_steps": env_steps, "seconds": 1})
-    assert metrics.complete("member1", 256, {"test_return": 2.5})
-    assert not metrics.complete("member1", 200, {"test_return": 9})
+    assert metrics.complete_row("member1", 256, {"test_return": 2.5})
+    assert not metrics.complete_row("member1", 200, {"test_return": 9})
     metrics.append("member0", {"env_steps": 512, "seconds": 2, "test_return": 3})
     scored = {(row["learner"], row["env_steps"]): row["test_return"] for row in table(path) if row["test_return"]}
     assert scored == {("member1", "256"): "2.5", ("member0", "512"): "3"} and len(table(path)) == 7
@@ -74,7 +74,7 @@ def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> No
     with open(path, "a") as file:
         file.write(torn)
     metrics = MetricsFile(path)
-    metrics.forget_after("member0", 128)
+    metrics.drop_rows_after("member0", 128)
     metrics.append("member0", {"env_steps": 256, "seconds": 0.5, "loss": 3, "entropy": 8})
     assert [row["env_steps"] for row in table(path)] == ["128", "256"]
     assert [row["loss"] for row in table(path)] == ["1", "3"]
@@ -87,12 +87,12 @@ def test_a_row_of_impossible_steps_does_not_count(path: Path, steps: str) -> Non
     with open(path, "a") as file:
         file.write(f"a,{steps},0.5\n")
     assert [row["env_steps"] for row in metrics.rows()] == ["1"] and metrics.latest()["a"]["env_steps"] == 1
-    metrics.forget_after("a", 0)
+    metrics.drop_rows_after("a", 0)
     assert metrics.rows() == []
 
 
 def test_nothing_to_forget_makes_no_file(path: Path) -> None:
-    MetricsFile(path).forget_after("member0", 0)
+    MetricsFile(path).drop_rows_after("member0", 0)
     assert not path.exists()
 
 

@@ -1,4 +1,4 @@
-"""Learners take turns: round robin, one update at a time, and one that diverges leaves the others alone."""
+"""Pipeline: learners are resumed in turn, one updates at a time, and a failure ends only its own learner."""
 
 import time
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ import pytest
 
 from expgen.errors import FailedStorage, InputError, StorageError, TakenOver
 from expgen.training.learner import Diverged, Phase
-from expgen.training.pipeline import REST_SECONDS, OwnPermits, Turn, run_side_by_side
+from expgen.training.pipeline import IDLE_SECONDS, LocalPermits, run_pipeline
 
 COLLECT, READY, UPDATE, WAIT = Phase.COLLECT, Phase.READY, Phase.UPDATE, Phase.WAIT
 
 
-def life(
+def yield_phases(
     name: str, phases: list[Phase], log: list[tuple[str, Phase]], end: BaseException | None = None
 ) -> Iterator[Phase]:
-    """Goes through `phases`, noting each as it is entered."""
+    """Yield `phases`, appending each to `log`; then raise `end`."""
     for phase in phases:
         log.append((name, phase))
         yield phase
@@ -24,7 +24,7 @@ def life(
 
 
 def run(log: list[tuple[str, Phase]], **phases: list[Phase]) -> dict[str, Exception]:
-    return run_side_by_side([Turn(name, life(name, list_, log)) for name, list_ in phases.items()], OwnPermits(1))
+    return run_pipeline({name: yield_phases(name, list_, log) for name, list_ in phases.items()}, LocalPermits(1))
 
 
 def test_pipeline_resumes_learners_in_turn() -> None:
@@ -33,7 +33,7 @@ def test_pipeline_resumes_learners_in_turn() -> None:
     assert [name for name, _ in log] == ["a", "b", "c", "a", "b", "b"]
 
 
-def test_one_updates_at_a_time_while_the_others_collect() -> None:
+def test_one_learner_updates_while_the_others_collect() -> None:
     log: list[tuple[str, Phase]] = []
     round_of_work = [COLLECT, READY, UPDATE, UPDATE, UPDATE]
     work = [*round_of_work * 3, COLLECT]
@@ -46,24 +46,24 @@ def test_one_updates_at_a_time_while_the_others_collect() -> None:
             assert updating in (None, name)
             updating = name
         elif name == updating:
-            updating = None  # it has gone on to its next rollout
+            updating = None  # its next rollout has begun
         elif updating is not None:
             interleaved += 1
             assert phase is not UPDATE
     assert interleaved > 10
 
 
-def test_a_learner_that_ends_in_its_update_frees_the_device() -> None:
+def test_learner_that_ends_during_its_update_releases_its_permit() -> None:
     log: list[tuple[str, Phase]] = []
     assert run(log, a=[READY, UPDATE], b=[READY, UPDATE, UPDATE]) == {}
     assert log[-2:] == [("b", UPDATE), ("b", UPDATE)]
 
 
-def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_learners_continue_when_one_diverges(capsys: pytest.CaptureFixture[str]) -> None:
     log: list[tuple[str, Phase]] = []
-    bad = life("a", [READY, UPDATE], log, Diverged("a diverged at 128 steps"))
-    good = life("b", [COLLECT, READY, UPDATE, UPDATE, COLLECT], log)
-    (error,) = run_side_by_side([Turn("a", bad), Turn("b", good)], OwnPermits(1)).items()
+    bad = yield_phases("a", [READY, UPDATE], log, Diverged("a diverged at 128 steps"))
+    good = yield_phases("b", [COLLECT, READY, UPDATE, UPDATE, COLLECT], log)
+    (error,) = run_pipeline({"a": bad, "b": good}, LocalPermits(1)).items()
     assert error[0] == "a" and isinstance(error[1], Diverged)
     assert [phase for name, phase in log if name == "b"] == [COLLECT, READY, UPDATE, UPDATE, COLLECT]
     assert capsys.readouterr().err == "expgen: a diverged at 128 steps\n"
@@ -72,10 +72,10 @@ def test_one_that_diverges_leaves_the_others_alone(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     "end", [ZeroDivisionError(), InputError("an odd observation"), SystemExit(0), OSError(5, "EIO")]
 )
-def test_one_whose_game_fails_leaves_the_others_alone(end: BaseException) -> None:
+def test_other_learners_continue_when_one_raises(end: BaseException) -> None:
     log: list[tuple[str, Phase]] = []
-    turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, log))]
-    (failed,) = run_side_by_side(turns, OwnPermits(1)).items()
+    learners = {"a": yield_phases("a", [COLLECT], [], end), "b": yield_phases("b", [COLLECT] * 5, log)}
+    (failed,) = run_pipeline(learners, LocalPermits(1)).items()
     assert failed[0] == "a" and (failed[1] is end or str(failed[1]) == "the game exited (0)")
     assert len(log) == 5
 
@@ -83,23 +83,23 @@ def test_one_whose_game_fails_leaves_the_others_alone(end: BaseException) -> Non
 @pytest.mark.parametrize(
     "end", [FailedStorage("disk full"), StorageError("read-only"), TakenOver(), KeyboardInterrupt()]
 )
-def test_what_concerns_the_whole_run_ends_it(end: BaseException) -> None:
-    turns = [Turn("a", life("a", [COLLECT], [], end)), Turn("b", life("b", [COLLECT] * 5, []))]
+def test_storage_errors_and_interrupts_end_the_pipeline(end: BaseException) -> None:
+    learners = {"a": yield_phases("a", [COLLECT], [], end), "b": yield_phases("b", [COLLECT] * 5, [])}
     with pytest.raises(type(end)):
-        run_side_by_side(turns, OwnPermits(1))
+        run_pipeline(learners, LocalPermits(1))
 
 
-def test_pipeline_without_learners_ends_at_once() -> None:
-    assert run_side_by_side([], OwnPermits(1)) == {}
+def test_pipeline_without_learners_returns_no_errors() -> None:
+    assert run_pipeline({}, LocalPermits(1)) == {}
 
 
-def test_the_host_rests_while_all_wait_for_the_device() -> None:
+def test_pipeline_sleeps_when_all_learners_wait_for_the_device() -> None:
     began = time.monotonic()
     assert run([], a=[READY, UPDATE] + [WAIT] * 300, b=[COLLECT, READY]) == {}
-    assert time.monotonic() - began >= 290 * REST_SECONDS
+    assert time.monotonic() - began >= 290 * IDLE_SECONDS
 
 
-def test_nobody_rests_while_one_plays() -> None:
+def test_pipeline_does_not_sleep_while_a_learner_collects() -> None:
     began = time.process_time()
     assert run([], a=[READY, UPDATE] + [WAIT] * 200, b=[COLLECT] * 203) == {}
-    assert time.process_time() - began < 200 * REST_SECONDS
+    assert time.process_time() - began < 200 * IDLE_SECONDS

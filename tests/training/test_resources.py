@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from expgen.errors import InputError
-from expgen.training.resources import allotted, hardware, num_workers, plan_resources, resolve_device, use_device
+from expgen.training.resources import hardware, limit_cores, num_workers, plan_resources, resolve_device, use_device
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_the_arithmetic_keeps_to_what_omp_num_threads_says(
 
 def test_hardware_text_names_device_and_cores() -> None:
     assert hardware(torch.device("cpu")) == f"CPU with {len(os.sched_getaffinity(0))} cores"
-    with allotted(7):  # by a cluster, of a larger machine
+    with limit_cores(7):  # by a cluster, of a larger machine
         assert hardware(torch.device("cpu")) == "CPU with 7 cores"
 
 
@@ -85,7 +85,7 @@ def test_worker_processes_follow_cores_and_learners(
     asked: int | str, device: str, cores: int, learners: int, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with allotted(cores):
+    with limit_cores(cores):
         assert num_workers(asked, device, learners) == workers
 
 

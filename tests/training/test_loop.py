@@ -16,7 +16,7 @@ from expgen.reward.source import GameReward
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged
-from tests.training.lives import TINY_PROCGEN, live, on_procgen, small_learner
+from tests.training.small_learners import TINY_PROCGEN, live, on_procgen, small_learner
 
 
 @pytest.mark.parametrize("algo", ["ppo", "ppo-gru", "plr"])

@@ -10,7 +10,7 @@ from expgen.envs.library import is_installed
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Learner
-from expgen.training.life import life_of
+from expgen.training.loop import train_learner
 from expgen.training.resources import Resources
 
 TINY_PROCGEN = {"env": "procgen:bigfish", "envs": 4, "minibatches": 2}  # random fish do not live long
@@ -37,6 +37,6 @@ def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[
         yield
         return {"test_return" if weights == "live" else "average_test_return": 1.0 for weights in learner.policies()}
 
-    for _ in life_of(learner, score, lambda name, row: rows.append(row), folder, lambda: len(rows) == stop_after):
+    for _ in train_learner(learner, score, lambda name, row: rows.append(row), folder, lambda: len(rows) == stop_after):
         pass
     return rows
