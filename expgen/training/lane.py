@@ -1,4 +1,4 @@
-"""Lane: where one learner's work runs. On the CPU it is plain function calls."""
+"""Lane: how one learner's acting and updates run on its device. On the CPU they are plain function calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,21 +15,21 @@ from expgen.rollout.rollout import Rollout
 
 
 class Lane(Actor, Protocol):
-    """An Actor, and the place where updates run."""
+    """An Actor that also runs updates."""
 
     @contextmanager
     def updating(self) -> Iterator[None]:
-        """Work inside runs after the rollout and before the next one; never yield inside."""
+        """Run the work inside after this rollout and before the next one; never yield inside."""
 
     def backlog(self) -> int:
-        """How many of the `updating` blocks handed over are still unfinished."""
+        """Return how many `updating` blocks the device has not finished."""
 
     def close(self) -> None:
-        """Let go of the environment's buffers; call before the environment is closed."""
+        """Release the environment's buffers; call before closing the environment."""
 
 
 class HostLane:
-    """What lanes on the CPU share: work is done when it is asked for, so there is never any to wait for."""
+    """Base of the CPU lanes: work is done synchronously, so `wait` and `backlog` never wait."""
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout
@@ -50,7 +50,7 @@ class HostLane:
 
 
 class PlainLane(HostLane):
-    """Everything at once, in the order it is asked for."""
+    """Calls the policy directly."""
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
         super().__init__(rollout)

@@ -1,6 +1,6 @@
-"""Learner: an environment, an algorithm and a rollout, and how one rollout becomes one update.
+"""Learner: collects rollouts from an environment and updates its policy from each.
 
-`iterate` is a generator that gives way whenever work is under way elsewhere.
+`iterate` is a generator that yields whenever it would wait for the device or the games.
 """
 
 from collections.abc import Generator
@@ -24,25 +24,25 @@ from expgen.training.episodes import EpisodeLog
 from expgen.training.lane import Lane
 from expgen.training.sessions import Session
 
-MINIBATCHES_AHEAD = 2  # how far the host may run ahead of the device in one learner's update
+MINIBATCHES_AHEAD = 2  # minibatches of one learner that the host may queue on the device
 
 
 class Phase(Enum):
-    """What a learner is about to do when it is next resumed."""
+    """What a learner does when it is next resumed."""
 
     COLLECT = "collect"
-    READY = "ready"  # has a rollout, wants the device for its update
+    READY = "ready"  # its rollout is complete; it needs a permit to update
     UPDATE = "update"
-    WAIT = "wait"  # its update is under way on the device, and there is nothing to do for it here
+    WAIT = "wait"  # its update runs on the device; the host has nothing to do
 
 
 class Diverged(RuntimeError):
-    """A loss stopped being a finite number; the checkpoint before it is kept."""
+    """A loss or gradient norm is no longer finite; the last checkpoint is kept."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a learner stops, saves and is scored, in its own environment steps and seconds."""
+    """When a learner stops, is scored and is saved, in its own environment steps and seconds."""
 
     env_steps: int
     eval_every: int  # 0: never
@@ -50,7 +50,7 @@ class Schedule:
 
 
 class Learner:
-    """Owns an environment, an algorithm, a rollout and everything that decides how they go on."""
+    """One policy in training: its environment, algorithm, rollout, reward source and random generator."""
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class Learner:
         director: Director | None = None,
         average: AveragedPolicy | None = None,
     ) -> None:
-        """`algorithm` learns from `rollout`, which `lane` fills by acting for its policy in `env`."""
+        """`lane` acts in `env` with the policy of `algorithm` and fills `rollout`, from which `algorithm` learns."""
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
         self.algorithm, self.lane = algorithm, lane
         self.schedule, self.director, self.average = schedule, director, average
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
-        self.explored = EpisodeLog(rollout.num_envs)  # the same episodes, paid r_I where there is one
+        self.intrinsic_episodes = EpisodeLog(rollout.num_envs)  # returns are sums of r_I, if it is learnt from
         self.env_steps = self.updates = 0
-        self.seconds = 0.0  # of all sessions that trained it
+        self.seconds = 0.0  # in all sessions
         self.sessions: list[Session] = []
 
     def iterate(self) -> Generator[Phase, None, dict[str, float]]:
-        """One rollout and the update from it."""
+        """Collect one rollout and update from it; return a row of metrics."""
         rollout, config = self.rollout, self.algorithm.config
         with self.lane.updating():
             self.algorithm.before_rollout(self.env)
@@ -90,9 +90,10 @@ class Learner:
             rollout.finish()
             rollout.reward.copy_(self.reward(rollout))
             self.algorithm.compute_values(rollout)
-            played = (rollout.reward, rollout.value, rollout.first)
-            end = (rollout.survived, self.reward.end_value)
-            gae = advantages(*played, config.gamma, config.gae_lambda, *end)
+            gamma, gae_lambda, end_value = config.gamma, config.gae_lambda, self.reward.end_value
+            gae = advantages(
+                rollout.reward, rollout.value, rollout.first, gamma, gae_lambda, rollout.survived, end_value
+            )
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])
             if self.director is not None:
@@ -119,36 +120,36 @@ class Learner:
         self.updates += 1
         with self.lane.updating():
             means = mean_metrics(metrics)
-            row = {**self._episodes(), **means, **(self.director.chooser.summary() if self.director else {})}
-        for name, mean in means.items():  # a gradient that overflowed has spoilt the weights though the loss was fine
+            row = {**self._episode_metrics(), **means, **(self.director.chooser.summary() if self.director else {})}
+        for name, mean in means.items():  # an overflowing gradient ruins the weights even if the loss is finite
             if name.endswith(("loss", "grad_norm")) and not np.isfinite(mean):
                 raise Diverged(f"{self.name} diverged at {self.env_steps} steps: its {name} is {mean}")
         return row
 
     def policies(self) -> dict[Weights, Policy]:
-        """What can be played of it: the live policy, and the averaged one once there is an average."""
+        """Return the live policy, and the averaged one after the first update if weights are averaged."""
         policies: dict[Weights, Policy] = {"live": self.algorithm.policy}
         if self.average is not None and self.average.updates:
             policies["average"] = self.average.policy
         return policies
 
-    def _episodes(self) -> dict[str, float]:
-        """Recent training episodes; their intrinsic return too where r_I is learnt from."""
+    def _episode_metrics(self) -> dict[str, float]:
+        """Return means over recent training episodes, with their intrinsic return if r_I is learnt from."""
         summary = self.episodes.summary()
         if self.reward.intrinsic is not None:
-            self.explored.add(self.rollout, self.reward.intrinsic.cpu().numpy())
-            if explored := self.explored.summary():
-                summary["intrinsic_return"] = explored["episode_return"]
+            self.intrinsic_episodes.add(self.rollout, self.reward.intrinsic.cpu().numpy())
+            if intrinsic := self.intrinsic_episodes.summary():
+                summary["intrinsic_return"] = intrinsic["episode_return"]
         return summary
 
     def close(self) -> None:
-        """Release the device's hold on the games, then the games."""
+        """Close the lane, then the environment whose buffers it uses."""
         self.lane.close()
         self.env.close()
 
 
 def mean_metrics(metrics: list[Metrics]) -> dict[str, float]:
-    """Each metric's mean over the minibatches that have it; one transfer from the device for all of them."""
+    """Return each metric's mean over the minibatches that have it, in one transfer from the device."""
     names = list(dict.fromkeys(name for row in metrics for name in row))
     means = [torch.stack([row[name].float() for row in metrics if name in row]).mean() for name in names]
     return dict(zip(names, torch.stack(means).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What a learner's checkpoint holds, so that it goes on from it as if it had never stopped."""
+"""Save a learner to a checkpoint and resume it exactly."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ from expgen.training.sessions import sessions_in
 
 
 def save_learner(learner: Learner, folder: Path) -> None:
-    """Checkpoint between two rollouts."""
+    """Write a checkpoint of `learner`, between two rollouts, to `folder`."""
     tensors: dict[str, Tensor] = {
         **learner.algorithm.state(),
         "generator": learner.generator.get_state(),
@@ -43,7 +43,7 @@ def save_learner(learner: Learner, folder: Path) -> None:
 def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
 
-    One that holds weights alone, as agents ship, is gone on from with a fresh optimiser, new games and new noise.
+    A checkpoint of weights alone, as shipped agents have, continues with a new optimiser, new games and a new seed.
     """
     tensors, facts = checkpoint
     learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
@@ -53,26 +53,26 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
         learner.algorithm.load_state(tensors)
         if learner.average is not None and has_average(checkpoint):
             learner.average.load_state(checkpoint)
-    if checkpoint.is_weights_alone:
+    generator_state = tensors.get("generator")
+    if generator_state is not None and generator_state.shape == learner.generator.get_state().shape:
+        learner.generator.set_state(generator_state)
+    else:  # weights alone, or the state of another kind of device's generator
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
+    if checkpoint.is_weights_alone:
         return
     with learner.lane.updating():
         if isinstance(learner.env, Snapshots):
             learner.env.restore(_as_arrays(under_prefix("env", tensors)))
             learner.rollout.state[0].copy_(tensors["memory"])
-    if tensors["generator"].shape == learner.generator.get_state().shape:
-        learner.generator.set_state(tensors["generator"])
-    else:  # of another kind of device, whose numbers cannot go on here: others than those drawn so far
-        learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
     for name, part in _parts(learner).items():
         part.load_state(_as_arrays(under_prefix(name, tensors)))
 
 
 def _parts(learner: Learner) -> dict[str, RewardSource | EpisodeLog | Director]:
-    """What else it remembers, by name in a checkpoint."""
+    """Return the other objects whose state is saved, by their prefix in a checkpoint."""
     parts: dict[str, RewardSource | EpisodeLog | Director] = {"reward": learner.reward, "episodes": learner.episodes}
     if learner.reward.intrinsic is not None:
-        parts["explored"] = learner.explored
+        parts["explored"] = learner.intrinsic_episodes
     if learner.director is not None:
         parts["levels"] = learner.director
     return parts

@@ -1,7 +1,7 @@
-"""The rows of a run in the tools that people compare runs with: TensorBoard always, W&B and MLflow where asked for.
+"""Callbacks that log a run's rows: TensorBoard always, W&B and MLflow with `--log`.
 
-Where the latter two write is theirs to say (WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME). A
-run that is resumed goes on in the tool too: `loggers.json` in its folder has its name there.
+W&B and MLflow read their usual environment variables (WANDB_MODE, WANDB_PROJECT, MLFLOW_TRACKING_URI,
+MLFLOW_EXPERIMENT_NAME). A resumed run continues the same W&B or MLflow run, whose id is in `loggers.json`.
 """
 
 import importlib.util
@@ -20,22 +20,22 @@ from expgen.errors import InputError, check_choice, write_error
 from expgen.files import read_json, write_atomic
 from expgen.training.callbacks import Callback
 
-PROJECT = "expgen"  # where neither variable says otherwise
+PROJECT = "expgen"  # default of WANDB_PROJECT and MLFLOW_EXPERIMENT_NAME
 IDS_FILE = "loggers.json"
-BATCH = 100  # settings that MLflow takes at once
+MLFLOW_MAX_PARAMS = 100  # per request
 
 
 class RowLogger(Callback):
-    """Told of scores as of rows that have their columns alone."""
+    """Logs scores as rows that hold only scores."""
 
     def on_score(self, learner: str, env_steps: int, scores: Mapping[str, float]) -> None:
         self.on_update(learner, {"env_steps": env_steps, **scores})
 
 
 class TensorBoardEvents(RowLogger):
-    """One event file per learner and process; nothing at all where TensorBoard is not installed.
+    """Writes one event file per learner and process; does nothing if TensorBoard is not installed.
 
-    TensorBoard's own writer has a thread, in which a full disk ends in a traceback; so we write the records ourselves.
+    TensorBoard's own writer runs in a thread, where a full disk ends in a traceback, so this class writes the records.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -43,7 +43,7 @@ class TensorBoardEvents(RowLogger):
         self.files: dict[str, BinaryIO] = {}
 
     def on_learner(self, learner: str, env_steps: int) -> None:
-        """Open the stream of `learner`; events of earlier processes past `env_steps` no longer count."""
+        """Open the event file of `learner`; TensorBoard ignores earlier events past `env_steps`."""
         try:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         except ImportError:
@@ -62,7 +62,6 @@ class TensorBoardEvents(RowLogger):
         self._write(learner, Event(wall_time=time.time(), step=env_steps + 1, session_log=restart))
 
     def on_update(self, learner: str, row: Mapping[str, float]) -> None:
-        """Add one row as scalars."""
         if learner in self.files:
             from tensorboard.compat.proto.event_pb2 import Event
             from tensorboard.compat.proto.summary_pb2 import Summary
@@ -88,7 +87,7 @@ class TensorBoardEvents(RowLogger):
 
 
 class WandbLogger(RowLogger):
-    """One W&B run; each learner's curves are drawn against its own steps."""
+    """One W&B run; each learner's metrics use its own steps as x-axis."""
 
     def __init__(self) -> None:
         self.run: Any = None
@@ -101,7 +100,7 @@ class WandbLogger(RowLogger):
             name=folder.name,
             id=read_run_id(folder, "wandb"),
             resume="allow",
-            config=_plain(settings),
+            config=_without_unset(settings),
             reinit="create_new",
         )
         save_run_id(folder, "wandb", self.run.id)
@@ -118,7 +117,7 @@ class WandbLogger(RowLogger):
 
 
 class MlflowLogger(RowLogger):
-    """One MLflow run, whose metrics are called `member0/episode_return`."""
+    """One MLflow run, with metric names such as `member0/episode_return`."""
 
     def __init__(self) -> None:
         self.client: Any = None
@@ -129,25 +128,25 @@ class MlflowLogger(RowLogger):
         from mlflow.entities import Param
 
         self.client = MlflowClient()
-        if known := read_run_id(folder, "mlflow"):
-            self.run = known
-            self.client.update_run(known, status="RUNNING")
+        if saved_id := read_run_id(folder, "mlflow"):
+            self.run = saved_id
+            self.client.update_run(saved_id, status="RUNNING")
             return
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
         experiment = self.client.get_experiment_by_name(name)
-        number = experiment.experiment_id if experiment else self.client.create_experiment(name)
-        self.run = self.client.create_run(number, run_name=folder.name).info.run_id
+        experiment_id = experiment.experiment_id if experiment else self.client.create_experiment(name)
+        self.run = self.client.create_run(experiment_id, run_name=folder.name).info.run_id
         save_run_id(folder, "mlflow", self.run)
-        params = [Param(name, str(value)) for name, value in _plain(settings).items()]
-        for begin in range(0, len(params), BATCH):
-            self.client.log_batch(self.run, params=params[begin : begin + BATCH])
+        params = [Param(name, str(value)) for name, value in _without_unset(settings).items()]
+        for begin in range(0, len(params), MLFLOW_MAX_PARAMS):
+            self.client.log_batch(self.run, params=params[begin : begin + MLFLOW_MAX_PARAMS])
 
     def on_update(self, learner: str, row: Mapping[str, float]) -> None:
         from mlflow.entities import Metric
 
         now, step = int(time.time() * 1000), int(row["env_steps"])
-        told = {name: value for name, value in row.items() if name != "env_steps" and math.isfinite(value)}
-        metrics = [Metric(f"{learner}/{name}", float(value), now, step) for name, value in told.items()]
+        finite = {name: float(value) for name, value in row.items() if name != "env_steps" and math.isfinite(value)}
+        metrics = [Metric(f"{learner}/{name}", value, now, step) for name, value in finite.items()]
         self.client.log_batch(self.run, metrics=metrics)
 
     def on_end(self, state: str) -> None:
@@ -160,33 +159,33 @@ LOGGERS: dict[str, type[Callback]] = {"wandb": WandbLogger, "mlflow": MlflowLogg
 
 
 def check_loggers(names: Sequence[str]) -> None:
-    """InputError where one of them is unknown, named twice or not installed."""
-    is_list = isinstance(names, Sequence) and not isinstance(names, str)
-    for name in names if is_list else ():
-        check_choice("--log", name, LOGGERS)
-    if not is_list or len(set(names)) < len(names):
-        raise InputError(f"--log is {names!r}; accepted: each of {', '.join(LOGGERS)} once")
+    """Raise InputError if a name is unknown, repeated or not installed."""
+    each_once = f"--log is {names!r}; accepted: each of {', '.join(LOGGERS)} once"
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputError(each_once)
     for name in names:
+        check_choice("--log", name, LOGGERS)
+        if names.count(name) > 1:
+            raise InputError(each_once)
         if importlib.util.find_spec(name) is None:
             raise InputError(f"--log is {name}, which is not installed; accepted: pip install 'expgen[{name}]'")
 
 
 def read_run_id(folder: Path, tool: str) -> str | None:
-    """By what name `tool` knows the run in `folder`; None where it does not, or the file is damaged."""
+    """Return the id that `tool` gave the run in `folder`; None if it is missing or damaged."""
     try:
-        found = read_json(folder / IDS_FILE)[tool]
+        run_id = read_json(folder / IDS_FILE)[tool]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", found) else None
+    return run_id if isinstance(run_id, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", run_id) else None
 
 
-def save_run_id(folder: Path, tool: str, name: str) -> None:
-    """Remember it for when the run is resumed."""
-    known = {each: read_run_id(folder, each) for each in LOGGERS}
-    kept = {each: found for each, found in {**known, tool: name}.items() if found}
-    write_atomic(folder / IDS_FILE, (json.dumps(kept) + "\n").encode(), new_folders=0)
+def save_run_id(folder: Path, tool: str, run_id: str) -> None:
+    """Save the id that `tool` gave the run, for when the run is resumed."""
+    run_ids = {name: run_id if name == tool else read_run_id(folder, name) for name in LOGGERS}
+    content = json.dumps({name: known for name, known in run_ids.items() if known}) + "\n"
+    write_atomic(folder / IDS_FILE, content.encode(), new_folders=0)
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without those that are not set."""
+def _without_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None and value != {}}

@@ -1,11 +1,10 @@
-"""metrics.csv: one row per learner and update, gathered once per rollout.
+"""metrics.csv: one row per learner and update.
 
-A damaged file never stops a run: what is damaged is set aside, the good rows stay, and a line says so.
+A damaged file does not stop a run: a copy is kept, the valid rows stay, and a warning is printed.
 """
 
 import csv
 import io
-import itertools
 import os
 import re
 import sys
@@ -17,31 +16,31 @@ from expgen.files import open_regular, write_atomic
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
-STEPS = re.compile(r"[0-9]{1,15}")  # below 2⁵³, as a checkpoint's
-HEADER_BYTES = 65_536  # of the names of columns; a longer line is none of ours
+MAX_HEADER_BYTES = 65_536
+STEPS = re.compile(r"[0-9]{1,15}")  # below 2⁵³, as in a checkpoint
 
 
 class MetricsFile:
-    """A CSV that grows rows, and columns when a new metric appears."""
+    """A CSV file to which rows are appended, and columns when a new metric appears."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.columns = list(LEADING)
         if path.exists():
             with open_regular(path) as file:
-                header = cells_of(file.readline(HEADER_BYTES).rstrip(b"\n")) or []
+                header = parse_cells(file.readline(MAX_HEADER_BYTES).rstrip(b"\n"))
             if tuple(header[: len(LEADING)]) == LEADING and len(set(header)) == len(header):
                 self.columns = header
 
     def append(self, learner: str, row: Mapping[str, float]) -> None:
-        """Add one row; it is on its way to the disk when this returns."""
+        """Append one row and flush it to the operating system."""
         new = [name for name in row if name not in self.columns]
         if new or not self.path.exists():
             rows = self.rows()
             self.columns += new
             self.rewrite(rows)
         line = io.StringIO()
-        self._writer(line).writerow({"learner": learner, **{name: _short(value) for name, value in row.items()}})
+        self._writer(line).writerow({"learner": learner, **_format_cells(row)})
         try:
             with open(self.path, "a", newline="") as file:
                 file.write(line.getvalue())
@@ -49,121 +48,125 @@ class MetricsFile:
             raise write_error(self.path, error) from None
 
     def rows(self) -> list[dict[str, str]]:
-        """Every good row so far; a line that a crash cut short, or that is damaged, does not count."""
-        rows = (row_of(self.columns, line) for line in self.lines()[1:])
-        return [row for row in rows if row is not None]
+        """Return all valid rows, without lines that are damaged or cut short by a crash."""
+        return self._parse(self.lines()[1:])
 
     def latest(self) -> dict[str, dict[str, float]]:
-        """The last row of each learner among the last TAIL_BYTES, without reading the rest."""
+        """Return the last row of each learner among the last TAIL_BYTES, without reading the rest."""
         if not self.path.is_file():
             return {}
         with open_regular(self.path) as file:
-            begin = len(file.readline())
+            header_end = len(file.readline())
             tail = file.seek(0, os.SEEK_END) - TAIL_BYTES
-            file.seek(max(begin, tail))
-            if tail > begin:
-                file.readline()  # the rest of a line
+            file.seek(max(header_end, tail))
+            if tail > header_end:
+                file.readline()  # skip the rest of a line
             lines = file.read().split(b"\n")[:-1]
-        rows = (row_of(self.columns, line) for line in lines)
-        return {
-            row["learner"]: {name: float(cell) for name, cell in row.items() if name != "learner" and cell}
-            for row in rows
-            if row is not None
-        }
+        latest = {}
+        for row in self._parse(lines):
+            learner = row.pop("learner")
+            latest[learner] = {name: float(cell) for name, cell in row.items() if cell}
+        return latest
 
     def lines(self) -> list[bytes]:
-        """All that end; none of a file that is not there or is no regular file."""
+        """Return all complete lines; none if the file is missing or not a regular file."""
         return self.path.read_bytes().split(b"\n")[:-1] if self.path.is_file() else []
 
     def drop_rows_after(self, learner: str, env_steps: int) -> None:
-        """Drop what `learner` reported past the checkpoint it resumes from: it will report it again."""
+        """Drop the rows of `learner` after the checkpoint it resumes from: it will report them again."""
         if self.path.is_file():
             rows = self.rows()
             self.rewrite([r for r in rows if r["learner"] != learner or int(r["env_steps"]) <= env_steps])
 
     def complete_row(self, learner: str, env_steps: int, more: Mapping[str, float]) -> bool:
-        """Add columns to a row that is there already, for values that took longer; whether it is there."""
+        """Add columns to an existing row, such as scores that arrive late; return whether the row exists."""
         rows = self.rows()
         found = [r for r in rows if r["learner"] == learner and int(r["env_steps"]) == env_steps]
         if not found:
             return False
         self.columns += [name for name in more if name not in self.columns]
-        found[-1] |= {name: _short(value) for name, value in more.items()}
+        found[-1] |= _format_cells(more)
         self.rewrite(rows)
         return True
 
     def rewrite(self, rows: list[dict[str, str]]) -> None:
-        """Replace all rows."""
+        """Replace the file's content by `rows`."""
         text = io.StringIO()
         writer = self._writer(text)
         writer.writeheader()
         writer.writerows(rows)
         write_atomic(self.path, text.getvalue().encode(), new_folders=0)
 
+    def _parse(self, lines: list[bytes]) -> list[dict[str, str]]:
+        rows = (parse_row(self.columns, line) for line in lines)
+        return [row for row in rows if row is not None]
+
     def _writer(self, file: io.StringIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.columns, restval="", lineterminator="\n")
 
 
-def cells_of(line: bytes) -> list[str] | None:
-    """None if the line is no text of a CSV."""
+def parse_cells(line: bytes) -> list[str]:
+    """Return the cells of a CSV line; none if the line is damaged."""
     try:
         (cells,) = csv.reader([line.decode()])
         return cells
-    except (UnicodeDecodeError, ValueError, csv.Error):
-        return None
+    except (ValueError, csv.Error):
+        return []
 
 
-def row_of(columns: list[str], line: bytes) -> dict[str, str] | None:
-    """Cells by column; None if the line is damaged."""
-    cells = cells_of(line)
-    if cells is None or len(cells) != len(columns) or not (cells[0] and STEPS.fullmatch(cells[1])):
+def parse_row(columns: list[str], line: bytes) -> dict[str, str] | None:
+    """Return the cells by column; None if the line is damaged."""
+    cells = parse_cells(line)
+    if len(cells) != len(columns) or not (cells[0] and STEPS.fullmatch(cells[1])):
         return None
     try:
-        [float(cell) for cell in cells[1:] if cell]
+        for cell in cells[1:]:
+            float(cell or 0)
     except ValueError:
         return None
-    return dict(zip(columns, cells, strict=True))
+    return dict(zip(columns, cells))
 
 
-def _short(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+def _format_cells(row: Mapping[str, float]) -> dict[str, str]:
+    return {name: str(int(x)) if float(x).is_integer() else f"{x:.6g}" for name, x in row.items()}
 
 
 def repair_metrics(path: Path) -> None:
-    """Make the metrics file `path` one that a process can continue; if it is damaged it is kept as `path`.damaged-N.
+    """Make `path` a file that a run can continue; if it is damaged, keep it as `path`.damaged-N and print a warning.
 
-    A last line without an end is not damage: a process that is killed leaves one.
+    An incomplete last line is not damage: a killed process leaves one.
     """
-    names = (path.with_name(f"{path.name}.damaged-{number}") for number in itertools.count(1))
-    aside = next(name for name in names if not os.path.lexists(name))
+    number = 1
+    while os.path.lexists(backup := path.with_name(f"{path.name}.damaged-{number}")):
+        number += 1
     try:
-        damage = _damage(path)
+        damage = _find_damage(path)
         if damage and path.is_file():
+            write_atomic(backup, path.read_bytes())
             metrics = MetricsFile(path)
-            write_atomic(aside, path.read_bytes())
             metrics.rewrite(metrics.rows())
         elif damage:
-            os.replace(path, aside)
+            os.replace(path, backup)
     except OSError as error:
         damage = str(error.strerror)
         try:
-            os.replace(path, aside)
+            os.replace(path, backup)
         except OSError as refused:
             raise write_error(path, refused) from None
     if damage:
-        line = f"expgen: {path}: {damage}; the damaged file is now {aside.name}, training continues without that part"
+        line = f"expgen: {path}: {damage}; the damaged file is now {backup.name}, training continues without that part"
         print(line, file=sys.stderr, flush=True)
 
 
-def _damage(path: Path) -> str:
-    """What is wrong with the file, in words; empty if nothing is."""
+def _find_damage(path: Path) -> str:
+    """Return what is wrong with the file; empty if nothing is."""
     if not path.is_file():
         return "not a regular file" if os.path.lexists(path) else ""
-    metrics = MetricsFile(path)
-    header, *others = metrics.lines() or [b""]
     if not path.stat().st_size:
         return ""
-    if len(header) >= HEADER_BYTES or cells_of(header) != metrics.columns:
+    metrics = MetricsFile(path)
+    header, *others = metrics.lines() or [b""]
+    if len(header) >= MAX_HEADER_BYTES or parse_cells(header) != metrics.columns:
         return "no header"
-    num_bad = sum(row_of(metrics.columns, line) is None for line in others)
+    num_bad = len(others) - len(metrics.rows())
     return f"{num_bad} damaged lines" if num_bad else ""

@@ -1,4 +1,4 @@
-"""Cores → processes and threads: what one run may use, split between workers, games and arithmetic."""
+"""Divide the available cores between worker processes, environment threads and torch threads."""
 
 import contextlib
 import os
@@ -15,37 +15,37 @@ from expgen.settings import check_type
 from expgen.text import short_repr
 
 MOST_PROCESSES = 1024
-CORES_PER_WORKER = 4  # on a GPU: one turns the learners, the others step their games
+CORES_PER_WORKER = 4  # on a GPU: one runs the pipeline, the others step the games
 _CORE_LIMIT: ContextVar[int | None] = ContextVar("core_limit", default=None)
 
 
 @dataclass(frozen=True)
 class Resources:
-    """How many threads do what."""
+    """The device and numbers of threads of one process."""
 
     device: torch.device
     torch_threads: int
-    env_threads: int  # per environment handle
-    updates_at_once: int  # learners in their update phase
+    env_threads: int  # per environment
+    updates_at_once: int  # learners that may update at the same time
 
 
 def plan_resources(device: str, num_learners: int) -> Resources:
-    """Fit learners to the cores there are, two included.
+    """Return the threads for `num_learners` learners on the available cores.
 
-    On a GPU the cores are for the games: every handle gets its share, at least one, at most eight. On the CPU games
-    and arithmetic take turns within a learner, so both may have all cores; OMP_NUM_THREADS keeps the arithmetic to
-    fewer, which is much faster where other work wants the cores too.
+    On a GPU the cores step the games: each environment gets its share, from one to eight. On the CPU a learner
+    alternates between games and arithmetic, so both may use all cores; OMP_NUM_THREADS limits the arithmetic to fewer,
+    which is much faster if other processes use the cores too.
     """
     cores = available_cores()
     chosen = use_device(device)
     if chosen.type == "cuda":
         threads = min(8, max(1, 2 * cores // num_learners))
         return Resources(chosen, torch_threads=1, env_threads=threads, updates_at_once=2)
-    return Resources(chosen, torch_threads=min(cores, _asked_threads()), env_threads=cores, updates_at_once=1)
+    return Resources(chosen, torch_threads=min(cores, _omp_threads()), env_threads=cores, updates_at_once=1)
 
 
 def check_processes(asked: int | str) -> int | None:
-    """What `--processes` says: a number, or None for `auto`."""
+    """Return the value of `--processes` as a number, None for `auto`; raise InputError for anything else."""
     if str(asked) == "auto":
         return None
     if not (re.fullmatch(r"\d{1,9}", str(asked), re.ASCII) and 0 < int(asked) <= MOST_PROCESSES):
@@ -54,10 +54,10 @@ def check_processes(asked: int | str) -> int | None:
 
 
 def num_workers(asked: int | str, device: str, num_learners: int) -> int:
-    """Worker processes for `num_learners` that have steps left; 1: they train in this process.
+    """Return the number of worker processes for `num_learners` unfinished learners; 1 means no extra process.
 
-    `asked` is what `--processes` says. By default a GPU gets a worker for every CORES_PER_WORKER cores; on the CPU
-    one process can use all cores already.
+    `asked` is the value of `--processes`. `auto` is a worker for every CORES_PER_WORKER cores on a GPU, and one on the
+    CPU, where one process can use all cores.
     """
     number = check_processes(asked)
     if number is None:
@@ -66,19 +66,19 @@ def num_workers(asked: int | str, device: str, num_learners: int) -> int:
 
 
 def available_cores() -> int:
-    """That this process may use: as many as were limit_cores to it, or as the machine lends it."""
+    """Return how many cores this process may use: the limit set by `limit_cores`, or its CPU affinity."""
     return _CORE_LIMIT.get() or len(os.sched_getaffinity(0))
 
 
-def _asked_threads() -> int:
-    """As many as the environment's OMP_NUM_THREADS says; no limit where that is no number from 1 on."""
+def _omp_threads() -> int:
+    """Return OMP_NUM_THREADS; unlimited if it is not a positive number."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdecimal() and int(asked) > 0 else sys.maxsize
 
 
 @contextlib.contextmanager
 def limit_cores(cores: int) -> Iterator[None]:
-    """Plan as on a machine of so many cores: what a cluster has promised to one task among others on its node."""
+    """Make `available_cores` return `cores` inside, for a process that shares its machine with others."""
     before = _CORE_LIMIT.set(cores)
     try:
         yield
@@ -87,7 +87,7 @@ def limit_cores(cores: int) -> Iterator[None]:
 
 
 def use_device(device: str | torch.device) -> torch.device:
-    """As `resolve_device`; from now on a GPU chosen is the one that streams, graphs and kernels mean by themselves."""
+    """Resolve `device` and, if it is a GPU, make it the current CUDA device."""
     chosen = resolve_device(device)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen.index or 0)
@@ -95,7 +95,7 @@ def use_device(device: str | torch.device) -> torch.device:
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """`auto`, `cpu`, `cuda` or `cuda:N`; an InputError where there is no such GPU."""
+    """Return the torch device for `auto`, `cpu`, `cuda` or `cuda:N`; raise InputError if there is no such GPU."""
     check_type("--device", device, (str, torch.device), "auto, cpu, cuda, cuda:N")
     device = str(device)
     if device == "auto":
@@ -109,6 +109,6 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 def hardware(device: torch.device) -> str:
-    """`NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
+    """Return for example `NVIDIA H200 with 16 cores` or `CPU with 2 cores`."""
     cores = f"{available_cores()} cores"
     return f"{torch.cuda.get_device_name(device)} with {cores}" if device.type == "cuda" else f"CPU with {cores}"

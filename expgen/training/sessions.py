@@ -1,7 +1,7 @@
-"""Session: when work on a run began, how long it took and which commit did it.
+"""Session: when a process worked on a run, for how long, and at which commit.
 
-A run's journal has one for each process that worked on it. A checkpoint has those of its policy, so that a policy
-takes its history along when another run goes on from it.
+A run's journal has one session per process. A checkpoint stores the sessions of its policy, so that a policy keeps its
+history when another run continues from it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Session(NamedTuple):
-    """One stretch of work by one process."""
+    """A period of work by one process."""
 
     began: float  # Unix time
     seconds: float
@@ -17,7 +17,7 @@ class Session(NamedTuple):
 
 
 def total_seconds(sessions: Iterable[Session]) -> float:
-    """How long any of `sessions` was under way: those side by side count once."""
+    """Return the seconds covered by `sessions`; overlapping sessions count once."""
     total, until = 0.0, float("-inf")
     for began, seconds, _ in sorted(sessions):
         end = began + seconds
@@ -27,10 +27,10 @@ def total_seconds(sessions: Iterable[Session]) -> float:
 
 
 def commits_of(sessions: Iterable[Session]) -> list[str]:
-    """Each commit once, in the order in which they worked."""
+    """Return each commit once, in the order of the sessions."""
     return list(dict.fromkeys(session.commit for session in sorted(sessions)))
 
 
 def sessions_in(facts: Mapping[str, Any]) -> list[Session]:
-    """The sessions that trained a checkpoint, from its `facts`."""
+    """Return the sessions that trained a checkpoint, from its `facts`."""
     return [Session(float(began), float(seconds), str(commit)) for began, seconds, commit in facts.get("sessions", ())]

@@ -27,7 +27,7 @@ def test_a_damaged_checkpoint_costs_one_update_and_no_more(
     rows = metrics(run)
     assert small.train(run, 3, resume=True).is_complete
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"expgen: {path} is ") and line.endswith("trying the one before")
+    assert line.startswith(f"expgen: {path} is ") and line.endswith("using the one before it")
     assert equal(whole, small.state(run)) and path.read_bytes() != contents[damage]
     assert metrics(run) == rows
 
@@ -90,8 +90,8 @@ def test_no_good_checkpoint_left_is_bad_input_and_touches_nothing(
         outcome = command(*words)
         lines = outcome.err.splitlines()
         assert outcome.status == 2 and len(lines) == 2
-        assert lines[0].endswith("trying the one before") and all(line.startswith("expgen: ") for line in lines)
-        assert f"{min(run.rglob('*.safetensors'))} is not a whole expgen checkpoint; accepted:" in lines[1]
+        assert lines[0].endswith("using the one before it") and all(line.startswith("expgen: ") for line in lines)
+        assert f"{min(run.rglob('*.safetensors'))} is not a complete expgen checkpoint; accepted:" in lines[1]
     assert metrics(run) == rows
 
 

@@ -75,7 +75,7 @@ def test_truncated_checkpoints_are_noticed(path: Path) -> None:
     good = path.read_bytes()
     for length in range(len(good)):
         path.write_bytes(good[:length])
-        with pytest.raises(DamagedCheckpoint, match=f"{path} is not a whole expgen checkpoint"):
+        with pytest.raises(DamagedCheckpoint, match=f"{path} is not a complete expgen checkpoint"):
             read_checkpoint(path)
 
 
@@ -154,7 +154,7 @@ def test_a_damaged_newest_gives_way_to_the_one_before(
     found = latest_checkpoint(tmp_path)
     assert found is not None and found.facts["env_steps"] == 100
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"expgen: {newest}") and line.endswith("trying the one before")
+    assert line.startswith(f"expgen: {newest}") and line.endswith("using the one before it")
 
 
 def test_no_good_one_is_an_error_and_none_at_all_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
