@@ -1,4 +1,4 @@
-"""docs/parts.md names what is there: attributes of the package, files of the repository."""
+"""Names of the package and links in docs/parts.md exist."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import expgen
 PAGE = Path(__file__).parents[2] / "docs" / "parts.md"
 
 
-def test_every_name_and_file_on_the_page_of_parts_exists() -> None:
+def test_names_and_links_of_parts_page_exist() -> None:
     text = PAGE.read_text()
     names = set(re.findall(r"expgen\.(\w+)\(", text)) | set(re.findall(r"from expgen import (.*)", text)[0].split(", "))
     assert {"KnnStepReward", "consensus_agent", "evaluate"} <= names and all(hasattr(expgen, name) for name in names)

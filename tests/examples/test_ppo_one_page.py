@@ -1,4 +1,4 @@
-"""The reading copy of PPO and the Learner are the same training: the same weights, bit for bit."""
+"""examples/ppo_one_page.py trains exactly like the Learner: the weights are bit-equal."""
 
 import pytest
 import torch
@@ -12,10 +12,10 @@ from expgen.training.resources import Resources
 CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 
 
-def test_weights_of_the_one_page_loop_equal_the_learners(
+def test_one_page_loop_and_learner_give_equal_weights(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of `--algo ppo --preset laptop` in the same mazes, its gradients computed by autograd as the page does."""
+    """The learner runs `--algo ppo --preset laptop` on the same mazes, with autograd instead of the dense path."""
     monkeypatch.setattr(accelerate, "is_dense", lambda policy: False)
     config = make_config(algo="ppo", preset="laptop", options=ppo_one_page.MAZE)
     learner = build_learner(config, plans_of(config)[0], CPU)

@@ -1,4 +1,4 @@
-"""The worked examples: short, and each runs to its end and says what it should."""
+"""The examples are short, run to completion and print the expected lines."""
 
 import re
 from pathlib import Path
@@ -8,25 +8,25 @@ import pytest
 from examples import cleanrl_ppo
 
 EXAMPLES = Path(cleanrl_ppo.__file__).parent
-WHOLE_PAGE = {"ppo_one_page.py"}  # meant to be read as a page, and held to the Learner by its own test
+LONGER = {"ppo_one_page.py"}  # tested in test_ppo_one_page.py
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
-def test_an_example_has_at_most_40_lines(path: Path) -> None:
+def test_example_has_at_most_40_lines(path: Path) -> None:
     lines = [line for line in path.read_text().splitlines() if line.strip()]
-    assert len(lines) <= 40 or path.name in WHOLE_PAGE
+    assert len(lines) <= 40 or path.name in LONGER
 
 
-def test_a_cleanrl_style_ppo_trains_through_gymnasium(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cleanrl_ppo_learns_through_gymnasium(capsys: pytest.CaptureFixture[str]) -> None:
     cleanrl_ppo.train(updates=14)
     shares = [int(share) for share in re.findall(r"solved (\d+)% of \d+ episodes", capsys.readouterr().out)]
     assert len(shares) == 14 and sum(shares[-4:]) > sum(shares[:4]) + 12
 
 
-def test_models_of_stable_baselines3_play_unseen_mazes_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sb3_models_play_as_one_agent(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is missing: pip install 'expgen[sb3]'")
     from examples import sb3_members
 
     sb3_members.main(steps=2048, episodes=20)
-    said = capsys.readouterr().out
-    assert re.fullmatch(r"one policy: solves \d+% of 20 unseen mazes\nall: solves \d+% of 20 unseen mazes\n", said)
+    output = capsys.readouterr().out
+    assert re.fullmatch(r"one policy: solves \d+% of 20 unseen mazes\nall: solves \d+% of 20 unseen mazes\n", output)

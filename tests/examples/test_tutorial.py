@@ -1,4 +1,4 @@
-"""The tutorial's notebook, from its first cell to its last, at the smallest scale; and the commands that it names."""
+"""The tutorial notebook runs from its first cell to its last with the smoke preset."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.slow
-def test_every_cell_of_the_tutorial_runs(
+def test_all_tutorial_cells_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = json.loads((DOCS / "tutorial.ipynb").read_text())["cells"]
@@ -21,8 +21,8 @@ def test_every_cell_of_the_tutorial_runs(
     exec(code[0].replace('"laptop"', '"smoke"'), namespace)
     for cell in code[1:]:
         exec(cell.replace("episodes=500", "episodes=20"), namespace)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for name in ("random actions", "one PPO policy", "the explorer", "ExpGen", "random explorer", "leader alone"):
-        assert f"{name:<16} unseen" in said, name
+        assert f"{name:<16} unseen" in output, name
     pages = sorted(path.name for path in (tmp_path / "runs" / "tutorial").glob("*.html"))
     assert pages == ["ExpGen.html", "one-PPO-policy.html"]
