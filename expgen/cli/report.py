@@ -8,7 +8,7 @@ from expgen.cli.flags import Parser, folder
 from expgen.errors import check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.report.curves import Curve, published_curves, read_curves
-from expgen.report.entry import Entry, as_entries, rows_of
+from expgen.report.entry import Entry, number_entries, read_entries
 from expgen.report.score_table import ScoreTable
 from expgen.report.write import write_report
 from expgen.runs.folder import RunFolder
@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)
     rows = [row for path in arguments.scores for row in _rows(path)]
-    table = ScoreTable(as_entries(rows, arguments.scores), arguments.constants, arguments.resamples)
+    table = ScoreTable(number_entries(rows, arguments.scores), arguments.constants, arguments.resamples)
     curves = [curve for path in arguments.scores for curve in _curves(path)]
     page = write_report(table, arguments.out, arguments.title, episodes=arguments.episodes, curves=curves)
     print(f"done: {page}  (tables/, figures/ beside it)")
@@ -53,7 +53,7 @@ def _curves(path: Path) -> Iterator[Curve]:
 def _rows(path: Path) -> list[Entry]:
     """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
     if not path.is_dir():
-        return rows_of(path)
+        return read_entries(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]
     curves = [Entry(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
-    return curves + [row for file in sorted(path.rglob("scores.csv")) for row in rows_of(file)]
+    return curves + [row for file in sorted(path.rglob("scores.csv")) for row in read_entries(file)]

@@ -1,4 +1,4 @@
-"""All games together, by rliable: Figures 6 and 7, and our aggregates beside published ones."""
+"""Aggregates over games by rliable: Figures 6 and 7, and our aggregates compared with published ones."""
 
 from collections.abc import Mapping
 
@@ -11,22 +11,22 @@ from expgen.report.bars import aggregate_metrics, distributions, improvements
 from expgen.report.methods import LABELS, Method
 from expgen.report.score_sections import leaders_note
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import NOTES, Section, counted, sentence
+from expgen.report.section import NOTES, Section, join_words, plural
 from expgen.report.statistics import METRICS, Estimate, aggregates, probability_of_improvement, score_distribution
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
-REFERENCE = ("expgen-idaac", "expgen")  # whose improvement over the others is shown: the first that has scores
-NOT_COMPARED = ("maxent", "random")  # they are not out for reward
-IN_USE: tuple[ConstantSet, ...] = ("easy", "rliable")
+REFERENCE = ("expgen-idaac", "expgen")  # Figure 6 shows the improvement of the first of these that has scores
+NOT_COMPARED = ("maxent", "random")  # not trained for the reward of the game
+CONSTANT_SETS: tuple[ConstantSet, ...] = ("easy", "rliable")
 
 
-def _plain(table: ScoreTable) -> list[Method]:
-    return [method for method in table.methods() if method.has_only() and method.algorithm not in NOT_COMPARED]
+def _default_methods(table: ScoreTable) -> list[Method]:
+    return [method for method in table.methods() if method.is_default and method.algorithm not in NOT_COMPARED]
 
 
 def distribution_section(table: ScoreTable) -> Section | None:
-    """Figure 6."""
-    methods, games = table.comparable(_plain(table))
+    """Return Figure 6, or None with fewer than two methods."""
+    methods, games = table.comparable(_default_methods(table))
     if len(methods) < 2:
         return None
     scores = table.matrix(methods, games)
@@ -52,14 +52,14 @@ def distribution_section(table: ScoreTable) -> Section | None:
 
 
 def aggregate_section(table: ScoreTable) -> Section | None:
-    """Figure 7."""
-    methods, games = table.comparable(_plain(table))
+    """Return Figure 7, or None without comparable methods."""
+    methods, games = table.comparable(_default_methods(table))
     if not methods:
         return None
     scores = table.matrix(methods, games)
     found = aggregates(scores, table.resamples)
     paper = {m: point for m in methods if (point := _paper_point(m.algorithm, games, table.constants))}
-    caption = "Aggregate metrics of normalised test scores, ours and those of the paper's table."
+    caption = "Aggregate metrics of normalised test scores: ours, and those computed from the paper's Table 1."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
         runs = len(scores[method])
@@ -69,15 +69,15 @@ def aggregate_section(table: ScoreTable) -> Section | None:
             result.add(method.label, metric, *cells)
     drawn = aggregate_metrics(found, paper)
     note = _note(table, scores, games) + (
-        " The paper's are those of its printed means on the same games, each game counted as one run: mean, median and"
-        " gap are exact, the IQM is that of game means." if paper else ""
+        " The paper's metrics are computed from its printed means on the same games, as one run per game: mean, median"
+        " and gap are exact, the IQM is that of the game means." if paper else ""
     )  # fmt: skip
     figures = [(f"{metric} of normalised scores by method", figure) for metric, figure in drawn.items()]
     return Section("figure-7", note, [result], figures)
 
 
 def _paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: ConstantSet) -> dict[str, float]:
-    """Aggregates of the paper's mean test scores on `games`; none where it does not have them all."""
+    """Return the aggregates of the paper's mean test scores on `games`; empty unless it has all of them."""
     quoted = numbers.scores("test")
     if not all((algorithm, game) in quoted for game in games):
         return {}
@@ -86,44 +86,47 @@ def _paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: 
 
 
 def _interval(estimate: Estimate, runs: int) -> TableCell:
-    """A bootstrap over one run would say that nothing is uncertain."""
+    """Return the interval as a cell; a single run has none, since the bootstrap is over runs."""
     return TableCell("one run") if runs < 2 else interval_cell(estimate.low, estimate.high, 3)
 
 
 def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str]) -> str:
     runs = sorted(map(len, scores.values()))
-    how_many = f"{runs[0]} to {runs[-1]} runs" if runs[0] < runs[-1] else counted(runs[0], "run")
-    left_out = [method.label for method in _plain(table) if method not in scores]
+    num_runs = f"{runs[0]} to {runs[-1]} runs" if runs[0] < runs[-1] else plural(runs[0], "run")
+    left_out = [method.label for method in _default_methods(table) if method not in scores]
     return (
-        f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {counted(len(games), 'game')} "
-        f"({', '.join(games)}); {how_many} a method; constants `{table.constants}`."
+        f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {plural(len(games), 'game')} "
+        f"({', '.join(games)}); {num_runs} per method; constants `{table.constants}`."
         + leaders_note(table.over_leaders(scores, games))
-        + (f" Not scored on these games and left out: {sentence(left_out)}." if left_out else "")
+        + (f" Omitted, because not scored on all of these games: {join_words(left_out)}." if left_out else "")
     )
 
 
 def published_section(table: ScoreTable) -> Section | None:
-    """Ours from two games on, a variant with settings of its own where it has all sixteen; then others' figures."""
-    columns = ("method", "whose", "games", "runs", "constants", *METRICS)
+    """Return our aggregates, the paper's and later published ones, each over the same games.
+
+    A method needs scores on at least two games; a method with non-default settings needs all sixteen.
+    """
+    columns = ("method", "source", "games", "runs", "constants", *METRICS)
     result = Table("aggregates", "Median, IQM, mean and optimality gap of normalised scores.", columns)
-    whole, compared = numbers.games(), set()
-    tables = {constants: ScoreTable(table.entries, constants, table.resamples) for constants in IN_USE}
+    all_games, compared = numbers.games(), set()
+    tables = {constants: ScoreTable(table.entries, constants, table.resamples) for constants in CONSTANT_SETS}
     for method in table.methods():
-        games = tuple(game for game in whole if table.final(method, game, "test"))
-        if len(games) < 2 or method.algorithm in NOT_COMPARED or not (method.has_only() or games == whole):
+        games = tuple(game for game in all_games if table.final_entries(method, game, "test"))
+        if len(games) < 2 or method.algorithm in NOT_COMPARED or not (method.is_default or games == all_games):
             continue
         compared.add((method.algorithm, games))
-        for constants, own in tables.items():
-            scores = own.matrix([method], games)
+        for constants, normalized_table in tables.items():
+            scores = normalized_table.matrix([method], games)
             counts = (number_cell(len(games), 0), number_cell(len(scores[method]), 0))
             found = aggregates(scores, table.resamples)[method].values()
             cells = (_with_interval(estimate, len(scores[method])) for estimate in found)
             result.add(method.label, "ours", *counts, constants, *cells)
     if not compared:
         return None
-    compared |= {(algorithm, whole) for algorithm in numbers.METHODS}
+    compared |= {(algorithm, all_games) for algorithm in numbers.METHODS}
     for algorithm, games in sorted(compared, key=lambda pair: (len(pair[1]), Method(pair[0]).rank)):
-        for constants in IN_USE if algorithm in numbers.METHODS else ():
+        for constants in CONSTANT_SETS if algorithm in numbers.METHODS else ():
             point = _paper_point(algorithm, games, constants)
             counts = (number_cell(len(games), 0), number_cell(numbers.RUNS["25m"], 0))
             cells = (number_cell(value, 3) for value in point.values())
@@ -132,8 +135,8 @@ def published_section(table: ScoreTable) -> Section | None:
     for method_and_source in dict.fromkeys(name for name, _ in later):
         quoted = (later.get((method_and_source, metric)) for metric in METRICS)
         figures = [TableCell(f"{'≈ ' * one.is_about}{one.value:.2f}", one.value) if one else "–" for one in quoted]
-        result.add(*method_and_source, number_cell(len(whole), 0), "–", "not known", *figures)
-    return Section("aggregates", NOTES["aggregates"], [result], heading="Aggregates beside published ones")
+        result.add(*method_and_source, number_cell(len(all_games), 0), "–", "not known", *figures)
+    return Section("aggregates", NOTES["aggregates"], [result], heading="Comparison with published aggregates")
 
 
 def _with_interval(estimate: Estimate, runs: int) -> TableCell:

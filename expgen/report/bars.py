@@ -1,4 +1,4 @@
-"""Figures that compare methods: bars per game, aggregate metrics, score distributions, train against test."""
+"""Figures that compare methods: bars by game, aggregate metrics, score distributions, train against test."""
 
 from collections.abc import Mapping
 
@@ -15,28 +15,29 @@ from expgen.report.style import DASHES, HATCHES, INK, PAPER, SPLIT_COLORS, error
 
 Bars = Mapping[str, Mapping[Method, Estimate]]  # by game
 Pair = tuple[Cell | None, Cell]  # train and test
-MOST_BARS = 26  # in a panel
+MAX_BARS = 26  # per panel
 
 
 def grouped_bars(
     bars: Bars, paper: Mapping[tuple[str, Method], float], xlabel: str, as_percent: bool = False
 ) -> list[Figure]:
-    """A group of bars per game, one per method, with intervals; diamonds are the paper's means.
+    """Draw a group of bars per game, one bar per method, with intervals; diamonds are the paper's means.
 
-    Games are spread over as many panels as keep each readable.
+    Returns as many figures as are needed for at most MAX_BARS bars in each.
     """
     methods = sorted({method for group in bars.values() for method in group}, key=lambda method: method.rank)
-    figures, all_games, a_panel = [], list(bars), max(1, MOST_BARS // len(methods))
-    thick = 0.84 / len(methods)
-    for start in range(0, len(all_games), a_panel):
-        games = all_games[start : start + a_panel]
+    figures, all_games, games_per_panel = [], list(bars), max(1, MAX_BARS // len(methods))
+    thickness = 0.84 / len(methods)
+    for start in range(0, len(all_games), games_per_panel):
+        games = all_games[start : start + games_per_panel]
         height = 0.9 + 0.14 * len(methods) + max(0.2, 0.16 * len(methods)) * len(games)
         with panel("", height) as (figure, axes):
             for index, method in enumerate(methods):
-                at = {game: y - 0.42 + (index + 0.5) * thick for y, game in enumerate(games) if method in bars[game]}
+                shift = (index + 0.5) * thickness - 0.42
+                at = {game: y + shift for y, game in enumerate(games) if method in bars[game]}
                 found = [bars[game][method] for game in at]
                 axes.barh(
-                    list(at.values()), [e.value for e in found], thick * 0.94, label=method.label,
+                    list(at.values()), [e.value for e in found], thickness * 0.94, label=method.label,
                     color=color_of(method.algorithm), hatch=HATCHES[index % len(HATCHES)], edgecolor=INK,
                     linewidth=0.5, xerr=error_bars(found),
                     error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": INK},
@@ -60,36 +61,36 @@ def grouped_bars(
 def aggregate_metrics(
     found: Mapping[Method, Mapping[str, Estimate]], paper: Mapping[Method, Mapping[str, float]]
 ) -> dict[str, Figure]:
-    """Figure 7: a panel per metric, a bar per method from low to high with its value as a line."""
+    """Draw Figure 7, one panel per metric: a bar per method from low to high, with its value as a line."""
     methods = list(found)
     figures = {}
     for metric in METRICS:
         title = metric if metric != "optimality gap" else "optimality gap (lower is better)"
         with panel(title, 0.9 + 0.28 * len(methods)) as (figures[metric], axes):
-            _intervals(axes, {method: found[method][metric] for method in methods}, 0.62)
+            _intervals(axes, {method: found[method][metric] for method in methods})
             for y, method in enumerate(methods):
                 if method in paper:
                     axes.plot(paper[method][metric], y, markersize=4.5, **PAPER)
-            axes.set_xlabel("normalised score" + (", ◇ from the paper's table" if paper else ""))
+            axes.set_xlabel("normalised score" + (", ◇ from the paper's Table 1" if paper else ""))
             ends = [end for method in methods for end in found[method][metric]]
             ends += [paper[method][metric] for method in paper]
-            room = 0.06 * (max(ends) - min(ends)) or 0.1
-            axes.set_xlim(min(ends) - room, max(ends) + room)
+            margin = 0.06 * (max(ends) - min(ends)) or 0.1
+            axes.set_xlim(min(ends) - margin, max(ends) + margin)
     return figures
 
 
-def _intervals(axes: Axes, found: Mapping[Method, Estimate], thick: float) -> None:
-    """A bar per method from low to high with its value as a line, the first at the top."""
+def _intervals(axes: Axes, found: Mapping[Method, Estimate]) -> None:
+    """Draw a bar per method from low to high, with its value as a line, the first method at the top."""
     for y, (method, (value, low, high)) in enumerate(found.items()):
-        axes.barh(y, high - low, thick, left=low, color=color_of(method.algorithm), alpha=0.85)
-        axes.vlines(value, y - thick / 2 - 0.05, y + thick / 2 + 0.05, color=INK, linewidth=1.6)
+        axes.barh(y, high - low, 0.62, left=low, color=color_of(method.algorithm), alpha=0.85)
+        axes.vlines(value, y - 0.36, y + 0.36, color=INK, linewidth=1.6)
     axes.set_yticks(range(len(found)), [method.label for method in found])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
 
 
 def distributions(profiles: Mapping[Method, Profile], tau: ndarray) -> Figure:
-    """Figure 6, left: the share of runs above each normalised score."""
+    """Draw Figure 6, left: the share of runs above each normalised score."""
     with panel("", 3.0 + 0.09 * len(profiles)) as (figure, axes):
         for index, (method, profile) in enumerate(profiles.items()):
             color = color_of(method.algorithm)
@@ -101,9 +102,9 @@ def distributions(profiles: Mapping[Method, Profile], tau: ndarray) -> Figure:
 
 
 def improvements(found: Mapping[Method, Estimate], reference: Method) -> Figure:
-    """Figure 6, right: the probability that a run of `reference` scores above one of each other method."""
+    """Draw Figure 6, right: the probability that a run of `reference` scores above one of each other method."""
     with panel(f"P({reference.label} scores above …)", 0.9 + 0.28 * len(found)) as (figure, axes):
-        _intervals(axes, found, 0.62)
+        _intervals(axes, found)
         for y, estimate in enumerate(found.values()):
             axes.text(1.02, y, f"{estimate.value:.2f}", va="center")
         axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")
@@ -112,7 +113,7 @@ def improvements(found: Mapping[Method, Estimate], reference: Method) -> Figure:
 
 
 def dumbbells(game: str, pairs: Mapping[Method, Pair]) -> Figure:
-    """A line per method from its train to its test score; the best test score at the top."""
+    """Draw a line per method from its train to its test score, the best test score at the top."""
     order = sorted(pairs, key=lambda method: pairs[method][1].estimate.value)
     with panel(game, 0.9 + 0.26 * len(order)) as (figure, axes):
         for y, method in enumerate(order):

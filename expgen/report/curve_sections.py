@@ -1,4 +1,4 @@
-"""Scores while training: Figures 5, 9 and 13, training curves, and what the last checkpoints scored."""
+"""Scores during training: Figures 5, 9 and 13, training curves, and scores of the last checkpoints."""
 
 import math
 from collections import defaultdict
@@ -20,20 +20,20 @@ from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 SPLITS_SHOWN = {
     "figure-9": (Method("ppo-gru", (("hidden", "true"),)), NOTES["hidden"]),
     "figure-13": (Method("idaac", (("budget", "100M"),)), NOTES["long"]),
-}  # whose train and test curves a figure shows, and its note
-POINTS = 3  # of a training curve at least
-LAST = 5  # scored checkpoints
-LATE = 0.75  # of the steps: those before are not of the end of training
+}  # by figure: the method whose train and test curves it shows, and its note
+MIN_POINTS = 3  # of a training curve that is drawn
+LAST = 5  # number of last scored checkpoints that are averaged
+LATE = 0.75  # share of the training steps after which all of them must lie
 CHECKPOINT_COLUMNS = ("game", "method", "split", "weights", "learners", "last checkpoint", "mean of the last five",
-                      "lowest to highest of these", "their steps")  # fmt: skip
+                      "range of the last five", "steps of the last five")  # fmt: skip
 
 
 def mixture_section(table: ScoreTable) -> Section:
-    """Figure 5: test curves by β, a panel per γ; lines are the final scores of PPO and ExpGen."""
+    """Return Figure 5: test curves by β, a panel per γ, with the final scores of PPO and ExpGen as horizontal lines."""
     mixed = [m for m in table.methods() if m.algorithm == "mixed" and {*dict(m.settings)} == {"beta", "gamma"}]
     mixed.sort(key=lambda method: (number_of(method.setting("gamma")), number_of(method.setting("beta"))))
     betas = sorted({m.setting("beta") for m in mixed}, key=number_of)
-    colors = {f"β = {beta}": SEQUENCE[place % len(SEQUENCE)] for place, beta in enumerate(betas)}
+    colors = {f"β = {beta}": SEQUENCE[index % len(SEQUENCE)] for index, beta in enumerate(betas)}
     figures = []
     for game in table.games(mixed):
         panels: dict[str, dict[str, Curves]] = {}
@@ -44,25 +44,26 @@ def mixture_section(table: ScoreTable) -> Section:
         cells = {m.label: table.cell(m, game, "test") for m in (Method("ppo"), Method("expgen"))}
         levels = {label: cell.estimate.value for label, cell in cells.items() if cell}
         for title, lines in panels.items():
-            words = f"Test return on {game} of policies on the mixed reward, by β, with {title}"
-            figures.append((words, curve_panel(title, lines, f"test return, {game}", colors, levels)))
+            alt_text = f"Test return on {game} of policies on the mixed reward, by β, with {title}"
+            figures.append((alt_text, curve_panel(title, lines, f"test return, {game}", colors, levels)))
     return Section("figure-5", NOTES["mixture"], figures=figures)
 
 
 def splits_section(table: ScoreTable, name: str) -> Section:
-    """Figure 9, with each run as a thin line, and Figure 13, with the median."""
+    """Return Figure 9, with each run as a thin line, or Figure 13, with the median."""
     method, note = SPLITS_SHOWN[name]
     figures = []
     for game in table.games([method]):
         lines: dict[str, Curves] = {split: found for split in SPLITS if (found := table.curves(method, game, split))}
-        more = {"each_run": name == "figure-9", "median": name == "figure-13"}
-        figure = curve_panel(game, lines, "return", SPLIT_COLORS, None, **more)
+        figure = curve_panel(
+            game, lines, "return", SPLIT_COLORS, each_run=name == "figure-9", median=name == "figure-13"
+        )
         figures.append((f"Train and test return of {method.label} on {game} against steps", figure))
     return Section(name, note, figures=figures)
 
 
 def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
-    """Returns while training: of training episodes, and on unseen levels where runs were scored on the way."""
+    """Return curves of training episodes and, for runs that were scored during training, of unseen levels."""
     points = table.where(lambda entry: math.isnan(entry.row.ci_low))  # an evaluation has an interval
     figures = []
     for game in dict.fromkeys([*table.games(), *(curve.game for curve in curves)]):
@@ -70,25 +71,25 @@ def training_section(table: ScoreTable, curves: Sequence[Curve]) -> Section:
         for curve in curves:
             if curve.game == game:
                 trained[Method(curve.method)][curve.learner] = curve.points
-        tested = {m: points.curves(m, game, "test") for m in points.methods() if m.has_only()}
+        tested = {m: points.curves(m, game, "test") for m in points.methods() if m.is_default}
         for ylabel, found in (("return of training episodes", trained), ("return on unseen levels", tested)):
-            long = {m: {run: c for run, c in runs.items() if len(c) >= POINTS} for m, runs in found.items()}
+            long = {m: {run: c for run, c in runs.items() if len(c) >= MIN_POINTS} for m, runs in found.items()}
             lines = {f"{m.label} ({len(runs)})": runs for m, runs in long.items() if runs}
             colors = {f"{m.label} ({len(runs)})": color_of(m.algorithm) for m, runs in long.items()}
             if lines:
-                words = f"{ylabel} on {game} against steps, by method"
-                figures.append((words, curve_panel(game, lines, ylabel, colors)))
+                alt_text = f"{ylabel} on {game} against steps, by method"
+                figures.append((alt_text, curve_panel(game, lines, ylabel, colors)))
     return Section("training", NOTES["training"], figures=figures, heading="Training curves")
 
 
 def checkpoint_section(curves: Sequence[Curve]) -> Section:
-    """Scores that do not hang on one checkpoint: the last one, and the mean over the last five that were scored."""
+    """Return the score of the last checkpoint and the mean over the last five scored ones, by game and method."""
     last: defaultdict[tuple[str, Method, str], list[ndarray]] = defaultdict(list)
     for curve in curves:
         for column, points in curve.scored.items():
             if len(points) >= LAST and points[-LAST, 0] >= LATE * points[-1, 0]:
                 last[curve.game, Method(curve.method), column].append(points[-LAST:])
-    caption = "The last checkpoint and the mean over the last five scored ones."
+    caption = "Score of the last checkpoint and mean over the last five scored checkpoints."
     result = Table("checkpoints", caption, CHECKPOINT_COLUMNS)
     for game, method, column in sorted(last, key=lambda key: (key[0], key[1].rank, SCORED.index(key[2]))):
         steps, score = np.moveaxis(np.stack(last[game, method, column]), 2, 0)  # [learners, LAST] each
@@ -99,4 +100,4 @@ def checkpoint_section(curves: Sequence[Curve]) -> Section:
             interval_cell(float(score.min()), float(score.max())),
             TableCell(f"{short_steps(steps.min())} to {short_steps(steps.max())}", float(steps.max())),
         )  # fmt: skip
-    return Section("checkpoints", NOTES["checkpoints"], [result], heading="One checkpoint and the last five")
+    return Section("checkpoints", NOTES["checkpoints"], [result], heading="Last checkpoint and last five")

@@ -1,4 +1,4 @@
-"""Curve: what one learner's episodes returned while it trained, and its checkpoints when scored; from metrics.csv."""
+"""Curve: one learner's returns during training, of training episodes and of evaluations, from metrics.csv."""
 
 import csv
 import io
@@ -14,26 +14,26 @@ from numpy import ndarray
 from expgen.errors import InputError
 from expgen.files import UnreadableFile, read_bytes
 
-RETURN = "episode_return"  # a mean over the last training episodes, while the weights changed
+RETURN = "episode_return"  # mean over recent training episodes, played while the weights changed
 SCORED = ("train_return", "test_return", "average_train_return", "average_test_return")  # columns of evaluations
-MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # what a population's members learn by
+MEMBERS_OF = {"expgen": "ppo", "expgen-idaac": "idaac"}  # the algorithm of a population's members
 
 
 class Curve(NamedTuple):
-    """The mean return of training episodes against steps, and that of evaluations on the way."""
+    """Mean return against steps, of training episodes and of evaluations during training."""
 
-    method: str  # an algorithm's name, or what a published file is called after its game
+    method: str  # an algorithm, or the METHOD of a published file GAME-METHOD.csv
     game: str
     learner: str  # which run, seed or member
     points: ndarray  # [points, 2]: environment steps and mean return
-    scored: Mapping[str, ndarray] = MappingProxyType({})  # of SCORED: [points, 2], where checkpoints were scored
+    scored: Mapping[str, ndarray] = MappingProxyType({})  # by column of SCORED: [points, 2]
 
 
 def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: str, run: str = "") -> Iterator[Curve]:
-    """The curves in a file with columns `learner` (or `seed`), `env_steps`, `episode_return` and some of SCORED.
+    """Read the curves in a file with columns `learner` (or `seed`), `env_steps`, `episode_return` and some of SCORED.
 
-    `method_of` says by what method a learner learns, `default` by what the others do; `run` tells learners of one name
-    in several files apart.
+    method_of: the method of a learner by its name; `default` is that of all others. run: prefix of the learners' names,
+    which distinguishes runs.
     """
     points: dict[str, dict[str, list[tuple[float, float]]]] = {}
     try:
@@ -49,13 +49,13 @@ def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: st
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
     for learner, columns in points.items():
-        sorted_points = {column: np.array(sorted(of_it)) for column, of_it in columns.items()}
+        sorted_points = {column: np.array(sorted(values)) for column, values in columns.items()}
         trained = sorted_points.pop(RETURN, np.empty((0, 2)))
         yield Curve(method_of.get(learner, default), game, f"{run}{learner}", trained, sorted_points)
 
 
 def published_curves(scores: Path) -> Iterator[Curve]:
-    """Those of `curves/GAME-METHOD.csv` beside a file called scores.csv; none where there is no such folder."""
+    """Read the curves in `curves/GAME-METHOD.csv`, in the folder of a file called scores.csv."""
     for file in sorted((scores.parent / "curves").glob("*-*.csv")) if scores.name == "scores.csv" else ():
         game, _, method = file.stem.partition("-")
         yield from read_curves(file, game, {"explorer": "maxent"}, MEMBERS_OF.get(method, method))

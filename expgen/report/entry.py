@@ -1,4 +1,4 @@
-"""Entry: a row that was read, where, what it measures, and what it says of method and run."""
+"""Entry: a score row with its file and line, the quantity it measures, and the method and run it belongs to."""
 
 import dataclasses
 import math
@@ -16,13 +16,13 @@ from expgen.report.methods import RETURN, Method, count_of, read_settings
 
 @dataclass(frozen=True)
 class Entry:
-    """A row and where it was read. What was measured stands in `mean_return`, the return or what `measure` says."""
+    """A score row and where it was read; `row.mean_return` holds the mean of `measure`, a return or not."""
 
     row: Score
     file: str
     line: int
     measure: str = RETURN
-    number: int = 0  # in the report's list of rows, from 1
+    number: int = 0  # position in the report's list of rows, from 1
 
     @cached_property
     def _settings(self) -> dict[str, str]:
@@ -30,7 +30,7 @@ class Entry:
 
     @property
     def method(self) -> Method:
-        """Leaders are runs and no method of their own, and how many members there are says more of one method."""
+        """The algorithm and its settings, without those that do not define a variant: the leader and ASIDES."""
         settings = {name: value for name, value in self._settings.items() if name not in ("leader", *ASIDES)}
         return Method(self.row.algorithm, tuple(sorted(settings.items())))
 
@@ -40,27 +40,28 @@ class Entry:
         return self.row.seed, count_of(self._settings.get("leader", ""))
 
     @property
-    def is_of_paper(self) -> bool:
-        """Whether it is of one of the paper's sixteen games of ProcGen."""
+    def is_paper_game(self) -> bool:
+        """Whether the game is one of the paper's sixteen ProcGen games."""
         return self.row.game in numbers.games() and self.row.env.partition(":")[0] in ("procgen", "envpool")
 
     @property
     def members(self) -> int:
-        """Of a whole ensemble; 0 where its row does not say."""
+        """The size of the complete ensemble; 0 if the row does not state it."""
         return count_of(self._settings.get("members", ""))
 
 
-def rows_of(file: Path) -> list[Entry]:
-    """The rows of a score file, and those of exploration.csv beside a file called scores.csv."""
-    rows = [Entry(row, str(file), line) for line, row in numbered_scores(file)]
-    beside = file.with_name(EXPLORATION_FILE)
-    if file.name != "scores.csv" or not beside.exists():
-        return rows
-    return rows + [one for line, row in read_exploration(beside) for one in _measures(row, str(beside), line)]
+def read_entries(file: Path) -> list[Entry]:
+    """Return the rows of a score file; if it is called scores.csv, also those of exploration.csv in the same folder."""
+    entries = [Entry(row, str(file), line) for line, row in numbered_scores(file)]
+    exploration = file.with_name(EXPLORATION_FILE)
+    if file.name == "scores.csv" and exploration.exists():
+        for line, row in read_exploration(exploration):
+            entries += _exploration_entries(row, str(exploration), line)
+    return entries
 
 
-def _measures(row: ExplorationRow, file: str, line: int) -> list[Entry]:
-    """One entry for each measure that was taken."""
+def _exploration_entries(row: ExplorationRow, file: str, line: int) -> list[Entry]:
+    """Return one entry for each measure that the row has."""
     names = [field.name for field in dataclasses.fields(Score)]
     shared = {name: value for name, value in dataclasses.asdict(row).items() if name in names}
     shared |= {"std_return": math.nan, "solved_rate": math.nan}
@@ -71,9 +72,9 @@ def _measures(row: ExplorationRow, file: str, line: int) -> list[Entry]:
     ]
 
 
-def as_entries(rows: Iterable[Entry], asked: Iterable[Path]) -> list[Entry]:
-    """Rows numbered through; an InputError that names what was `asked` where there is none."""
-    entries = [dataclasses.replace(row, number=number) for number, row in enumerate(rows, start=1)]
-    if not entries:
-        raise InputError(f"no scores in {', '.join(map(str, asked))}; accepted: score files with at least one row")
-    return entries
+def number_entries(entries: Iterable[Entry], sources: Iterable[Path]) -> list[Entry]:
+    """Return the entries numbered from 1; raise an InputError that names `sources` if there are none."""
+    numbered = [dataclasses.replace(entry, number=number) for number, entry in enumerate(entries, start=1)]
+    if not numbered:
+        raise InputError(f"no scores in {', '.join(map(str, sources))}; accepted: score files with at least one row")
+    return numbered

@@ -13,12 +13,12 @@ from expgen.report.statistics import Estimate
 from expgen.report.style import DASHES, INK, PAPER, SEQUENCE, SPLIT_COLORS, error_bars, panel
 
 Curves = Mapping[Any, ndarray]  # by run, [points, 2]: steps and score
-Lines = Mapping[str, Mapping[float, Estimate]]  # by label: value with spread, by place on the x axis
-MOST_POINTS = 120  # of a curve that is drawn
+Lines = Mapping[str, Mapping[float, Estimate]]  # by label: estimates by x value
+MAX_POINTS = 120  # of a curve that is drawn
 
 
-def over_levels(game: str, what: str, lines: Lines) -> Figure:
-    """Figures 4 and 11: train and test scores `what` against the number of training levels."""
+def over_levels(game: str, ylabel: str, lines: Lines) -> Figure:
+    """Draw a panel of Figure 4 or 11: train and test scores against the number of training levels."""
     with panel(game, 2.9) as (figure, axes):
         for index, (label, points) in enumerate(lines.items()):
             split = next((split for split in SPLIT_COLORS if split in label), None)
@@ -34,7 +34,7 @@ def over_levels(game: str, what: str, lines: Lines) -> Figure:
             axes.set_xscale("log")
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
         axes.minorticks_off()
-        axes.set(xlabel="training levels", ylabel=what)
+        axes.set(xlabel="training levels", ylabel=ylabel)
     return figure
 
 
@@ -47,13 +47,13 @@ def curve_panel(
     each_run: bool = False,
     median: bool = False,
 ) -> Figure:
-    """Scores against steps: a mean with a band per label; `levels` are horizontal lines.
+    """Draw scores against steps: for each label the mean over runs with a band of one standard deviation.
 
-    The band is one standard deviation over runs; with `each_run` every run is a thin line instead.
+    levels: horizontal lines by label. each_run: draw every run as a thin line instead of the band. median: add it.
     """
     with panel(title, 3.0 + 0.09 * len(lines)) as (figure, axes):
         for index, (label, curves) in enumerate(lines.items()):
-            steps, stacked = on_one_grid(list(curves.values()))
+            steps, stacked = interpolate_runs(list(curves.values()))
             color, dash = colors[label], DASHES[index % len(DASHES)]
             mean = stacked.mean(axis=0)
             if each_run:
@@ -73,20 +73,20 @@ def curve_panel(
     return figure
 
 
-def on_one_grid(curves: Sequence[ndarray]) -> tuple[ndarray, ndarray]:
-    """Steps that all runs have covered, and every run's score there by interpolation: `[points]`, `[runs, points]`."""
+def interpolate_runs(curves: Sequence[ndarray]) -> tuple[ndarray, ndarray]:
+    """Return steps that all runs cover, `[points]`, and the interpolated score of each run there, `[runs, points]`."""
     end = min(curve[-1, 0] for curve in curves)
     start = max(curve[0, 0] for curve in curves)
     steps = np.unique(np.concatenate([curve[:, 0] for curve in curves]))
     inside = steps[(steps >= start) & (steps <= end)]
     steps = inside if len(inside) else np.array([end])
-    if len(steps) > MOST_POINTS:
-        steps = np.linspace(start, end, MOST_POINTS)
+    if len(steps) > MAX_POINTS:
+        steps = np.linspace(start, end, MAX_POINTS)
     return steps, np.stack([np.interp(steps, curve[:, 0], curve[:, 1]) for curve in curves])
 
 
 def settings_line(points: Mapping[float, Estimate], paper: Mapping[float, float], xlabel: str, ylabel: str) -> Figure:
-    """A score against one setting, with the paper's as diamonds."""
+    """Draw a score against one setting, with the paper's scores as diamonds."""
     with panel("", 2.9) as (figure, axes):
         x = sorted(points)
         found = [points[at] for at in x]
@@ -100,8 +100,8 @@ def settings_line(points: Mapping[float, Estimate], paper: Mapping[float, float]
 
 
 def short_steps(steps: float) -> str:
-    """`1.1B`, `25M`, `4.1k`: three digits."""
+    """Return a step count with three significant digits: `1.1B`, `25M`, `4.1k`."""
     for scale, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if steps >= 0.9995 * scale:  # what is rounded up to it
+        if steps >= 0.9995 * scale:  # rounds up to the scale
             return f"{float(f'{steps / scale:.3g}'):g}{letter}"
     return f"{steps:.0f}"

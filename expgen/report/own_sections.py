@@ -1,21 +1,21 @@
-"""Sections beside the paper's: train against test, scores of any environment, every setting."""
+"""Sections that the paper does not have: train against test, scores of other environments, every setting."""
 
 from collections.abc import Sequence
 
 from expgen.evaluation.scores import SPLITS
 from expgen.report.bars import Pair, dumbbells
 from expgen.report.methods import Method
-from expgen.report.score_sections import beside_paper, leaders_note, mean_cell
+from expgen.report.score_sections import comparison_cells, leaders_note, mean_cell
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import NOTES, Section, sentence
+from expgen.report.section import NOTES, Section, join_words
 from expgen.report.tables import Table, percent_cell
 
 
 def glance_section(table: ScoreTable) -> Section:
-    """For each game, every plain method's train and test score."""
+    """Return a figure per game with the train and test score of every method in its default settings."""
     shown: dict[str, dict[Method, Pair]] = {}
     for game in table.games():
-        methods = [m for m in table.methods() if m.has_only() or m.settings == (("fallback", "random"),)]
+        methods = [m for m in table.methods() if m.is_default or m.settings == (("fallback", "random"),)]
         pairs = {m: (table.cell(m, game, "train"), test) for m in methods if (test := table.cell(m, game, "test"))}
         if len(pairs) > 1:
             shown[game] = pairs
@@ -25,16 +25,16 @@ def glance_section(table: ScoreTable) -> Section:
 
 
 def own_scores_section(table: ScoreTable) -> Section:
-    """Train, test and gap of every plain method, for environments that the paper has no numbers for."""
-    methods = [method for method in table.methods() if method.has_only()]
+    """Return train score, test score and gap of every method in its default settings, without the paper's numbers."""
+    methods = [method for method in table.methods() if method.is_default]
     result = _setting_rows(table, methods, "scores", "Mean return by game and method.")
-    return Section("scores", NOTES["settings"], [result], heading=f"Scores on {sentence(table.games(methods))}")
+    return Section("scores", NOTES["settings"], [result], heading=f"Scores on {join_words(table.games(methods))}")
 
 
 def every_setting(table: ScoreTable) -> Section:
-    """Train, test and gap of everything that was scored."""
+    """Return train score, test score and gap of every method and setting."""
     result = _setting_rows(table, table.methods(), "everything", "All methods and settings.")
-    return Section("everything", NOTES["settings"], [result], heading="Every method and setting")
+    return Section("everything", NOTES["settings"], [result], heading="All methods and settings")
 
 
 def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, caption: str) -> Table:
@@ -46,7 +46,7 @@ def _setting_rows(table: ScoreTable, methods: Sequence[Method], name: str, capti
             gap, shown = table.gap(method, game), test or train
             if shown is None:
                 continue
-            _, interval, runs, steps = beside_paper(shown, None)[:4]
+            _, interval, runs, steps = comparison_cells(shown, None)[:4]
             solved = [entry.row.solved_rate for entry in test.entries] if test else []
             result.add(
                 game, method.label, mean_cell(train), mean_cell(test), interval if test else "–", runs,

@@ -1,4 +1,4 @@
-"""Where each number comes from: the score rows, with command, config, hardware and minutes where they were kept."""
+"""The list of score rows behind a report, with the command, config, hardware and minutes of provenance.csv."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,33 +15,33 @@ from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 COLUMNS = (
     "row", "algorithm", "agent", "settings", "game", "seed", "split", "levels", "steps", "episodes", "mean",
-    "95 % interval", "solved", "made by",
+    "95 % interval", "solved", "source",
 )  # fmt: skip
-SHOWN = 24  # characters of a list of levels
+MAX_LEVELS_LENGTH = 24  # characters; a longer list of levels is shown on demand
 
 
 @dataclass(frozen=True)
-class Made:
-    """One row of provenance.csv: what made a score row; empty where that was not kept."""
+class ProvenanceRow:
+    """One row of provenance.csv: how a score row was made; unknown cells are empty."""
 
-    row: int  # of the score file, from 1
+    row: int  # number of the row in the score file, from 1
     command: str
     config: str
     hardware: str
     minutes: str
 
 
-FILE = TableFile(Made, "provenance")
+FILE = TableFile(ProvenanceRow, "provenance")
 
 
 def provenance_section(entries: Sequence[Entry]) -> Section:
-    """Every score row that was read."""
+    """Return the table of all score rows."""
     kept = {file: read_provenance(Path(file)) for file in dict.fromkeys(entry.file for entry in entries)}
-    table = Table("rows", "Every score row, as read.", COLUMNS)
+    table = Table("rows", "Every score row of this report.", COLUMNS)
     for entry in entries:
         row = entry.row
         settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
-        levels = row.levels if len(row.levels) <= SHOWN else f"{row.levels.count(',') + 1} listed"
+        levels = row.levels if len(row.levels) <= MAX_LEVELS_LENGTH else f"{row.levels.count(',') + 1} listed"
         known = kept[entry.file].get(entry.line - 1)
         facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **(dataclasses.asdict(known) if known else {})}
         made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact and name != "row")
@@ -52,16 +52,20 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
             number_cell(row.mean_return, 3), interval_cell(row.ci_low, row.ci_high), number_cell(row.solved_rate, 3),
             TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
         )  # fmt: skip
-    return Section("rows", NOTES["rows"], [table], heading="Where the numbers come from")
+    return Section("rows", NOTES["rows"], [table], heading="Score rows")
 
 
 def provenance_file(scores: Path) -> Path:
-    """`provenance.csv` beside scores.csv, `exploration-provenance.csv` beside exploration.csv."""
+    """Return the provenance file of a score file, in the same folder.
+
+    `provenance.csv` for scores.csv, `exploration-provenance.csv` for exploration.csv.
+    """
     return scores.with_name("provenance.csv" if scores.name == "scores.csv" else f"{scores.stem}-provenance.csv")
 
 
-def read_provenance(scores: Path) -> dict[int, Made]:
-    """What made the rows of a file, by row number; nothing where that is not told beside it."""
+def read_provenance(scores: Path) -> dict[int, ProvenanceRow]:
+    """Return the provenance of the rows of a file by row number; empty if the file has none."""
     file = provenance_file(scores)
-    is_told = scores.name in ("scores.csv", EXPLORATION_FILE) and file.exists()
-    return {made.row: made for _, made in FILE.numbered(file)} if is_told else {}
+    if scores.name not in ("scores.csv", EXPLORATION_FILE) or not file.exists():
+        return {}
+    return {made.row: made for _, made in FILE.numbered(file)}

@@ -1,4 +1,4 @@
-"""Scores by game beside the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
+"""Scores by game compared with the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,17 +9,20 @@ from expgen.paper import numbers
 from expgen.report.bars import grouped_bars
 from expgen.report.lines import short_steps
 from expgen.report.methods import Method
-from expgen.report.score_table import STANDS_FOR, Cell, ScoreTable
-from expgen.report.section import NOTES, Section, sentence
+from expgen.report.score_table import NORMALIZED_AS, Cell, ScoreTable
+from expgen.report.section import NOTES, Section, join_words
 from expgen.report.statistics import Estimate
 from expgen.report.tables import Table, TableCell, interval_cell, number_cell
 
 FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
-BESIDE = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
+COMPARISON_COLUMNS = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
 
 
 def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
-    """Every plain method with scores of `split`; those trained for the longer budget say so in their settings."""
+    """Return the scores on `split` of every method in its default settings, trained for `budget` steps.
+
+    A budget other than 25M is a setting of the score row, `budget=50M`.
+    """
     settings = () if budget == "25m" else (("budget", budget.upper()),)
     methods = [m for m in table.methods() if m.settings == settings]
     cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}
@@ -28,29 +31,30 @@ def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m
     games = [game for game in table.games(methods) if any(game == played for _, played in cells)]
     methods = list(dict.fromkeys(method for method, _ in cells))
     paper = numbers.scores(split, budget)
-    caption = "Each score with its interval, beside the paper's mean ± standard deviation."
-    each = comparison(name, caption, ("game", "method"), (
+    caption = "Each score with its interval, and the paper's mean ± standard deviation."
+    each = comparison_table(name, caption, ("game", "method"), (
         ((game, Method(m.algorithm).label), cells.get((m, game)), paper.get((m.algorithm, game)))
         for game in games for m in methods
     ))  # fmt: skip
-    return Section(name, NOTES["scores"], [_wide(name, games, methods, cells, paper), each])
+    return Section(name, NOTES["scores"], [_by_game(name, games, methods, cells, paper), each])
 
 
 Cells = dict[tuple[Method, str], Cell]
 PaperCells = dict[tuple[str, str], numbers.Cell]
-Compared = tuple[tuple[TableCell | str, ...], Cell | None, numbers.Cell | None]  # what it is, ours, the paper's
+Compared = tuple[tuple[TableCell | str, ...], Cell | None, numbers.Cell | None]  # first columns, our score, the paper's
 
 
-def comparison(name: str, caption: str, columns: tuple[str, ...], rows: Iterable[Compared]) -> Table:
-    """A row for each score that there is, under `columns` that say what it is, with the paper's beside it."""
-    table = Table(name, caption, (*columns, *BESIDE))
-    for what, cell, paper in rows:
+def comparison_table(name: str, caption: str, columns: tuple[str, ...], rows: Iterable[Compared]) -> Table:
+    """Return a table with one row per score of ours: first the given columns, then COMPARISON_COLUMNS."""
+    table = Table(name, caption, (*columns, *COMPARISON_COLUMNS))
+    for first_cells, cell, paper in rows:
         if cell is not None:
-            table.add(*what, *beside_paper(cell, paper))
+            table.add(*first_cells, *comparison_cells(cell, paper))
     return table
 
 
-def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
+def _by_game(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cells, paper: PaperCells) -> Table:
+    """Return one row per game and one column per method: our mean and the paper's in brackets."""
     table = Table(f"{name}-by-game", "Mean return, ours (paper's); best of ours in bold.",
                   ("game", *(Method(method.algorithm).label for method in methods)))  # fmt: skip
     for game in games:
@@ -66,41 +70,40 @@ def _wide(name: str, games: Sequence[str], methods: Sequence[Method], cells: Cel
 
 
 def mean_cell(cell: Cell | None, digits: int = 2) -> TableCell:
-    """The mean, which leads to its rows; a dash where there is none."""
+    """Return the mean, linked to its score rows, or a dash if there is none."""
     return number_cell(cell.estimate.value, digits, cell.entries) if cell else TableCell("–")
 
 
-def beside_paper(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
-    """Mean, interval, runs, steps; the paper's score, the difference, and whether the intervals overlap."""
-    value, runs = cell.estimate.value, len(cell.entries)
-    who = TableCell(f"{runs} leaders" if cell.over == "leaders" else str(runs), runs)
-    steps = TableCell(short_steps(cell.steps), cell.steps)
-    ours = [mean_cell(cell), interval_cell(*cell.estimate[1:]), who, steps]
+def comparison_cells(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
+    """Return the cells of COMPARISON_COLUMNS; the last three are dashes if the paper has no such score."""
+    value, low, high = cell.estimate
+    count = len(cell.entries)
+    runs = TableCell(f"{count} leaders" if cell.over == "leaders" else str(count), count)
+    ours = [mean_cell(cell), interval_cell(low, high), runs, TableCell(short_steps(cell.steps), cell.steps)]
     if paper is None:
         return [*ours, *[TableCell("–")] * 3]
-    overlap = "yes" if cell.estimate.overlaps(*paper.interval) else "no"
-    overlap = "–" if math.isnan(cell.estimate.low) else overlap
+    overlap = "–" if math.isnan(low) else "yes" if cell.estimate.overlaps(*paper.interval) else "no"
     difference = number_cell(value - paper.mean, 2, sign=True)
     return [*ours, TableCell(str(paper), paper.mean), difference, TableCell(overlap)]
 
 
 def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
-    """What intervals of these methods, whose runs in these games are leaders of few populations, leave out."""
-    who = sentence([f"{method.label} on {sentence(games)}" for method, games in methods.items()])
-    return f" Intervals of {who} are over leaders that share their members and the explorer." if methods else ""
+    """Return the sentence that says which methods have intervals over leaders in which games; empty if none has."""
+    who = join_words([f"{method.label} on {join_words(games)}" for method, games in methods.items()])
+    return f" Intervals of {who} are over leaders, which share members and explorer." if methods else ""
 
 
 def _normalized(table: ScoreTable, method: Method, game: str) -> Estimate | None:
-    """The mean test score, normalised; None where there is none or the game has no constants."""
+    """Return the normalised mean test score; None if there is none or the game has no constants."""
     cell = table.cell(method, game, "test") if table.is_normalizable(game) else None
     return Estimate(*(table.normalized(value, game) for value in cell.estimate)) if cell else None
 
 
 def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section | None:
-    """Normalised test scores; the built-in maze where none of the games was played."""
+    """Return bars of normalised test scores on `games`, or on the built-in maze if none of them was played."""
     methods = [Method(algorithm) for algorithm in algorithms]
     played = table.games(methods)
-    shown = [game for game in games if game in played] or [game for game in STANDS_FOR if game in played]
+    shown = [game for game in games if game in played] or [game for game in NORMALIZED_AS if game in played]
     bars = {game: group for game in shown if (group := {m: e for m in methods if (e := _normalized(table, m, game))})}
     if not bars:
         return None
@@ -109,5 +112,5 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     figures = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
     note += leaders_note(table.over_leaders(methods, bars))
-    words = f"Bars of normalised test scores for {', '.join(bars)}"
-    return Section(name, note, figures=[(words, figure) for figure in figures])
+    alt_text = f"Bars of normalised test scores for {', '.join(bars)}"
+    return Section(name, note, figures=[(alt_text, figure) for figure in figures])

@@ -1,4 +1,4 @@
-"""Section: one table or figure of the paper as our scores have it, or something beside them worth showing."""
+"""Section: a heading of the report with its note, tables, figures and media."""
 
 import tomllib
 from collections.abc import Sequence
@@ -15,52 +15,52 @@ NOTES: dict[str, str] = tomllib.loads(Path(__file__).with_name("assets").joinpat
 Figures = Sequence[tuple[str, Figure]]  # alternative text and figure
 
 
-class Film(NamedTuple):
-    """An episode or a picture that the page carries within."""
+class Media(NamedTuple):
+    """A video, image or HTML page embedded in the report."""
 
     caption: str
-    kind: str  # as in `video/mp4`
-    source: str  # a data: address; of an inspector's page its HTML
+    kind: str  # MIME type, such as `video/mp4`
+    source: str  # a data: URL, or the HTML of an inspector page
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a few words and what there is to see."""
+    """One section of the report."""
 
-    name: str  # of an exhibit, or a word of our own
+    name: str  # of an exhibit of the paper, or a name of our own
     note: str
     tables: Sequence[Table] = ()
-    figures: Figures = ()  # their files are called after the section
-    heading: str = ""  # where the paper has none
-    watch: Sequence[Film] = ()
-    points: Sequence[str] = ()  # a list of sentences
+    figures: Figures = ()  # their files are named after the section
+    heading: str = ""  # required unless `name` is an exhibit
+    media: Sequence[Media] = ()
+    points: Sequence[str] = ()  # a bulleted list
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to see."""
-        return not (self.figures or self.points or self.watch or any(table.rows for table in self.tables))
+        """Whether the section has neither figures nor points, media or table rows."""
+        return not (self.figures or self.points or self.media or any(table.rows for table in self.tables))
 
     @property
     def title(self) -> str:
-        """`Table 1: test scores, 16 games, …`."""
+        """The heading, such as `Table 1: test scores, 16 games, …`."""
         return self.heading or f"{EXHIBITS[self.name].title}: {EXHIBITS[self.name].shows}"
 
     @property
     def short_title(self) -> str:
-        """For a table of contents: `Table 1`."""
+        """The title up to its colon, for the table of contents: `Table 1`."""
         return self.title.partition(":")[0]
 
     def named_figures(self) -> dict[str, tuple[str, Figure]]:
-        """Its figures by what their files are called, without suffix: NAME, NAME-2, …"""
+        """Return the figures by file name without suffix: NAME, NAME-2, …"""
         return {f"{self.name}-{number}" if number > 1 else self.name: figure
                 for number, figure in enumerate(self.figures, start=1)}  # fmt: skip
 
 
-def sentence(words: Sequence[str]) -> str:
-    """`a, b and c`."""
+def join_words(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def counted(number: int, word: str) -> str:
-    """`1 run`, `3 runs`."""
+def plural(number: int, word: str) -> str:
+    """Return `1 run`, `3 runs`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

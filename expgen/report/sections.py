@@ -1,4 +1,4 @@
-"""Which sections a report has: all that its scores can fill, in the paper's order."""
+"""Choose the sections of a report: every exhibit that the scores can fill, in the paper's order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -37,34 +37,41 @@ BUILDERS: dict[str, Callable[[ScoreTable], Section | None]] = {
     "table-11": lambda table: norm_section(table, "table-11", "train"),
     "table-12": lambda table: norm_section(table, "table-12", "test"),
     "figure-13": lambda table: splits_section(table, "figure-13"),
-}  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores: see `expgen reproduce`
+}  # Figures 1, 3 and 8 and Tables 3 and 6 show no scores; `expgen reproduce` makes them
 
 
 def build_sections(
     table: ScoreTable, others: Sequence[Section] = (), only: Iterable[str] | None = None, curves: Sequence[Curve] = ()
 ) -> list[Section]:
-    """What was found, the exhibits that can be filled in the paper's order and `others` among them, then the rest.
+    """Return the non-empty sections: findings, then exhibits in the paper's order, then further tables.
 
-    Exhibits show the paper's games alone, and other environments have a section of their own; unless `only` names the
-    exhibits to keep: then whatever was played stands in. `curves` are returns while training.
+    table: the score rows. others: exhibits made elsewhere, by their names. curves: returns during training.
+    only: names of the exhibits to build. Without it all are built, from the paper's games alone, and other environments
+    get a section of their own; with it exhibits show every game in `table`.
     """
-    is_asked = only is not None
     wanted = set(EXHIBITS if only is None else only)
-    in_paper = table if is_asked else table.where(lambda entry: entry.is_of_paper)
+    in_paper = table.where(lambda entry: entry.is_paper_game) if only is None else table
     found = {section.name: section for section in others}
     found |= {name: section for name, build in BUILDERS.items() if name in wanted and (section := build(in_paper))}
-    elsewhere = None if is_asked else own_scores_section(table.where(lambda entry: not entry.is_of_paper))
-    first = (finding_section(table), glance_section(table), elsewhere)
-    trained = (checkpoint_section(curves), training_section(table, curves))
-    last = (published_section(in_paper), *trained, exploration_table(table), every_setting(table))
-    exhibits = [found[name] for name in EXHIBITS if name in found]
-    return list(_said_once(section for section in (*first, *exhibits, *last) if section and not section.is_empty))
+    other_games = own_scores_section(table.where(lambda entry: not entry.is_paper_game)) if only is None else None
+    sections = (
+        finding_section(table),
+        glance_section(table),
+        other_games,
+        *(found[name] for name in EXHIBITS if name in found),
+        published_section(in_paper),
+        checkpoint_section(curves),
+        training_section(table, curves),
+        exploration_table(table),
+        every_setting(table),
+    )
+    return list(_without_repeated_notes(section for section in sections if section and not section.is_empty))
 
 
-def _said_once(sections: Iterable[Section]) -> Iterable[Section]:
-    """A note that stands above already is not repeated."""
-    above: dict[str, str] = {}
+def _without_repeated_notes(sections: Iterable[Section]) -> Iterable[Section]:
+    """Replace a note that an earlier section has by a reference to that section."""
+    titles: dict[str, str] = {}
     for section in sections:
-        first = above.setdefault(section.note, section.short_title)
+        first = titles.setdefault(section.note, section.short_title)
         is_repeated = section.note and first != section.short_title
-        yield replace(section, note=f"To be read as “{first}”.") if is_repeated else section
+        yield replace(section, note=f"Notes as under “{first}”.") if is_repeated else section

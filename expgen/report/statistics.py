@@ -1,7 +1,7 @@
-"""Means over runs by Student's t; aggregates over games and runs with rliable: percentile stratified bootstrap; 95 %.
+"""Means over runs with Student's t intervals, and aggregates over games by rliable's stratified bootstrap; all 95 %.
 
-Scores are matrices `[runs, games]`, normalised where games are put together. rliable draws from NumPy's global
-generator whatever it is given; `_steady` seeds that generator and puts it back as it was.
+Scores are matrices `[runs, games]`, normalised for aggregates over games. rliable always draws from NumPy's global
+generator; `_fixed_seed` seeds it and restores its state.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy import ndarray
 
-Key = TypeVar("Key")  # whose scores they are
+Key = TypeVar("Key")  # identifies a matrix of scores, usually a Method
 RESAMPLES = 2000
 METRICS = ("median", "IQM", "mean", "optimality gap")
 
@@ -24,12 +24,12 @@ class Estimate(NamedTuple):
     high: float
 
     def overlaps(self, low: float, high: float) -> bool:
-        """Whether the intervals share a point."""
+        """Whether the interval shares a point with that from `low` to `high`."""
         return self.low <= high and low <= self.high
 
 
 class Profile(NamedTuple):
-    """Share of runs above each threshold: `value`, `low`, `high` `[thresholds]`."""
+    """Share of runs above each threshold with its interval, each `[thresholds]`."""
 
     value: ndarray
     low: ndarray
@@ -37,19 +37,19 @@ class Profile(NamedTuple):
 
 
 def aggregates(scores: Mapping[Key, ndarray], resamples: int = RESAMPLES) -> dict[Key, dict[str, Estimate]]:
-    """Median, IQM and mean of normalised scores and the optimality gap, by method and by METRICS.
+    """Return median, IQM, mean and optimality gap of normalised scores, by key and by METRICS.
 
-    The gap is rliable's, 1 − mean of min(score, 1): the paper's 1 − mean where no score is above 1.
+    The gap is rliable's, 1 − mean of min(score, 1); it equals the paper's 1 − mean if no score is above 1.
     """
     from rliable import metrics
 
-    of_all = (metrics.aggregate_median, metrics.aggregate_iqm, metrics.aggregate_mean, metrics.aggregate_optimality_gap)
-    found = _estimates(scores, of_all, resamples)
+    names = ("aggregate_median", "aggregate_iqm", "aggregate_mean", "aggregate_optimality_gap")  # same order as METRICS
+    found = _estimates(scores, [getattr(metrics, name) for name in names], resamples)
     return {method: dict(zip(METRICS, estimates)) for method, estimates in found.items()}
 
 
 def mean_of_runs(values: Sequence[float]) -> Estimate:
-    """The mean over two or more runs of one game: ± t · std / √runs, since a bootstrap of few runs is too narrow."""
+    """Return the mean over two or more runs of one game ± t · std / √runs; a bootstrap of few runs is too narrow."""
     from scipy.stats import t
 
     mean = float(np.mean(values))
@@ -58,12 +58,12 @@ def mean_of_runs(values: Sequence[float]) -> Estimate:
 
 
 def probability_of_improvement(x: ndarray, y: ndarray, resamples: int = RESAMPLES) -> Estimate:
-    """P(a run of X scores above one of Y), ties halved, averaged over games (Figure 6, right)."""
+    """Return P(a run of X scores above one of Y), with ties as one half, averaged over games (Figure 6, right)."""
     return _estimates({"": [x, y]}, [_improvement], resamples)[""][0]
 
 
 def _improvement(x: ndarray, y: ndarray) -> float:
-    """rliable's metric of that name, without SciPy's p-value: a hundred times as fast, which 2000 resamples need."""
+    """Compute rliable's probability_of_improvement without SciPy's p-value, which is a hundred times faster."""
     difference = x[:, None] - y[None]  # [runs of X, runs of Y, games]
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
 
@@ -71,25 +71,25 @@ def _improvement(x: ndarray, y: ndarray) -> float:
 def _estimates(
     scores: Mapping[Key, Any], measures: Sequence[Callable[..., Any]], resamples: int
 ) -> dict[Key, list[Estimate]]:
-    """Each measure of each matrix of scores, or of several together."""
+    """Return each measure for each key, whose value is a matrix of scores or a list of matrices."""
     from rliable import library
 
     def measure(*matrices: ndarray) -> ndarray:
         return np.array([one(*matrices) for one in measures])
 
-    with _steady():
+    with _fixed_seed():
         points, intervals = library.get_interval_estimates(dict(scores), measure, reps=resamples)
     return {name: [Estimate(*map(float, one)) for one in zip(points[name], *intervals[name])] for name in scores}
 
 
 def score_distribution(scores: Mapping[Key, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[Key, Profile]:
-    """P(score > τ) over runs and games (the paper's Figure 6, left)."""
+    """Return P(score > τ) over runs and games (Figure 6, left)."""
     from rliable import library
 
     def above(matrix: ndarray, tau: ndarray) -> ndarray:
-        return (matrix.reshape(-1, 1) > tau).mean(axis=0)  # rliable's run_score_deviation for all τ at once
+        return (matrix.reshape(-1, 1) > tau).mean(axis=0)  # rliable's run_score_deviation, vectorised over τ
 
-    with _steady():
+    with _fixed_seed():
         points, intervals = library.create_performance_profile(
             dict(scores), tau, custom_profile_func=above, reps=resamples
         )
@@ -97,7 +97,7 @@ def score_distribution(scores: Mapping[Key, ndarray], tau: ndarray, resamples: i
 
 
 @contextlib.contextmanager
-def _steady() -> Iterator[None]:
+def _fixed_seed() -> Iterator[None]:
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(0)  # noqa: NPY002
     try:

@@ -1,4 +1,4 @@
-"""Tables as data, and as Markdown, LaTeX and CSV for spreadsheets; as HTML by the template report/table.html."""
+"""Tables as data, and as Markdown, LaTeX and CSV; the template report/table.html renders them as HTML."""
 
 import csv
 import html
@@ -13,38 +13,38 @@ from expgen.text import printable
 
 @dataclass(frozen=True)
 class TableCell:
-    """What a cell shows, what it sorts by and which score rows it comes from."""
+    """The text of a cell, its sort key and the score rows it comes from."""
 
     text: str
     sort: float | None = None
     entries: tuple[Entry, ...] = ()
     bold: bool = False
-    more: str = ""  # shown on demand
+    more: str = ""  # shown when the reader opens the cell
 
     @property
     def full(self) -> str:
-        """Everything, in one line."""
+        """`text` and `more` in one line."""
         return f"{self.text}: {self.more}" if self.more else self.text
 
     @property
     def has_long_word(self) -> bool:
-        """Whether a column would have to be broken within a word."""
+        """Whether a word is so long that a narrow column must break it."""
         return any(len(word) > 18 for word in self.text.split())
 
     @property
     def origin(self) -> str:
-        """One line: which rows, how many episodes, which code."""
+        """File and lines of the score rows, their episodes and commits, in one line."""
         lines: dict[str, list[int]] = {}
         for entry in self.entries:
             lines.setdefault(entry.file, []).append(entry.line)
-        where = "; ".join(f"{file} line {', '.join(map(str, of_file))}" for file, of_file in lines.items())
+        where = "; ".join(f"{file} line {', '.join(map(str, numbers))}" for file, numbers in lines.items())
         commits = ", ".join(sorted({entry.row.commit for entry in self.entries}))
         return f"{where} · {sum(entry.row.episodes for entry in self.entries):,} episodes · commit {commits}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A caption, column heads and rows."""
+    """A caption, column headers and rows."""
 
     name: str
     caption: str
@@ -52,7 +52,7 @@ class Table:
     rows: list[list[TableCell]] = field(default_factory=list)
 
     def add(self, *cells: TableCell | str) -> None:
-        """One more row; text stands for itself."""
+        """Append a row of cells or plain text."""
         row = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells]
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name}: {len(row)} cells in a row of {len(self.columns)}")
@@ -60,12 +60,12 @@ class Table:
 
     @property
     def is_number(self) -> list[bool]:
-        """For each column whether it holds numbers, and perhaps dashes."""
+        """For each column, whether any cell holds a number."""
         return [any(row[column].sort is not None for row in self.rows) for column in range(len(self.columns))]
 
 
 def number_cell(value: float | None, digits: int = 2, entries: Sequence[Entry] = (), sign: bool = False) -> TableCell:
-    """A number with so many digits after the point; a dash where there is none."""
+    """Return a cell with `digits` decimals; a dash if the value is None or nan."""
     if value is None or value != value:
         return TableCell("–")
     text = f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
@@ -73,34 +73,34 @@ def number_cell(value: float | None, digits: int = 2, entries: Sequence[Entry] =
 
 
 def percent_cell(share: float | None, digits: int = 1, entries: Sequence[Entry] = ()) -> TableCell:
-    """A share as a percentage; a dash where there is none."""
+    """Return a share as a percentage; a dash if it is None."""
     if share is None:
         return TableCell("–")
     return TableCell(f"{100 * share:.{digits}f} %".replace("-", "−"), share, tuple(entries))
 
 
 def interval_cell(low: float, high: float, digits: int = 2) -> TableCell:
-    """`8.12 to 8.44`; a dash where a row has none."""
+    """Return `8.12 to 8.44`, sorted by width; a dash if `low` is nan."""
     if low != low:
         return TableCell("–")
     return TableCell(f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−"), high - low)
 
 
 def to_markdown(table: Table) -> str:
-    """A pipe table under its caption; HTML, pipes and line ends in a cell are shown as text."""
+    """Return a pipe table under its caption; HTML, pipes and line ends in cells are escaped."""
     head, *rows = _texts(table, markdown_text, "**{}**")
     lines = ("| " + " | ".join(cells) + " |\n" for cells in (head, ["---"] * len(head), *rows))
     return f"{markdown_text(table.caption)}\n\n" + "".join(lines)
 
 
-def _texts(table: Table, text: Callable[[str], str], bold: str) -> list[list[str]]:
-    """Column heads and rows, each cell made `text` and put into `bold` where it is so."""
-    rows = [[bold.format(text(cell.full)) if cell.bold else text(cell.full) for cell in row] for row in table.rows]
-    return [list(map(text, table.columns)), *rows]
+def _texts(table: Table, escape: Callable[[str], str], bold: str) -> list[list[str]]:
+    """Return column headers and rows as strings, each escaped by `escape` and formatted with `bold` if it is bold."""
+    rows = [[bold.format(escape(cell.full)) if cell.bold else escape(cell.full) for cell in row] for row in table.rows]
+    return [list(map(escape, table.columns)), *rows]
 
 
 def markdown_text(text: str) -> str:
-    """`text` in one line, with what Markdown would take for HTML, a link, code or the end of a cell spelled out."""
+    """Return `text` in one line with HTML and the special characters of Markdown escaped."""
     return re.sub(r"([\\`|\[\]*])", r"\\\1", html.escape(printable(text), quote=False))
 
 
@@ -113,7 +113,7 @@ _LATEX = {
 
 
 def to_latex(table: Table) -> str:
-    """A booktabs table with its caption and label."""
+    """Return a booktabs table with caption and label."""
     head, *body = (" & ".join(cells) + r" \\" for cells in _texts(table, latex_text, r"\textbf{{{}}}"))
     return "\n".join(
         [
@@ -125,19 +125,19 @@ def to_latex(table: Table) -> str:
 
 
 def latex_text(text: str) -> str:
-    """`text` in one line, with LaTeX's special characters spelled out."""
+    """Return `text` in one line with the special characters of LaTeX escaped."""
     return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
 def to_csv(table: Table) -> str:
-    """For spreadsheets: text that one would take for a formula begins with an apostrophe."""
+    """Return CSV for spreadsheets; text that looks like a formula begins with an apostrophe."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(_texts(table, spreadsheet_text, "{}"))
     return file.getvalue()
 
 
 def spreadsheet_text(text: str) -> str:
-    """`text` in one line; `=1+1`, `@sum` and `-x` begin with an apostrophe, numbers do not."""
+    """Return `text` in one line, with an apostrophe before `=1+1`, `@sum` or `-x`, but not before numbers."""
     text = printable(text).replace("−", "-")
     is_number = re.fullmatch(r"[+-]?[\d.,]+( %)?", text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) and not is_number else text

@@ -1,6 +1,6 @@
-"""A report on disk: report.html, tables/*.md, *.tex, *.csv, *.html and figures/*.png, *.svg.
+"""Write a report: report.html, tables/*.md, *.tex, *.csv, *.html and figures/*.png, *.svg.
 
-The page has its style, script, figures and films inside; it asks nothing of any network.
+The page contains its style, script, figures and media and makes no network requests.
 """
 
 import base64
@@ -18,13 +18,13 @@ from expgen.provenance import commit
 from expgen.report.curves import Curve
 from expgen.report.provenance import provenance_section
 from expgen.report.score_table import ScoreTable
-from expgen.report.section import Film, Section, counted
+from expgen.report.section import Media, Section, plural
 from expgen.report.sections import build_sections
-from expgen.report.style import figure_files, svg_for_page
+from expgen.report.style import figure_files, inline_svg
 from expgen.report.tables import to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
-KINDS = {
+MEDIA_TYPES = {
     ".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg",
     ".svg": "image/svg+xml", ".html": "text/html",
 }  # fmt: skip
@@ -39,45 +39,45 @@ def write_report(
     episodes: Sequence[Path] = (),
     curves: Sequence[Curve] = (),
 ) -> Path:
-    """Write everything below the folder `out` and answer the page's path; nothing is written where a part fails.
+    """Write all files below the folder `out`, or none if one of them fails, and return the path of the page.
 
-    `title` is the page's heading; `others`, `only` and `curves` are those of `build_sections`; `episodes` are films and
-    inspector pages to carry.
+    title: heading of the page. others, only, curves: see `build_sections`. episodes: videos, images and inspector pages
+    to embed.
     """
     sections = build_sections(table, others, only, curves)
     if episodes:
-        films = [_read_film(file) for file in episodes]
-        sections.append(Section("episodes", "As played.", heading="Episodes to watch", watch=films))
+        media = [_read_media(file) for file in episodes]
+        sections.append(Section("episodes", "", heading="Episodes", media=media))
     if table.entries:
         sections.append(provenance_section(table.entries))
     files: dict[str, bytes] = {}
     for section in sections:
         for name, (_, figure) in section.named_figures().items():
             files |= {f"figures/{name}{ending}": content for ending, content in figure_files(figure).items()}
-        for part in section.tables:
-            alone = render("report/alone.html", title=part.caption, table=part)
-            texts = {".md": to_markdown(part), ".tex": to_latex(part), ".csv": to_csv(part), ".html": alone}
-            files |= {f"tables/{part.name}{ending}": text.encode() for ending, text in texts.items()}
-    drawings = {Path(name).stem: Markup(svg_for_page(files[name])) for name in files if name.endswith(".svg")}
-    page = render("report/page.html", title=title, summary=_summary(table), sections=sections, drawings=drawings)
+        for shown in section.tables:
+            page = render("report/alone.html", title=shown.caption, table=shown)
+            texts = {".md": to_markdown(shown), ".tex": to_latex(shown), ".csv": to_csv(shown), ".html": page}
+            files |= {f"tables/{shown.name}{ending}": text.encode() for ending, text in texts.items()}
+    svgs = {Path(name).stem: Markup(inline_svg(files[name])) for name in files if name.endswith(".svg")}
+    page = render("report/page.html", title=title, summary=_summary(table), sections=sections, svgs=svgs)
     files[PAGE] = page.encode()
     try:
-        _write_together(out, files)
+        _write_all_or_nothing(out, files)
     except OSError as error:
         raise write_error(Path(f"--out {out}"), error) from None
     return out / PAGE
 
 
-def _write_together(out: Path, files: Mapping[str, bytes]) -> None:
-    """Write `files` beside the folder `out`, then move them there: one that cannot be written leaves none behind."""
+def _write_all_or_nothing(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write `files` to a temporary folder and move them to `out` once all are written."""
     folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as beside:
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as temporary:
         for name, content in files.items():
-            (Path(beside) / name).parent.mkdir(exist_ok=True)
-            (Path(beside) / name).write_bytes(content)
+            (Path(temporary) / name).parent.mkdir(exist_ok=True)
+            (Path(temporary) / name).write_bytes(content)
         for name in files:
             (out / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(beside) / name, out / name)
+            os.replace(Path(temporary) / name, out / name)
 
 
 def _summary(table: ScoreTable) -> str:
@@ -85,19 +85,19 @@ def _summary(table: ScoreTable) -> str:
     if not entries:
         return f"Made by expgen {commit()}."
     episodes = sum(entry.row.episodes for entry in entries)
-    read = counted(len({entry.file for entry in entries}), "file")
+    files = plural(len({entry.file for entry in entries}), "file")
     return (
-        f"{counted(len(entries), 'score row')} ({counted(episodes, 'episode')}) from {read}; constants "
-        f"`{table.constants}`; made by expgen {commit()}. Click a column's head to sort; click a number to see the "
-        "rows behind it."
+        f"{plural(len(entries), 'score row')} ({plural(episodes, 'episode')}) from {files}; constants "
+        f"`{table.constants}`; made by expgen {commit()}. Click a column header to sort; click a number to see its "
+        "score rows."
     )
 
 
-def _read_film(file: Path) -> Film:
-    """A film, a picture or an inspector's page, to carry within the report."""
+def _read_media(file: Path) -> Media:
+    """Read a video, image or inspector page for embedding in the report."""
     suffix = file.suffix.lower()
-    if suffix not in KINDS:
-        raise InputError(f"--episodes {file} ends in {suffix or 'nothing'}; accepted: {', '.join(KINDS)}")
+    if suffix not in MEDIA_TYPES:
+        raise InputError(f"--episodes {file} ends in {suffix or 'nothing'}; accepted: {', '.join(MEDIA_TYPES)}")
     try:
         content = read_bytes(file)
     except OSError as error:
@@ -105,5 +105,5 @@ def _read_film(file: Path) -> Film:
     if suffix == ".html":
         source = content.decode("utf-8", errors="replace")
     else:
-        source = f"data:{KINDS[suffix]};base64,{base64.b64encode(content).decode()}"
-    return Film(file.stem.replace("-", " "), KINDS[suffix], source)
+        source = f"data:{MEDIA_TYPES[suffix]};base64,{base64.b64encode(content).decode()}"
+    return Media(file.stem.replace("-", " "), MEDIA_TYPES[suffix], source)

@@ -13,7 +13,7 @@ from expgen.exploration import rows as exploration
 from expgen.files import read_json, write_atomic
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report import provenance
-from expgen.report.entry import as_entries, rows_of
+from expgen.report.entry import number_entries, read_entries
 from expgen.report.score_table import ScoreTable
 from expgen.report.section import Section
 from expgen.report.write import write_report
@@ -108,15 +108,15 @@ def _gather(kind: scores.TableFile, files: Iterable[Path], target: Path) -> int:
         facts = [told.get(name, "") for name in provenance.FILE.columns[1:]]
         for row in kind.rows_so_far(file):
             rows.append(row)
-            made.append(provenance.Made(len(rows), *facts))
+            made.append(provenance.ProvenanceRow(len(rows), *facts))
     write_atomic(target, kind.text(rows).encode())
     write_atomic(provenance.provenance_file(target), provenance.FILE.text(made).encode())
     return len(rows)
 
 
 def _report(names: Sequence[str], scale: Scale, out: Path, others: Sequence[Section]) -> Path:
-    rows = rows_of(out / "scores.csv")
-    entries = as_entries(rows, [out]) if rows else []
+    rows = read_entries(out / "scores.csv")
+    entries = number_entries(rows, [out]) if rows else []
     shown = ", ".join(EXHIBITS[name].title for name in names) if len(names) < 4 else f"{len(names)} tables and figures"
     title = f"{shown} at {scale.name} scale"
     return write_report(ScoreTable(entries, resamples=scale.resamples), out, title, others, names)

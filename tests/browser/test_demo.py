@@ -18,7 +18,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("width", [1400, 400])
-def test_both_sides_play_in_step_in_the_first_screenful(page, demo, width):
+def test_demo_plays_both_sides_in_step_above_the_fold(page, demo, width):
     page.resize(width, 800)
     page.open(demo)
     page.wait_for(f"{SHOWN}[0] > 2")
@@ -29,7 +29,7 @@ def test_both_sides_play_in_step_in_the_first_screenful(page, demo, width):
     assert page.run("scrollY") == 0
 
 
-def test_an_address_with_a_step_stands_still_there(page, demo):
+def test_demo_url_with_step_pauses_at_that_step(page, demo):
     page.open(demo)
     level = page.texts(".xg-page > h2")[0].removeprefix("Level ").partition(":")[0]
     page.run(f"location.hash = '#level={level}&step=4'")
@@ -37,7 +37,7 @@ def test_an_address_with_a_step_stands_still_there(page, demo):
     assert page.texts(".xg-play")[0] == "▶ Play"
 
 
-def test_two_sentences_say_what_is_shown_and_the_explorer_is_explained(page, demo):
+def test_demo_has_a_lead_of_two_sentences_and_explains_the_explorer(page, demo):
     page.open(demo)
     (lead,) = page.texts(".xg-lead")
     assert lead.count(".") == 2 and "neither has trained on" in lead
@@ -47,7 +47,7 @@ def test_two_sentences_say_what_is_shown_and_the_explorer_is_explained(page, dem
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 400])
-def test_the_demo_has_no_flaw(page, demo, width, scheme):
+def test_demo_has_no_layout_flaws(page, demo, width, scheme):
     page.appear(scheme)
     page.resize(width, 900)
     page.open(demo)

@@ -29,7 +29,7 @@ def pages_of(site: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("width", [1400, 800, 400])
-def test_no_page_of_the_docs_has_a_flaw(page, site, width):
+def test_docs_have_no_layout_flaws(page, site, width):
     """By day and by night: the page follows the system without being loaded again."""
     page.resize(width, 900)
     flaws = {}
@@ -43,7 +43,7 @@ def test_no_page_of_the_docs_has_a_flaw(page, site, width):
     assert flaws == {}
 
 
-def test_search_works_from_disk(page, site):
+def test_docs_search_works_from_disk(page, site):
     page.open(site / "index.html")
     page.run("document.querySelector('[data-md-component=search-query]').focus()")
     for letter in "quorum":
@@ -52,7 +52,7 @@ def test_search_works_from_disk(page, site):
     assert any("glossary" in text.lower() for text in page.texts(".md-search-result__item"))
 
 
-def test_the_reference_names_every_verb_algorithm_and_public_name(page, site):
+def test_docs_reference_lists_every_verb_algorithm_and_public_name(page, site):
     import expgen
     from expgen.algorithms.recipes import RECIPES
     from expgen.cli.main import VERBS

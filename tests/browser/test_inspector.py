@@ -76,7 +76,7 @@ def step_of(page: Any) -> int:
     return step
 
 
-def test_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     last = len(expgen.steps) - 1
     for key, expected in (
@@ -94,7 +94,9 @@ def test_keys_step_jump_and_play(page: Any, show: Callable[[str], None], expgen:
     assert page.texts(".xg-count") == [f"step {step_of(page) + 1} / {len(expgen.steps)}"]
 
 
-def test_hand_overs_are_one_key_apart(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_keys_jump_between_changes_of_actor(
+    page: Any, show: Callable[[str], None], expgen: Recording
+) -> None:
     show(inspector_page([expgen]))
     who = [step.reason.who for step in expgen.steps]
     begins = [t for t in range(1, len(who)) if who[t] != who[t - 1]]
@@ -106,7 +108,7 @@ def test_hand_overs_are_one_key_apart(page: Any, show: Callable[[str], None], ex
     assert step_of(page) == begins[-2]
 
 
-def test_clicking_on_the_timeline_goes_there(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_timeline_click_jumps_to_step(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     for share in (0.75, 0.26, 0.99):
         page.click(".xg-line", across=share)
@@ -115,7 +117,7 @@ def test_clicking_on_the_timeline_goes_there(page: Any, show: Callable[[str], No
     assert step_of(page) == 0
 
 
-def test_every_step_says_who_acted_why_and_how_the_members_voted(
+def test_inspector_shows_actor_reason_and_votes_of_every_step(
     page: Any, show: Callable[[str], None], expgen: Recording
 ) -> None:
     show(inspector_page([expgen]))
@@ -145,7 +147,7 @@ def test_every_step_says_who_acted_why_and_how_the_members_voted(
         page.press("ArrowRight")
 
 
-def test_a_majority_names_the_member_and_a_consensus_set_aside_says_why(
+def test_inspector_explains_majority_and_ignored_consensus(
     page: Any, show: Callable[[str], None], outvoted: Recording
 ) -> None:
     show(inspector_page([outvoted]))
@@ -161,7 +163,7 @@ def test_a_majority_names_the_member_and_a_consensus_set_aside_says_why(
         page.press("ArrowRight")
 
 
-def test_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     page.press("End")
     t = step_of(page)
@@ -176,12 +178,12 @@ def test_canvases_show_the_recorded_pixels(page: Any, show: Callable[[str], None
         assert shown == film[t].reshape(-1, 3)[::97].tolist()
 
 
-def test_names_are_shown_and_not_run(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_escapes_names(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     assert page.texts(".xg-head h3") == [EVIL] and page.run("document.images.length") == 0
 
 
-def test_two_agents_on_one_level_step_together(
+def test_inspector_steps_two_agents_on_one_level_together(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
 ) -> None:
     show(inspector_page([ppo, expgen]))
@@ -192,7 +194,7 @@ def test_two_agents_on_one_level_step_together(
     assert page.run("document.querySelectorAll('.xg-end.xg-unseen').length") == 0
 
 
-def test_players_inside_another_page_listen_where_the_focus_is(
+def test_embedded_players_take_keys_only_with_focus(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording
 ) -> None:
     show(f"<!DOCTYPE html><title>a report</title>{player_assets()}<p>one</p>{player(ppo)}<p>two</p>{player(expgen)}")
@@ -203,7 +205,7 @@ def test_players_inside_another_page_listen_where_the_focus_is(
     assert page.run(SHOWN) == [0, 1]
 
 
-def test_explorers_without_members_are_named_by_their_turn(page: Any, show: Callable[[str], None]) -> None:
+def test_inspector_names_explorers_without_members_by_turn(page: Any, show: Callable[[str], None]) -> None:
     agent = TurnsAgent([make_network(index, memory=True) for index in range(3)], turn=2, seed=1)
     recording = play(agent, "openend", 9)
     show(inspector_page([recording]))
@@ -220,7 +222,7 @@ def test_explorers_without_members_are_named_by_their_turn(page: Any, show: Call
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 400])
-def test_the_inspector_has_no_flaw(
+def test_inspector_has_no_layout_flaws(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording, width: int, scheme: str
 ) -> None:
     page.appear(scheme)
@@ -233,7 +235,9 @@ def test_the_inspector_has_no_flaw(
 
 
 @pytest.mark.parametrize("width", [1400, 400])
-def test_nothing_moves_while_stepping(page: Any, show: Callable[[str], None], expgen: Recording, width: int) -> None:
+def test_inspector_layout_is_stable_while_stepping(
+    page: Any, show: Callable[[str], None], expgen: Recording, width: int
+) -> None:
     page.resize(width, 900)
     show(inspector_page([expgen]))
     before = page.run(BOXES)
@@ -243,7 +247,7 @@ def test_nothing_moves_while_stepping(page: Any, show: Callable[[str], None], ex
         assert page.run(BOXES) == before
 
 
-def test_nothing_lies_on_top_of_the_level(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_level_is_not_covered(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     page.press("End")
     page.run("document.querySelector('.xg-stage canvas').scrollIntoView({block: 'center'})")
@@ -255,7 +259,7 @@ def test_nothing_lies_on_top_of_the_level(page: Any, show: Callable[[str], None]
     assert points > 500 and is_free
 
 
-def test_a_question_mark_lists_the_keys(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_question_mark_opens_key_help(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     page.press("?")
     assert page.run("document.querySelector('.xg-help').open")
@@ -266,7 +270,7 @@ def test_a_question_mark_lists_the_keys(page: Any, show: Callable[[str], None], 
     assert not page.run("document.querySelector('.xg-help').open")
 
 
-def test_the_address_names_level_and_step(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
+def test_inspector_url_holds_level_and_step(page: Any, show: Callable[[str], None], expgen: Recording) -> None:
     show(inspector_page([expgen]))
     page.press("PageDown")
     assert page.run("location.hash") == "#level=1003&step=11"

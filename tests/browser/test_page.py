@@ -9,7 +9,7 @@ def write(folder: Path, body: str) -> Path:
     return file
 
 
-def test_clicks_and_keys_arrive(page, tmp_path):
+def test_page_fixture_sends_clicks_and_keys(page, tmp_path):
     script = "document.body.onkeydown = e => { document.querySelector('p').innerText += e.key + e.code + ';' }"
     page.open(
         write(tmp_path, f"<button onclick='this.innerText=event.offsetX'>go</button><p></p><script>{script}</script>")
@@ -22,7 +22,7 @@ def test_clicks_and_keys_arrive(page, tmp_path):
     assert page.texts("p") == ["ArrowRightArrowRight; Space;aKeyA;"]
 
 
-def test_errors_and_requests_are_noticed(browser, page, tmp_path):
+def test_page_fixture_reports_errors_and_requests(browser, page, tmp_path):
     other = type(page)(browser)
     other.open(
         write(
@@ -37,13 +37,13 @@ def test_errors_and_requests_are_noticed(browser, page, tmp_path):
     other.close()
 
 
-def test_screenshot_is_a_picture_of_the_element(page, tmp_path):
+def test_page_fixture_takes_screenshot_of_element(page, tmp_path):
     page.open(write(tmp_path, "<div style='width:300px;height:2000px;background:#123456'></div>"))
     data = page.screenshot(tmp_path / "shot.png", "div").read_bytes()
     assert data.startswith(b"\x89PNG") and (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (300, 2000)
 
 
-def test_flaws_are_found(page, tmp_path):
+def test_page_fixture_finds_layout_flaws(page, tmp_path):
     body = """<body style='background: #fff; color: #000; margin: 9px'>
 <p style='font-size: 9px'>tiny</p><p style='color: #bbb'>faint</p><p>good</p><div style='width: 3000px'>wide</div>
 <div style='width: 60px; overflow: auto'>unbreakablewordthatislong</div>

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 
 from expgen.evaluation.scores import Score
-from expgen.report.entry import Entry, as_entries
+from expgen.report.entry import Entry, number_entries
 from expgen.report.score_table import ScoreTable
 from expgen.report.write import write_report
 
@@ -30,7 +30,9 @@ def report(tmp_path_factory):
     rows.append(dataclasses.replace(FIRST, agent=EVIL, settings=EVIL, levels=",".join(map(str, range(1000, 1100)))))
     (folder / "episode.gif").write_bytes(GIF)
     (folder / "inspector.html").write_text("<!doctype html><title>i</title><p id='x'>inside</p>")
-    table = ScoreTable(as_entries([Entry(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50)
+    table = ScoreTable(
+        number_entries([Entry(row, "scores.csv", n + 2) for n, row in enumerate(rows)], []), resamples=50
+    )
     return write_report(table, folder / "out", episodes=[folder / "episode.gif", folder / "inspector.html"])
 
 
@@ -38,7 +40,7 @@ def column(page, table, number):
     return page.texts(f"#{table} tbody td:nth-child({number})")
 
 
-def test_sorting_by_number_and_by_text(page, report):
+def test_report_table_sorts_by_number_and_by_text(page, report):
     page.open(report)
     assert column(page, "table-table-1", 1)[:2] == ["bigfish", "bigfish"]  # the paper's order
     page.click("#table-table-1 th:nth-child(3) button")
@@ -53,7 +55,7 @@ def test_sorting_by_number_and_by_text(page, report):
     assert games == sorted(games)
 
 
-def test_sorting_by_keyboard(page, report):
+def test_report_table_sorts_by_keyboard(page, report):
     page.open(report)
     page.run("document.querySelector('#table-table-1 th:nth-child(3) button').focus()")
     page.press("Enter")
@@ -61,7 +63,7 @@ def test_sorting_by_keyboard(page, report):
     assert up == sorted(up)
 
 
-def test_a_number_leads_to_its_rows(page, report):
+def test_report_number_click_marks_its_score_rows(page, report):
     page.open(report)
     page.click("#table-table-1 tbody tr:first-child td:nth-child(3) a")
     marked = page.texts("#table-rows tr.marked td[data-label=game]")
@@ -69,7 +71,7 @@ def test_a_number_leads_to_its_rows(page, report):
     assert page.run("document.querySelector('tr.marked').getBoundingClientRect().top < innerHeight")
 
 
-def test_filtering_the_rows(page, report):
+def test_report_filter_hides_score_rows(page, report):
     page.open(report)
     page.click("#all-rows > summary")
     page.run("document.getElementById('filter').focus()")
@@ -79,7 +81,7 @@ def test_filtering_the_rows(page, report):
     assert shown == 12
 
 
-def test_figures_and_films_are_inside(page, report, tmp_path):
+def test_report_embeds_figures_and_media(page, report, tmp_path):
     page.open(report)
     page.wait_for("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
     assert page.run("document.images.length") == 1 and page.run("document.images[0].alt") == "episode"
@@ -94,7 +96,7 @@ def test_figures_and_films_are_inside(page, report, tmp_path):
     (tmp_path / "alone.html").rename(report)
 
 
-def test_a_hostile_name_is_shown_as_text(page, report):
+def test_report_escapes_hostile_names(page, report):
     page.open(report)
     page.click("#all-rows > summary")
     assert EVIL in page.texts("#table-rows td[data-label=agent]") and page.run("typeof window.evil") == "undefined"
@@ -103,7 +105,7 @@ def test_a_hostile_name_is_shown_as_text(page, report):
     )
 
 
-def test_the_contents_lead_to_every_section(page, report):
+def test_report_contents_link_to_every_section(page, report):
     page.open(report)
     links = page.run("[...document.querySelectorAll('nav a')].map(a => a.hash.slice(1))")
     assert links[0] == "finding" and links[-1] == "rows" and len(links) > 8
@@ -112,7 +114,7 @@ def test_the_contents_lead_to_every_section(page, report):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 400])
-def test_the_report_has_no_flaw(page, report, width, scheme):
+def test_report_has_no_layout_flaws(page, report, width, scheme):
     page.appear(scheme)
     page.resize(width, 900)
     page.open(report)

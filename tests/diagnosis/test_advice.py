@@ -50,13 +50,13 @@ ALL = {"member_train": 9.0, "member_test": 5.0, "agent_train": 9.0, "agent_test"
 EXPLORER = {"explorer_train": 4.0, "explorer_test": 4.0}
 
 
-def test_means_differ_by_more_than_their_intervals_added_as_independent_errors() -> None:
+def test_is_above_adds_intervals_as_independent_errors() -> None:
     assert differ(score(5.8), score(5.0)) and not differ(score(5.7), score(5.0))  # √(0.5² + 0.5²) = 0.707
     assert not differ(score(5.0), score(5.8))
     assert differ(Mean(3, 2, 4), Mean(1, 0, 2)) and not differ(Mean(2, 1, 3), Mean(1, 0, 2))
 
 
-def test_expgen_helps_where_the_agent_beats_a_member() -> None:
+def test_verdict_is_that_expgen_helps_when_agent_beats_member() -> None:
     verdict, *rest = findings(measured(votes(), **ALL, **EXPLORER))
     assert verdict.what == (
         "ExpGen helps here: 8.00 (7.50 to 8.50) on unseen levels, a member alone 5.00 (4.50 to 5.50)"
@@ -66,7 +66,7 @@ def test_expgen_helps_where_the_agent_beats_a_member() -> None:
     assert "4.00 less" in rest[0].what and "1.00 less" in rest[1].what
 
 
-def test_nothing_is_to_be_gained_where_members_generalise() -> None:
+def test_verdict_is_no_gain_when_members_generalise() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "member_test": 8.8, "agent_test": 8.6}, **EXPLORER))
     assert verdict.what.startswith("ExpGen has nothing to gain here: a member alone gets 8.80") and not verdict.change
     verdict, gap, *_ = findings(measured(votes(), **{**ALL, "member_test": 9.5, "agent_test": 2.0}, **EXPLORER))
@@ -84,7 +84,7 @@ def test_nothing_is_to_be_gained_where_members_generalise() -> None:
         (votes(agreed=5), (60, 30), "4 of 5 members agreed in 5% of the votes, so that members hardly ever"),
     ],
 )
-def test_where_expgen_does_not_help_the_verdict_says_why(
+def test_verdict_gives_the_reason_when_expgen_does_not_help(
     found: Votes, novelty: tuple[float, float], because: str
 ) -> None:
     verdict, *rest = findings(measured(found, novelty, **{**ALL, "agent_test": 5.2}, **EXPLORER))
@@ -92,34 +92,34 @@ def test_where_expgen_does_not_help_the_verdict_says_why(
     assert any(part.change for part in rest)
 
 
-def test_without_a_cause_tuning_is_advised() -> None:
+def test_verdict_advises_tuning_when_no_reason_is_found() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "agent_test": 5.2}, **EXPLORER))
     assert "members and explorer look sound" in verdict.what and "expgen tune" in verdict.change
 
 
-def test_members_that_learnt_nothing_are_told_first() -> None:
+def test_verdict_is_too_early_when_members_learned_nothing() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "member_train": 1.2}))
     assert verdict.what.startswith("too early to say") and "--steps" in verdict.change
 
 
-def test_without_unseen_levels_nothing_is_judged() -> None:
+def test_verdict_is_open_without_unseen_levels() -> None:
     plays = tuple(play for play in measured(member_train=9.0).plays if play.split == "train")
     verdict, *_ = findings(Measurements("runs/x", "gymnasium:X", 10, plays, None))
     assert verdict.what == "cannot be judged: no levels are left unseen"
 
 
-def test_a_policy_that_overfits_is_sent_to_expgen_unless_novelty_tells_nothing() -> None:
+def test_overfitting_policy_is_advised_to_use_expgen_unless_all_frames_are_new() -> None:
     alone = {"member_train": 9.0, "member_test": 5.0}
     assert findings(measured(**alone))[0].change == "train a population: --algo expgen"
     assert "would hardly help: almost every frame is new" in findings(measured(novelty=(0, 99), **alone))[0].what
 
 
-def test_an_explorer_alone_has_no_members_to_judge() -> None:
+def test_explorer_without_members_gets_no_verdict_on_generalization() -> None:
     verdict, *rest = findings(measured(**EXPLORER))
     assert verdict.what.startswith("an explorer alone") and rest[0].about == "coverage"
 
 
-def test_an_explorer_that_beats_the_agent_should_play_alone() -> None:
+def test_explorer_that_beats_agent_is_advised_to_play_alone() -> None:
     *_, last = findings(measured(votes(), **ALL, explorer_train=9.5, explorer_test=9.5))
     assert last.about == "explorer" and "play it alone" in last.change
 
@@ -129,7 +129,7 @@ def test_agreement_near_success_is_unknown_without_success() -> None:
     assert any("agreement near success is unknown" in part.what for part in told)
 
 
-def test_what_to_change_is_said_in_flags_that_the_run_has() -> None:
+def test_advice_names_flags_of_the_kind_of_run() -> None:
     alone = findings(measured(novelty=(30, 30), **EXPLORER))[-1]
     assert "(--steps)" in alone.change and "(--end-value)" in alone.change
     population = next(part for part in findings(measured(novelty=(30, 30), **ALL, **EXPLORER)) if part.change)
@@ -137,7 +137,7 @@ def test_what_to_change_is_said_in_flags_that_the_run_has() -> None:
 
 
 @pytest.mark.parametrize("agreed", [95, 5])
-def test_members_that_do_not_vote_have_no_quorum_to_change(agreed: int) -> None:
+def test_quorum_advice_is_omitted_for_members_that_do_not_vote(agreed: int) -> None:
     parts = findings(measured(votes(agreed=agreed), member_train=9.0, member_test=5.0))
     told = next(part for part in parts if part.about == "agreement")
     assert told.what == f"4 of 5 members agreed in {agreed}% of the votes" and not told.change

@@ -27,7 +27,7 @@ def members(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_votes_are_counted_as_a_double_loop_counts_them() -> None:
+def test_vote_recorder_equals_double_loop() -> None:
     agent = expgen.load_agent("minimaze/expgen")
     assert isinstance(agent, ConsensusAgent)
     recorder = VoteRecorder(agent)
@@ -65,7 +65,7 @@ def test_votes_are_counted_as_a_double_loop_counts_them() -> None:
     assert found.counts.votes == len(near) + len(far) and (found.members, found.quorum) == (5, agent.quorum)
 
 
-def test_a_population_is_diagnosed_from_python(population: Path, tmp_path: Path) -> None:
+def test_diagnose_population_from_python(population: Path, tmp_path: Path) -> None:
     diagnosis = expgen.diagnose(population, episodes=6, envs=3)
     assert [(play.player, play.split) for play in diagnosis.measured.plays] == [
         (player, split) for split in ("train", "test") for player in ("member", "agent", "explorer", "random")
@@ -78,7 +78,7 @@ def test_a_population_is_diagnosed_from_python(population: Path, tmp_path: Path)
     assert "gap" in text and "agreement" in text and "coverage" in text
 
 
-def test_members_without_an_explorer_have_votes_too(members: Path) -> None:
+def test_diagnose_members_without_explorer_counts_votes(members: Path) -> None:
     measured = expgen.diagnose(members, episodes=3).measured
     assert [play.player for play in measured.plays] == ["member", "random"] * 2
     assert measured.votes is not None and measured.votes.counts.votes == measured.votes.counts.steps
@@ -87,7 +87,7 @@ def test_members_without_an_explorer_have_votes_too(members: Path) -> None:
     assert train is not None and train.evaluation.episodes == alone.episodes  # votes are counted, the first one plays
 
 
-def test_explorers_without_members_are_measured_by_what_they_cover(population: Path) -> None:
+def test_diagnose_explorers_without_members_measures_coverage(population: Path) -> None:
     agent = population / "explorers.json"
     agent.write_text('{"members": [], "explorers": [{"path": "checkpoints/explorer"}]}')
     diagnosis = expgen.diagnose(agent, episodes=3)
@@ -96,7 +96,7 @@ def test_explorers_without_members_are_measured_by_what_they_cover(population: P
     assert [part.about for part in diagnosis.findings].count("coverage") == 1
 
 
-def test_a_bundled_agent_is_diagnosed_from_the_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_diagnose_shipped_agent_from_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
     figure = tmp_path / "new" / "maze.png"
     outcome = command("diagnose", "minimaze/maxent", "--episodes", 4, "--out", figure)
     assert outcome.status == 0, outcome
@@ -105,7 +105,7 @@ def test_a_bundled_agent_is_diagnosed_from_the_command_line(command: Callable[..
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_figure_is_named_after_the_game(
+def test_diagnose_names_default_figure_after_the_game(
     members: Path, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -140,7 +140,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_uses_of_diagnose_are_one_line(
+def test_diagnose_rejects_bad_input_in_one_line(
     case: str, members: Path, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -149,7 +149,7 @@ def test_wrong_uses_of_diagnose_are_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_without_a_checkpoint_is_refused(
+def test_diagnose_rejects_run_without_checkpoint(
     small: Any, members: Path, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     for name in ("config.json", "agent.json"):

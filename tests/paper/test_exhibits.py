@@ -13,11 +13,11 @@ def test_every_table_and_figure_has_a_name():
     assert exhibit("table-1").title == "Table 1"
 
 
-def test_a_file_of_numbers_names_the_table_that_it_holds():
+def test_exhibit_accepts_csv_file_names():
     for file, name in ALIASES.items():
         assert numbers.rows(file) and exhibit(file) is EXHIBITS[name]
 
 
-def test_unknown_exhibits_are_refused():
+def test_exhibit_rejects_unknown_name():
     with pytest.raises(InputError, match=r"NAME is 'table-13'; accepted: figure-1, "):
         exhibit("table-13")

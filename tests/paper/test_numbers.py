@@ -8,7 +8,7 @@ from expgen.evaluation.normalize import generalization_gap
 from expgen.paper import numbers
 
 
-def test_sixteen_games_in_the_order_of_the_tables():
+def test_games_are_in_the_order_of_the_papers_tables():
     assert sorted(numbers.games()) == sorted(GAMES)
     assert numbers.games()[:2] + numbers.games()[-2:] == ("bigfish", "starpilot", "maze", "miner")
 
@@ -18,23 +18,23 @@ def test_tables_1_and_2_are_complete(split):
     assert set(numbers.scores(split)) == {(method, game) for method in numbers.METHODS for game in numbers.games()}
 
 
-def test_the_abstract_s_numbers():
+def test_scores_match_the_papers_abstract():
     test = numbers.scores("test")
     assert (test["expgen", "maze"].mean, test["expgen", "heist"].mean, test["leep", "maze"].mean) == (8.3, 7.4, 6.6)
     assert numbers.scores("test", "50m")["expgen", "maze"].mean == 8.33
 
 
-def test_interval_of_a_printed_cell():
+def test_cell_interval_uses_student_t():
     low, high = numbers.Cell(8.3, 0.2, 10).interval
     assert (low, high) == pytest.approx((8.157, 8.443), abs=1e-3)  # 2.262 · 0.2 / √10 = 0.143
 
 
-def test_a_cell_is_written_with_the_digits_of_the_paper():
+def test_cell_prints_the_digits_of_the_paper():
     assert str(numbers.Cell(8.0, 0.12, 10)) == "8.00 ± 0.12"
     assert str(numbers.Cell(6, 1, 10)) == "6.0 ± 1.0"
 
 
-def test_papers_other_tables_are_read():
+def test_other_tables_of_the_paper_are_read():
     assert numbers.cells("ensemble_size", "ensemble_size")["10",].mean == 8.22
     assert numbers.ablation()["Ensemble + random", "test"].mean == 6.2
     assert numbers.cells("norm_l0_l2", "method", "game", "split")["ExpGen-L0", "heist", "test"].std == 0.1
@@ -45,5 +45,5 @@ def test_papers_other_tables_are_read():
     assert numbers.gaps()["maxent", "maze"] == pytest.approx(0.017)
 
 
-def test_quorums_in_use_are_the_paper_s():
+def test_default_quorums_are_the_papers():
     assert {row["game"]: int(row["k_paper"]) for row in numbers.rows("consensus_k")} == PAPER_QUORUM

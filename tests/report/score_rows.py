@@ -1,4 +1,4 @@
-"""Scores as if the paper's had been measured by us: ten runs around each printed mean."""
+"""Made-up score rows: a few runs around each mean printed in the paper."""
 
 from dataclasses import replace
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from expgen.evaluation.scores import Score
 from expgen.paper import numbers
-from expgen.report.entry import Entry, as_entries
+from expgen.report.entry import Entry, number_entries
 from expgen.report.score_table import ScoreTable
 
 MEASURES = {"intrinsic": "intrinsic_return", "oracle": "oracle_share", "success": "oracle_success"}
 
 
 def make_row(algorithm="ppo", game="maze", seed=0, split="test", mean=5.0, steps=25_000_000, agent="member0", **fields):
-    """A plausible score row."""
+    """Return a plausible score row; the words after the first in `agent` are its settings."""
     plain = {"env": f"procgen:{game}", "levels": "all" if split == "test" else "0:200", "episodes": 1000,
              "std_return": 4.0, "solved_rate": mean / 10, "ci_low": mean - 0.3, "ci_high": mean + 0.3,
              "commit": "0123456789ab"}  # fmt: skip
@@ -25,11 +25,11 @@ def make_row(algorithm="ppo", game="maze", seed=0, split="test", mean=5.0, steps
 
 
 def make_table(rows, **settings):
-    return ScoreTable(as_entries([_read(row, i + 2) for i, row in enumerate(rows)], []), **settings)
+    return ScoreTable(number_entries([_read(row, i + 2) for i, row in enumerate(rows)], []), **settings)
 
 
 def _read(row, line):
-    """A row as it is read; `measure=…` among its settings stands for a row of exploration.csv."""
+    """Return an entry; the setting `measure=…` makes it one of exploration.csv."""
     words = row.settings.split()
     measures = [MEASURES[word.removeprefix("measure=")] for word in words if word.startswith("measure=")]
     settings = " ".join(word for word in words if not word.startswith("measure="))
@@ -37,7 +37,7 @@ def _read(row, line):
 
 
 def paper_like_rows(runs=3):
-    """Rows for every exhibit that scores fill."""
+    """Return rows for every exhibit that scores can fill."""
     rng = np.random.default_rng(0)
     rows = []
 

@@ -1,4 +1,4 @@
-"""Aggregates over games beside the paper's and later ones: by hand, and with both sets of constants."""
+"""Aggregates over games compared with the paper's and later ones, with both sets of constants."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from tests.report.score_rows import make_row, make_table
 
 
 def rows_of(rows, **settings):
-    """By (method, whose, games, constants), the texts of the four metrics."""
+    """Return the texts of the four metrics by (method, source, games, constants)."""
     section = published_section(make_table(rows, resamples=20, **settings))
     assert section is not None
     (table,) = section.tables
     return {tuple(row[i].text for i in (0, 1, 2, 4)): [cell.text for cell in row[5:]] for row in table.rows}
 
 
-def test_maze_and_jumper_by_hand_with_both_constants():
+def test_aggregates_match_hand_computation_with_both_constants():
     """Maze 8 is 0.6 of the way from 5 to 10. Jumper 6.5: half of 3 to 10, or 5.5 / 9 of 1 to 10 (rliable's)."""
     found = rows_of([make_row(game="maze", mean=8.0), make_row(game="jumper", mean=6.5)])
     assert found["PPO", "ours", "2", "easy"] == ["0.550", "0.550", "0.550", "0.450"]
@@ -24,7 +24,7 @@ def test_maze_and_jumper_by_hand_with_both_constants():
     assert found["PPO", "ours", "2", "rliable"] == [f"{mean:.3f}"] * 3 + [f"{1 - mean:.3f}"]
 
 
-def test_the_papers_scores_stand_beside_ours_on_the_same_games_and_on_all():
+def test_paper_aggregates_cover_our_games_and_all_sixteen():
     """The paper's PPO: Maze 5.6 → 0.12, Jumper 5.8 → 0.4."""
     found = rows_of([make_row(game=game, mean=8.0) for game in ("maze", "jumper")])
     assert found["PPO", "paper", "2", "easy"] == ["0.260", "0.260", "0.260", "0.740"]
@@ -32,21 +32,21 @@ def test_the_papers_scores_stand_beside_ours_on_the_same_games_and_on_all():
     assert found["ExpGen-IDAAC", "paper", "16", "rliable"] == ["0.625", "0.632", "0.594", "0.406"]
 
 
-def test_later_papers_are_quoted_with_their_source():
+def test_later_publications_have_a_source():
     found = rows_of([make_row(game=game) for game in ("maze", "jumper")])
     source = "Jesson & Jiang 2024, arXiv 2410.10905"
     assert found["VSOP-3D+", source, "16", "not known"] == ["–", "≈ 0.70", "–", "0.36"]
     assert all(name and source for (name, source), _ in numbers.later_aggregates())
 
 
-def test_intervals_are_given_from_two_runs_on():
+def test_aggregates_have_intervals_with_two_or_more_runs():
     runs = [make_row(game=game, seed=seed, mean=7.0 + seed) for game in ("maze", "jumper") for seed in range(3)]
     (text, *_) = rows_of(runs)["PPO", "ours", "2", "easy"]
     value, low, high = (float(number) for number in text.replace("(", "").replace(")", "").replace("to", "").split())
     assert value == pytest.approx(np.median([(8 - 5) / 5, (8 - 3) / 7]), abs=1e-3) and low < value < high
 
 
-def test_variants_count_where_they_have_all_games_and_one_game_is_no_aggregate():
+def test_aggregates_need_two_games_and_variants_need_all_games():
     table = make_table([make_row(game="maze")], resamples=20)
     assert published_section(table) is None
     variant = [make_row("expgen", game=game, agent="expgen vote=majority", mean=6.0) for game in numbers.games()]

@@ -1,4 +1,4 @@
-"""The last checkpoint beside the mean over the last five, from evaluations alone."""
+"""Scores of the last checkpoint and of the last five, from evaluations only."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def texts(curves: list[Curve]) -> list[list[str]]:
     return [[cell.text for cell in row] for row in section.tables[0].rows]
 
 
-def test_last_and_last_five_by_hand_and_training_episodes_count_for_nothing(tmp_path: Path):
+def test_last_five_checkpoints_match_hand_computation_without_training_episodes(tmp_path: Path):
     """Scored 1, 2, … 6 at every second row; training episodes pay 99. The last five are 2 to 6, whose mean is 4."""
     lines = [f"member0,{step}000,99,,{step // 2 - 50 if step % 2 == 0 else ''}," for step in range(101, 113)]
     assert texts(curves_of(tmp_path, *lines)) == [
@@ -30,7 +30,7 @@ def test_last_and_last_five_by_hand_and_training_episodes_count_for_nothing(tmp_
     ]
 
 
-def test_learners_are_averaged_and_those_with_fewer_than_five_scores_left_out(tmp_path: Path):
+def test_checkpoints_average_learners_with_at_least_five_scores(tmp_path: Path):
     """Member 0 scores 5 all along, member 1 ends 0, 0, 0, 0, 10: last (5 + 10) / 2, last five (5 + 2) / 2."""
     lines = [f"member0,{step},,,5," for step in range(101, 106)]
     lines += [f"member1,{step},,,{10 * (step == 105)}," for step in range(101, 106)]
@@ -39,16 +39,16 @@ def test_learners_are_averaged_and_those_with_fewer_than_five_scores_left_out(tm
     assert (learners, last, mean, spread) == ("2", "7.50", "3.50", "0.00 to 10.00")
 
 
-def test_splits_and_averaged_weights_have_rows_of_their_own(tmp_path: Path):
+def test_checkpoint_rows_separate_splits_and_averaged_weights(tmp_path: Path):
     rows = texts(curves_of(tmp_path, *(f"member0,{step},1,9,5,6" for step in range(101, 106))))
     assert [row[2:4] for row in rows] == [["train", "live"], ["test", "live"], ["test", "average"]]
     assert [row[6] for row in rows] == ["9.00", "5.00", "6.00"]
 
 
-def test_scores_from_before_the_last_quarter_are_not_of_the_end_of_training(tmp_path: Path):
+def test_checkpoints_before_the_last_quarter_are_omitted(tmp_path: Path):
     assert checkpoint_section(curves_of(tmp_path, *(f"member0,{step},,,5," for step in (5, 10, 15, 20, 25)))).is_empty
     assert len(texts(curves_of(tmp_path, *(f"member0,{step},,,5," for step in (75, 80, 85, 90, 100))))) == 1
 
 
-def test_without_scored_checkpoints_there_is_no_section():
+def test_checkpoint_section_is_empty_without_scored_checkpoints():
     assert checkpoint_section([Curve("ppo", "maze", "member0", np.array([[1.0, 2.0]]))]).is_empty

@@ -1,4 +1,4 @@
-"""Score rows as a report reads them: numbered through, each with its file and line."""
+"""Entries: numbered score rows with file and line."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from expgen.evaluation.evaluate import Episode, summarize
 from expgen.evaluation.scores import append_scores
 from expgen.exploration.explore import Exploration, Mean
 from expgen.exploration.rows import append_exploration, exploration_row
-from expgen.report.entry import Entry, as_entries, rows_of
+from expgen.report.entry import Entry, number_entries, read_entries
 from expgen.report.methods import Method
 from expgen.report.score_table import ScoreTable
 from expgen.report.sections import build_sections
@@ -25,11 +25,11 @@ EXPLORED = Exploration(
 )
 
 
-def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_path: Path) -> None:
+def test_entries_of_several_files_are_numbered_and_keep_their_lines(tmp_path: Path) -> None:
     for name, means in (("a.csv", (1, 2)), ("b.csv", (3,))):
         append_scores(tmp_path / name, [make_row(mean=mean) for mean in means])
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    entries = as_entries([row for file in files for row in rows_of(file)], files)
+    entries = number_entries([row for file in files for row in read_entries(file)], files)
     assert [(entry.row.mean_return, Path(entry.file).name, entry.line, entry.number) for entry in entries] == [
         (1, "a.csv", 2, 1),
         (2, "a.csv", 3, 2),
@@ -37,18 +37,18 @@ def test_rows_of_several_files_are_numbered_through_and_keep_their_lines(tmp_pat
     ]
 
 
-def test_settings_tell_method_and_run() -> None:
-    row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2")
-    (entry,) = as_entries([Entry(row, "scores.csv", 2)], [])
-    assert entry.method == Method("expgen", (("min_agree", "2"),))
+def test_entry_parses_method_and_run_from_settings() -> None:
+    row = make_row("expgen", seed=4, agent="expgen leader=3 min_agree=2 fallback=random")
+    (entry,) = number_entries([Entry(row, "scores.csv", 2)], [])
+    assert entry.method == Method("expgen", (("fallback", "random"), ("min_agree", "2")))
     assert (entry.measure, entry.run) == ("return", (4, 3))
 
 
-def test_exploration_beside_a_score_file_is_read_as_one_entry_for_each_measure(tmp_path: Path) -> None:
+def test_exploration_file_gives_one_entry_per_measure(tmp_path: Path) -> None:
     score = make_row("maxent", mean=5.0, agent="explorer levels=500")
     append_scores(tmp_path / "scores.csv", [score])
     append_exploration(tmp_path / "exploration.csv", [exploration_row(score, EXPLORED)])
-    entries = as_entries(rows_of(tmp_path / "scores.csv"), [])
+    entries = number_entries(read_entries(tmp_path / "scores.csv"), [])
     read = [(entry.measure, entry.row.mean_return, Path(entry.file).name, entry.line) for entry in entries]
     assert read == [
         ("return", 5.0, "scores.csv", 2),
@@ -58,27 +58,27 @@ def test_exploration_beside_a_score_file_is_read_as_one_entry_for_each_measure(t
     ]
     assert {entry.method for entry in entries} == {Method("maxent", (("levels", "500"),))}
     append_scores(tmp_path / "other.csv", [score])
-    assert len(rows_of(tmp_path / "other.csv")) == 1
+    assert len(read_entries(tmp_path / "other.csv")) == 1
 
 
-def test_report_without_rows_is_refused() -> None:
+def test_report_without_rows_raises_input_error() -> None:
     with pytest.raises(InputError, match=r"no scores in a\.csv"):
-        as_entries([], [Path("a.csv")])
+        number_entries([], [Path("a.csv")])
 
 
-def test_an_empty_line_is_counted_and_no_row(tmp_path: Path) -> None:
+def test_empty_line_in_score_file_is_skipped_but_counted(tmp_path: Path) -> None:
     append_scores(tmp_path / "a.csv", [make_row()])
     header, row, _ = (tmp_path / "a.csv").read_text().split("\n")
     (tmp_path / "a.csv").write_text(f"{header}\n\n{row}\n")
-    assert [read.line for read in rows_of(tmp_path / "a.csv")] == [3]
+    assert [read.line for read in read_entries(tmp_path / "a.csv")] == [3]
 
 
 @pytest.mark.parametrize(
     "word", ["leader=²", "members=²", "ensemble_size=abc", "min_agree=x", "ensemble_size=0", "min_agree=" + "9" * 5000]
 )
-def test_settings_that_count_nothing_are_settings_like_any_other(word: str) -> None:
+def test_non_numeric_counts_in_settings_are_ignored(word: str) -> None:
     row = make_row("expgen", agent=f"expgen {word}")
-    (entry,) = as_entries([Entry(row, "scores.csv", 2)], [])
+    (entry,) = number_entries([Entry(row, "scores.csv", 2)], [])
     assert (entry.run, entry.members) == ((0, 0), 0) and not entry.method.count(word.partition("=")[0])
     names = {section.name for section in build_sections(ScoreTable([entry], resamples=20))}
     assert "everything" in names and not names & {"table-4", "table-5"}

@@ -1,4 +1,4 @@
-"""Methods by name: labels, order, and what their settings count."""
+"""Methods: labels, order and parsing of settings."""
 
 import pytest
 
@@ -15,11 +15,11 @@ from expgen.report.methods import Method, count_of, number_of, read_settings
         (Method("mine"), "mine"),
     ],
 )
-def test_labels_are_the_papers_and_settings_stand_in_brackets(method: Method, label: str) -> None:
+def test_method_labels_are_the_papers_with_settings_in_brackets(method: Method, label: str) -> None:
     assert method.label == label
 
 
-def test_methods_are_listed_as_the_paper_does_and_variants_by_their_values() -> None:
+def test_methods_sort_in_paper_order_and_variants_by_value() -> None:
     levels = [Method("ppo", (("levels", value),)) for value in ("500", "1000", "50")]
     methods = [Method("mine"), Method("expgen"), *levels, Method("ppo"), Method("random")]
     assert [method.label for method in sorted(methods, key=lambda method: method.rank)] == [
@@ -27,8 +27,8 @@ def test_methods_are_listed_as_the_paper_does_and_variants_by_their_values() -> 
     ]  # fmt: skip
 
 
-def test_numbers_in_settings() -> None:
+def test_settings_are_parsed_as_numbers() -> None:
     assert read_settings("leader=3 word min_agree=2=1") == {"leader": "3", "min_agree": "2=1"}
     assert [number_of(text) for text in ("0.5", "50M", "4k", "abc", "")] == [0.5, 50e6, 4e3, 0, 0]
     assert [count_of(text) for text in ("12", "-1", "1.5", "", "9" * 10)] == [12, 0, 0, 0, 0]
-    assert Method("ppo", (("levels", "500"),)).has_only("levels") and not Method("ppo", (("a", "1"),)).has_only()
+    assert Method("ppo", (("levels", "500"),)).has_only("levels") and not Method("ppo", (("a", "1"),)).is_default

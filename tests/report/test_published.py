@@ -1,9 +1,9 @@
-"""What results/ says of our own runs, and the report that it makes."""
+"""The published scores in results/ and their report."""
 
 from pathlib import Path
 
 from expgen.report.ablation_sections import ensemble_size_section
-from expgen.report.entry import as_entries, rows_of
+from expgen.report.entry import number_entries, read_entries
 from expgen.report.methods import Method
 from expgen.report.provenance import read_provenance
 from expgen.report.score_table import ScoreTable
@@ -11,10 +11,10 @@ from expgen.runs.agent_files import read_agent
 from expgen.runs.shipped import bundled_agents
 
 SCORES = Path(__file__).parents[2] / "results" / "scores.csv"
-TABLE = ScoreTable(as_entries(rows_of(SCORES), [SCORES]), resamples=50)
+TABLE = ScoreTable(number_entries(read_entries(SCORES), [SCORES]), resamples=50)
 
 
-def test_ensembles_of_the_shipped_run_have_as_many_members_as_its_config_says():
+def test_published_maze_rows_state_the_ensemble_size_of_the_shipped_agent():
     shipped, made = bundled_agents()["maze/expgen"], read_provenance(SCORES)
     members = len(read_agent(shipped.folder.path).members)
     rows = [entry for entry in TABLE.entries if entry.file == str(SCORES)]
@@ -24,7 +24,7 @@ def test_ensembles_of_the_shipped_run_have_as_many_members_as_its_config_says():
     assert len(whole) > 30 and {entry.members for entry in whole} == {members}
 
 
-def test_score_rows_hold_returns_and_what_explorers_found_is_apart():
+def test_published_exploration_measures_come_from_exploration_csv():
     explored = [entry for entry in TABLE.entries if entry.measure != "return"]
     assert {Path(entry.file).name for entry in explored} == {"exploration.csv"} and len(explored) == 11
     made = read_provenance(SCORES.with_name("exploration.csv"))
@@ -33,13 +33,13 @@ def test_score_rows_hold_returns_and_what_explorers_found_is_apart():
     assert cell is not None and cell.estimate == (0.93786, 0.930548, 0.945009)
 
 
-def test_every_row_has_a_line_of_provenance_and_no_agent_says_settings():
+def test_every_published_row_has_provenance_and_a_plain_agent_name():
     rows = [entry for entry in TABLE.entries if entry.file == str(SCORES)]
     assert [entry.line - 1 for entry in rows] == list(read_provenance(SCORES))
     assert not any("=" in entry.row.agent for entry in rows)
 
 
-def test_table_5_has_every_size_that_the_paper_has():
+def test_published_table_5_has_every_ensemble_size_of_the_paper():
     section = ensemble_size_section(TABLE)
     assert section is not None
     rows = {row[1].text: row for row in section.tables[0].rows if row[0].text == "maze"}

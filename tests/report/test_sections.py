@@ -1,4 +1,4 @@
-"""Every exhibit that scores can fill is filled, with the numbers it should have."""
+"""Sections of the report: each exhibit is built from made-up scores and has the expected numbers."""
 
 import math
 
@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from expgen.paper import numbers
 from expgen.paper.exhibits import EXHIBITS
 from expgen.report.curves import Curve
-from expgen.report.lines import on_one_grid, short_steps
+from expgen.report.lines import interpolate_runs, short_steps
 from expgen.report.sections import BUILDERS, build_sections
 from expgen.report.style import SPLIT_COLORS
 from tests.report.score_rows import make_row, make_table, paper_like_rows
@@ -21,7 +21,7 @@ def sections():
     return {section.name: section for section in build_sections(table)}
 
 
-def test_every_exhibit_of_scores_is_there_in_the_paper_s_order(sections):
+def test_report_has_every_score_exhibit_in_paper_order(sections):
     assert [name for name in sections if name in EXHIBITS] == [name for name in EXHIBITS if name in BUILDERS]
     assert {*EXHIBITS} - {*BUILDERS} == {"figure-1", "figure-3", "figure-8", "table-3", "table-6"}
     assert [name for name in sections if name not in EXHIBITS] == [
@@ -29,16 +29,16 @@ def test_every_exhibit_of_scores_is_there_in_the_paper_s_order(sections):
     ]  # fmt: skip
 
 
-def test_figures_have_words_and_something_to_see(sections):
+def test_figures_have_alternative_text_and_data(sections):
     for section in sections.values():
         for words, figure in section.figures:
             assert len(words) > 20
             assert any(axes.has_data() for axes in figure.axes), section.name
 
 
-def test_a_note_is_said_once_and_referred_to_below(sections):
-    assert sections["table-1"].note.startswith("Mean return, with a 95 % interval")
-    assert sections["table-2"].note == sections["table-10"].note == "To be read as “Table 1”."
+def test_repeated_note_is_replaced_by_a_reference(sections):
+    assert sections["table-1"].note.startswith("Mean return with a 95 % interval")
+    assert sections["table-2"].note == sections["table-10"].note == "Notes as under “Table 1”."
 
 
 def test_table_1_has_all_games_and_methods(sections):
@@ -61,49 +61,49 @@ def test_figure_4_has_the_three_games_only(sections):
     assert {axes.get_title() for axes in panels} == {"maze", "jumper", "miner"} and len(panels) == 6
 
 
-def test_figure_7_quotes_the_paper(sections):
+def test_figure_7_has_the_papers_aggregates(sections):
     rows = {(row[0].text, row[1].text): row for row in sections["figure-7"].tables[0].rows}
     assert rows["ExpGen-IDAAC", "mean"][-1].text == "0.584"
     assert rows["PPO", "optimality gap"][-1].text == "0.687"
 
 
-def test_figure_10_beside_the_text_s_gaps(sections):
+def test_figure_10_has_the_papers_gaps(sections):
     rows = {(row[0].text, row[1].text): row for row in sections["figure-10"].tables[0].rows}
     assert len(rows) == 32
     assert rows["maze", "PPO"][4].text == "38.8 %"
     assert rows["maze", "maxEnt"][2].sort == pytest.approx(3 / 33, abs=0.02)
 
 
-def test_table_7_recomputes_the_gap(sections):
+def test_table_7_recomputes_the_papers_gap(sections):
     table = sections["table-7"].tables[0]
     fifth = next(row for row in table.rows if row[0].text == "maze" and row[1].text == "5")
     assert fifth[table.columns.index("paper's gap")].text == "18.1 %"  # printed as 15.5
 
 
-def test_table_5_has_whole_ensembles_beside_their_parts():
+def test_table_5_has_complete_ensembles_and_parts_of_them():
     agents = {
         "expgen leader=0 ensemble_size=3": 6.0, "expgen leader=0 members=5": 7.0, "expgen leader=1 members=5": 8.0,
         "expgen min_agree=2 members=5": 1.0, "expgen leader=0 fallback=random members=5": 2.0,
     }  # fmt: skip
     rows = [make_row("expgen", agent=agent, mean=mean) for agent, mean in agents.items()]
-    rows.append(make_row("expgen", "heist", agent="expgen members=5"))  # of which no part was scored
-    rows.append(make_row("expgen-idaac", agent="expgen-idaac ensemble_size=3", mean=1))  # others than Table 5's
+    rows.append(make_row("expgen", "heist", agent="expgen members=5"))  # no part of it was scored
+    rows.append(make_row("expgen-idaac", agent="expgen-idaac ensemble_size=3", mean=1))  # not in Table 5
     rows.append(make_row("expgen", agent="expgen min_agree=2 ensemble_size=3", mean=1))
     (table,) = next(s for s in build_sections(make_table(rows, resamples=20)) if s.name == "table-5").tables
     assert [[cell.text for cell in row[:3]] for row in table.rows] == [["maze", "3", "6.00"], ["maze", "5", "7.50"]]
     both = make_table([*rows, make_row("expgen", agent="expgen ensemble_size=5", mean=9)], resamples=20)
     (table,) = next(s for s in build_sections(both) if s.name == "table-5").tables
-    assert [row[2].text for row in table.rows] == ["6.00", "9.00"]  # what was asked for by its size
+    assert [row[2].text for row in table.rows] == ["6.00", "9.00"]  # ensemble_size has priority over members
 
 
-def test_intervals_over_leaders_say_so():
+def test_intervals_over_leaders_are_noted():
     rows = [make_row(seed=seed) for seed in range(3)]
     rows += [make_row("expgen", agent=f"expgen leader={leader}", mean=8 + leader / 10) for leader in range(3)]
     found = {section.name: section for section in build_sections(make_table(rows, resamples=20))}
     runs = {row[1].text: row[4].text for row in found["table-1"].tables[1].rows}
     assert runs == {"PPO": "3", "ExpGen-PPO": "3 leaders"}
     for name in ("glance", "figure-2", "figure-6", "figure-7"):
-        assert "Intervals of ExpGen-PPO on maze are over leaders that share their members" in found[name].note
+        assert "Intervals of ExpGen-PPO on maze are over leaders, which share members" in found[name].note
     heist = [make_row(game="heist"), make_row("expgen", game="heist", agent="expgen")]
     for section in build_sections(make_table([*rows, *heist], resamples=20)):
         if section.name in ("glance", "figure-2"):
@@ -117,7 +117,7 @@ def test_one_row_is_enough_for_a_report():
     assert names == ["figure-2", "table-1", "figure-7", "figure-12", "everything"]
 
 
-def test_environments_that_the_paper_has_no_numbers_for_are_reported_in_words_of_their_own():
+def test_other_environments_get_their_own_section_without_the_paper():
     own = [
         make_row(algorithm, game, split=split, env=env, mean=mean)
         for game, env in (("my-game", "gymnasium:my-game"), ("maze", "gymnasium:maze"))
@@ -136,7 +136,7 @@ def test_environments_that_the_paper_has_no_numbers_for_are_reported_in_words_of
     ) == 4
 
 
-def test_the_built_in_maze_stands_in_for_exhibits_that_were_asked_for():
+def test_requested_exhibits_show_minimaze_scores():
     rows = [
         make_row(algorithm, "minimaze", env="minimaze", mean=mean) for algorithm, mean in (("ppo", 5), ("expgen", 8))
     ]
@@ -148,8 +148,8 @@ def test_the_built_in_maze_stands_in_for_exhibits_that_were_asked_for():
     assert [cell.text for cell in mean[2:4]] == ["0.600", "one run"]  # (8 − 5) / (10 − 5)
 
 
-def test_curves_of_runs_with_other_steps_meet_on_one_grid():
-    steps, scores = on_one_grid([np.array([[0, 0.0], [10, 1.0]]), np.array([[5, 2.0], [20, 5.0]])])
+def test_interpolate_runs_uses_common_steps():
+    steps, scores = interpolate_runs([np.array([[0, 0.0], [10, 1.0]]), np.array([[5, 2.0], [20, 5.0]])])
     np.testing.assert_allclose(steps, [5, 10])
     np.testing.assert_allclose(scores, [[0.5, 1.0], [2.0, 3.0]])
 
@@ -159,7 +159,7 @@ def test_step_counts_are_shortened():
     assert [short_steps(n) for n in (999, 999_936, 1.1e9, 5e12)] == ["999", "1M", "1.1B", "5000B"]
 
 
-def test_the_first_look_puts_the_best_on_top():
+def test_glance_figure_sorts_by_test_score():
     means = {("ppo", "train"): 9.5, ("ppo", "test"): 5.0, ("expgen", "train"): 9.0, ("expgen", "test"): 8.0}
     rows = [make_row(algorithm, split=split, mean=mean) for (algorithm, split), mean in means.items()]
     _, glance, *_ = build_sections(make_table(rows, resamples=10))
@@ -172,28 +172,28 @@ def test_the_first_look_puts_the_best_on_top():
     assert tested.get_label() == "test" and list(tested[0].get_xdata()) == [5.0, 8.0]
 
 
-def test_the_finding_says_who_is_best_by_how_much_and_what_is_missing():
+def test_finding_names_best_method_margin_and_missing_scores():
     rows = [make_row(seed=seed, mean=5 + seed / 10) for seed in range(3)]
     rows += [make_row("expgen", seed=seed, mean=8 + seed / 10, agent="expgen", steps=275_000_000) for seed in range(3)]
     rows += [make_row(game="heist", mean=3), make_row("expgen", game="heist", mean=2, agent="expgen")]
     rows.append(make_row("idaac", game="bigfish", mean=9))
     finding = build_sections(make_table(rows, resamples=50))[0]
-    assert finding.title == "What was found"
+    assert finding.title == "Findings"
     assert finding.points == [
         "heist: PPO is best on unseen levels: 3.00 (2.70 to 3.30; 1 run, 25M steps, 1,000 episodes), 1.00 above "
         "ExpGen-PPO: 2.00 (1.70 to 2.30; 1 run, 25M steps, 1,000 episodes). The paper's PPO has 2.4 ± 0.5.",
         "maze: ExpGen-PPO is best on unseen levels: 8.10 (7.85 to 8.35; 3 runs, 275M steps, 3,000 episodes), 3.00 "
         "above PPO: 5.10 (4.85 to 5.35; 3 runs, 25M steps, 3,000 episodes). Their intervals over runs do not overlap. "
         "The paper's ExpGen-PPO has 8.3 ± 0.2.",
-        "Missing: more than one training of PPO (heist) and ExpGen-PPO (heist). How far another training would differ "
-        "is not known.",
-        "Missing: anything to compare with on bigfish (IDAAC).",
+        "Missing: a second training run of PPO (heist) and ExpGen-PPO (heist). The variation between training runs is "
+        "not known.",
+        "Missing: a second method on bigfish (IDAAC).",
         "Missing: 13 of the paper's 16 games.",
-        "Missing: the paper's PLR, UCB-DrAC, PPG, LEEP and ExpGen-IDAAC.",
+        "Missing: the paper's methods PLR, UCB-DrAC, PPG, LEEP and ExpGen-IDAAC.",
     ]
 
 
-def test_the_finding_leads_with_a_variant_only_where_it_is_above_all_by_more_than_the_intervals():
+def test_finding_names_a_variant_first_only_if_intervals_do_not_overlap():
     plain = [make_row("maxent", game="heist", mean=6.9), make_row("expgen", game="heist", mean=7.8, agent="expgen")]
     better = [
         make_row("maxent", game="heist", seed=s, mean=9.2 + s / 10, agent="member0 end_value=1") for s in range(3)
@@ -208,7 +208,7 @@ def test_the_finding_leads_with_a_variant_only_where_it_is_above_all_by_more_tha
     assert point.startswith("heist: ExpGen-PPO is best on unseen levels: 7.80")
 
 
-def test_the_finding_over_many_games_is_the_highest_iqm(sections):
+def test_finding_over_many_games_names_the_highest_iqm(sections):
     overall, best, *missing = sections["finding"].points
     values = {row[0].text: row[2].sort for row in sections["figure-7"].tables[0].rows if row[1].text == "IQM"}
     (first, high), (second, low) = sorted(values.items(), key=lambda pair: -pair[1])[:2]
@@ -219,8 +219,8 @@ def test_the_finding_over_many_games_is_the_highest_iqm(sections):
     assert best.startswith("Best on unseen levels: ") and best.endswith(" of 16 games.") and missing == []
 
 
-def test_training_curves_come_from_training_and_not_from_runs_of_other_lengths():
-    lengths = [make_row(steps=steps, mean=steps / 10) for steps in (10, 20, 30)]  # three evaluations, no curve
+def test_training_curves_exclude_evaluations_of_other_runs():
+    lengths = [make_row(steps=steps, mean=steps / 10) for steps in (10, 20, 30)]  # three evaluations, not a curve
     assert "training" not in {section.name for section in build_sections(make_table(lengths, resamples=10))}
     points = [
         make_row(seed=s, steps=t, mean=t + s, ci_low=math.nan, ci_high=math.nan) for s in (0, 2) for t in (1, 2, 3)
@@ -237,11 +237,11 @@ def test_training_curves_come_from_training_and_not_from_runs_of_other_lengths()
 
 
 def drawn(axes, color):
-    """All numbers of one axis that are drawn in `color`, of lines with that label's colour."""
+    """Return the lines of `axes` that are drawn in `color`."""
     return [line for line in axes.get_lines() if to_hex(line.get_color()).upper() == color.upper()]
 
 
-def test_figure_at_a_glance_draws_train_and_test_scores_each_in_its_own_colour():
+def test_glance_figure_colors_train_and_test_scores():
     rows = [make_row(name, split=split, mean=mean, seed=seed) for seed in range(3)
             for name, split, mean in (("ppo", "train", 9.5), ("ppo", "test", 5.5), ("idaac", "train", 8.5),
                                       ("idaac", "test", 6.5))]  # fmt: skip
@@ -258,7 +258,7 @@ def test_figure_at_a_glance_draws_train_and_test_scores_each_in_its_own_colour()
 @pytest.mark.parametrize(
     ("name", "algorithm", "settings"), [("figure-9", "ppo-gru", "hidden=true"), ("figure-13", "idaac", "budget=100M")]
 )
-def test_figures_9_and_13_draw_train_above_test_where_training_scored_higher(name, algorithm, settings):
+def test_figures_9_and_13_label_train_and_test_curves_correctly(name, algorithm, settings):
     rows = [
         make_row(algorithm, split=split, mean=mean, steps=step * 1_000_000, agent=f"member0 {settings}")
         for step in range(1, 6)
@@ -272,7 +272,7 @@ def test_figures_9_and_13_draw_train_above_test_where_training_scored_higher(nam
     assert {split: to_hex(line.get_color()).upper() for split, line in found.items()} == SPLIT_COLORS
 
 
-def test_figure_4_draws_train_and_test_of_each_number_of_levels_in_their_own_colour():
+def test_figure_4_has_train_and_test_scores_by_number_of_levels():
     rows = [
         make_row(split=split, mean=mean, agent=f"member0 {word}".strip(), seed=seed)
         for seed in range(3)
@@ -292,7 +292,7 @@ def test_figure_4_draws_train_and_test_of_each_number_of_levels_in_their_own_col
     ("algorithm", "settings"),
     [("ppo", "levels=0:200"), ("ppo", "levels=nan"), ("maxent", "levels="), ("maxent", "levels=0")],
 )
-def test_levels_that_are_no_number_are_in_no_figure_against_their_number(algorithm, settings):
+def test_figure_4_omits_non_numeric_level_counts(algorithm, settings):
     measure = " measure=intrinsic" if algorithm == "maxent" else ""
     rows = [make_row(algorithm, split=s, agent=f"member0 {settings}{measure}") for s in ("train", "test")]
     rows += [make_row(algorithm, split=s, agent=f"member0 levels=500{measure}") for s in ("train", "test")]
@@ -300,13 +300,13 @@ def test_levels_that_are_no_number_are_in_no_figure_against_their_number(algorit
     assert [row[3].text for row in section.tables[0].rows] == ["500"]
 
 
-def test_a_mixture_that_is_no_number_is_drawn_under_its_own_name():
+def test_figure_5_draws_non_numeric_beta():
     rows = [make_row("mixed", steps=n, agent=f"m beta={beta} gamma=0.5") for n in (1, 2) for beta in ("abc", "0.1")]
     section = next(s for s in build_sections(make_table(rows, resamples=10)) if s.name == "figure-5")
     assert section.figures[0][1].axes[0].get_legend_handles_labels()[1] == ["β = abc", "β = 0.1"]
 
 
-def test_points_of_a_curve_have_no_interval_to_speak_of():
+def test_curve_points_are_reported_without_interval():
     rows = [make_row(name, mean=mean, ci_low=math.nan, ci_high=math.nan) for name, mean in (("ppo", 5), ("expgen", 8))]
     sections = {section.name: section for section in build_sections(make_table(rows, resamples=10))}
     point = sections["finding"].points[0]
@@ -314,13 +314,13 @@ def test_points_of_a_curve_have_no_interval_to_speak_of():
     assert [row[-1].text for row in sections["table-1"].tables[1].rows] == ["–", "–"]  # nothing to overlap
 
 
-def test_one_run_has_no_interval_over_games():
+def test_finding_has_no_interval_over_games_with_one_run():
     rows = [make_row(name, game, mean=mean) for name, mean in (("ppo", 5), ("expgen", 8)) for game in numbers.games()]
     points = build_sections(make_table(rows, resamples=10))[0].points
     assert "on unseen levels, 0.55 (1 run), 0.34 above PPO." in points[0]
 
 
-def test_a_score_that_is_missing_has_nothing_to_sort_by():
+def test_missing_score_has_no_sort_key():
     rows = [make_row(), make_row(game="heist"), make_row("expgen", game="heist", agent="expgen")]
     by_game = next(s for s in build_sections(make_table(rows, resamples=10)) if s.name == "table-1").tables[0]
     assert [(row[2].text, row[2].sort) for row in by_game.rows] == [("5.0 (7.4)", 5.0), ("– (8.3)", None)]

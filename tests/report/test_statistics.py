@@ -1,4 +1,4 @@
-"""rliable's statistics: on the paper's own table, and on numbers worked out by hand."""
+"""Statistics on the paper's Table 1, on hand-computed numbers and compared with rliable."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from expgen.paper import numbers
 from expgen.report import statistics
 from expgen.report.statistics import aggregates, mean_of_runs, probability_of_improvement, score_distribution
 
-MEAN = {  # worked out from Table 1 and Table 3
+MEAN = {  # computed by hand from Tables 1 and 3
     "ppo": 0.313, "plr": 0.414, "ucb-drac": 0.393, "ppg": 0.449,
     "idaac": 0.505, "leep": 0.166, "expgen": 0.420, "expgen-idaac": 0.584,
 }  # fmt: skip
@@ -21,7 +21,7 @@ def paper_matrix(method, constants="easy"):
     return np.array([[normalized(test[method, game].mean, game, constants) for game in numbers.games()]])
 
 
-def test_the_paper_s_table_gives_the_paper_s_aggregates():
+def test_aggregates_of_table_1_match_the_paper():
     found = aggregates({method: paper_matrix(method) for method in MEAN}, resamples=10)
     for method, mean in MEAN.items():
         row = np.sort(paper_matrix(method)[0])
@@ -33,12 +33,12 @@ def test_the_paper_s_table_gives_the_paper_s_aggregates():
     assert set(best.values()) == {"expgen-idaac"}  # "outperforms the contending methods in all measures"
 
 
-def test_the_other_constants_move_the_mean_a_little():
+def test_rliable_constants_change_the_mean_slightly():
     shift = aggregates({"ppo": paper_matrix("ppo", "rliable")}, 10)["ppo"]["mean"].value - MEAN["ppo"]
     assert 0.01 < shift < 0.02
 
 
-def test_intervals_hold_the_value_and_narrow_with_runs():
+def test_intervals_contain_the_value_and_narrow_with_runs():
     rng = np.random.default_rng(0)
     few, many = rng.normal(0.5, 0.2, (3, 4)), rng.normal(0.5, 0.2, (100, 4))
     found = aggregates({"few": few, "many": many}, 500)
@@ -52,13 +52,13 @@ def test_intervals_hold_the_value_and_narrow_with_runs():
     assert width["many"] == pytest.approx(2 * 1.96 * np.sqrt((deviation**2).sum()) / 4, rel=0.15)
 
 
-def test_mean_of_runs_with_its_interval():
+def test_mean_of_runs_has_student_t_interval():
     found = mean_of_runs([9.22, 9.14, 9.325])
     half = 4.303 * 0.0928 / 3**0.5  # Student's t of two degrees of freedom, standard deviation, runs
     assert found == pytest.approx((9.2283, 9.2283 - half, 9.2283 + half), abs=1e-3)
 
 
-def test_score_distribution_is_rliable_s_own():
+def test_score_distribution_equals_rliable():
     scores = {"a": np.array([[0.1, 0.5], [0.3, 0.9]]), "b": np.array([[0.2, 0.2]])}
     tau = np.linspace(0, 1, 21)
     found = score_distribution(scores, tau, 50)
@@ -69,7 +69,7 @@ def test_score_distribution_is_rliable_s_own():
     assert found["a"].value[8] == 0.5  # two of the four runs are above 0.4
 
 
-def test_probability_of_improvement_is_rliable_s_own():
+def test_probability_of_improvement_equals_rliable():
     rng = np.random.default_rng(1)
     x, y = rng.integers(0, 5, (6, 3)).astype(float), rng.integers(0, 5, (4, 3)).astype(float)  # with ties
     assert statistics._improvement(x, y) == pytest.approx(metrics.probability_of_improvement(x, y))
@@ -77,7 +77,7 @@ def test_probability_of_improvement_is_rliable_s_own():
     assert probability_of_improvement(x + 10, y, 20) == (1, 1, 1)
 
 
-def test_results_repeat_and_the_global_generator_is_left_alone():
+def test_bootstrap_is_deterministic_and_restores_numpy_random_state():
     np.random.seed(5)  # noqa: NPY002
     expected = np.random.random()  # noqa: NPY002
     np.random.seed(5)  # noqa: NPY002

@@ -1,9 +1,9 @@
-"""Tables as text."""
+"""Tables as Markdown, LaTeX, CSV and HTML."""
 
 import pytest
 
 from expgen.html import render
-from expgen.report.score_sections import beside_paper, score_section
+from expgen.report.score_sections import comparison_cells, score_section
 from expgen.report.sections import build_sections
 from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_latex, to_markdown
 from tests.report.score_rows import make_row, make_table, paper_like_rows
@@ -17,13 +17,13 @@ def table():
     return made
 
 
-def test_report_table_as_markdown(table):
+def test_table_renders_as_markdown(table):
     lines = to_markdown(table).splitlines()
     assert lines[0] == "A &amp; B"
     assert lines[2:] == ["| name | score |", "| --- | --- |", "| x_1 \\| y | **8.3** |", "| &lt;b&gt; | −0.25 |"]
 
 
-def test_names_from_outside_stay_in_their_cell():
+def test_markdown_latex_and_csv_escape_untrusted_names():
     made = Table("t", "names", ("name",))
     made.add("a\n| b |\x1b[31m[c](javascript:d) `e`")
     row = to_markdown(made).splitlines()[-1]
@@ -38,11 +38,11 @@ def test_names_from_outside_stay_in_their_cell():
         ("+1.5", "+1.5"), ("−3.1 %", "-3.1 %"), ("1,000", "1,000"), ("maze", "maze"), ("–", "–"),
     ],
 )  # fmt: skip
-def test_a_spreadsheet_takes_no_name_for_a_formula(text, written):
+def test_csv_escapes_formulas(text, written):
     assert spreadsheet_text(text) == written
 
 
-def test_long_text_is_shown_on_demand():
+def test_html_table_collapses_long_text():
     made = Table("t", "", ("a", "b"))
     made.add(TableCell("scores.csv line 2", more="expgen train"), "x" * 454)
     text = render("report/table.html", table=made)
@@ -51,28 +51,28 @@ def test_long_text_is_shown_on_demand():
     assert "scores.csv line 2: expgen train" in to_csv(made)
 
 
-def test_report_table_as_latex(table):
+def test_table_renders_as_latex(table):
     text = to_latex(table)
     assert r"x\_1 | y & \textbf{8.3} \\" in text and r"\caption{A \& B}" in text and "$-$0.25" in text
 
 
-def test_report_table_as_html(table):
+def test_table_renders_as_html(table):
     text = render("report/table.html", table=table)
     assert "&lt;b&gt;" in text and "<strong>8.3</strong>" in text and 'data-sort="8.3"' in text
 
 
-def test_a_dash_and_the_head_of_a_column_of_numbers_stand_as_the_numbers_do(table):
+def test_html_number_columns_align_dashes_and_headers(table):
     table.add("z", "–")
     text = render("report/table.html", table=table)
     assert text.count('<th scope="col" class="number">') == 1 and text.count('data-label="score" class="number"') == 3
 
 
-def test_report_table_refuses_a_row_of_other_length():
+def test_table_rejects_row_of_wrong_length():
     with pytest.raises(ValueError, match="1 cells"):
         Table("t", "", ("a", "b")).add("x")
 
 
-def test_beside_the_paper_s_number():
+def test_comparison_cells_have_difference_and_overlap():
     rows = [make_row("expgen", seed=seed, mean=mean, agent="expgen") for seed, mean in enumerate((8.0, 8.2, 8.4, 8.2))]
     section = score_section(make_table(rows, resamples=500), "table-1", "test")
     cells = dict(zip(section.tables[1].columns, section.tables[1].rows[0], strict=True))
@@ -83,16 +83,16 @@ def test_beside_the_paper_s_number():
     assert len(cells["mean"].entries) == 4
 
 
-def test_intervals_that_do_not_overlap():
+def test_comparison_cells_without_overlap_or_paper():
     rows = [make_row(mean=4.0, ci_low=3.5, ci_high=4.4)]  # the paper's PPO: 5.6 ± 0.1
     table = make_table(rows)
     section = score_section(table, "table-1", "test")
     assert section.tables[1].rows[0][-1].text == "no"
     method = table.methods()[0]
-    assert [cell.text for cell in beside_paper(table.cell(method, "maze", "test"), None)[-3:]] == ["–"] * 3
+    assert [cell.text for cell in comparison_cells(table.cell(method, "maze", "test"), None)[-3:]] == ["–"] * 3
 
 
-def test_latex_knows_every_sign_that_our_tables_show():
+def test_latex_of_all_tables_is_ascii():
     table = make_table(paper_like_rows(), resamples=20)
     made = [table for section in build_sections(table) for table in section.tables]
     assert all(to_latex(table).isascii() for table in made) and len(made) > 15

@@ -132,7 +132,7 @@ def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):
     page, complaints = reproduce(["figure-3", "table-3", "table-6"], TINY, tmp_path, device="cpu")
     assert page is not None and complaints == []
     text = page.read_text()
-    for part in ("Figure 3", "Table 3", "Table 6", "Where the numbers come from", "expgen reproduce figure-3"):
+    for part in ("Figure 3", "Table 3", "Table 6", "Score rows", "expgen reproduce figure-3"):
         assert part in text
     with open(tmp_path / "provenance.csv", newline="") as file:
         made = list(csv.DictReader(file))

@@ -1,5 +1,5 @@
 "use strict";
-// A click on a column's head sorts by it, another turns the order round; equal rows keep their order.
+// A click on a column header sorts by it, a second click reverses the order; the sort is stable.
 function sortBy(table, column) {
   const head = table.tHead.rows[0].cells[column];
   const order = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
@@ -13,7 +13,7 @@ function sortBy(table, column) {
   const compare = (a, b) => {
     const isNumber = [typeof a === "number", typeof b === "number"];
     if (isNumber[0] && isNumber[1]) return sign * (a - b);
-    if (isNumber[0] !== isNumber[1]) return isNumber[0] ? -1 : 1; // what has no number stays below
+    if (isNumber[0] !== isNumber[1]) return isNumber[0] ? -1 : 1; // text sorts after numbers
     return sign * a.localeCompare(b, "en", { numeric: true });
   };
   const body = table.tBodies[0];
@@ -26,7 +26,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.querySelector("button").addEventListener("click", () => sortBy(table, column));
   });
 }
-// A table that has no room for its columns becomes a list of cards.
+// A table that is wider than its parent becomes a list of cards.
 function fitTables() {
   for (const table of document.querySelectorAll("table.sortable")) {
     table.classList.remove("cards");
@@ -36,14 +36,14 @@ function fitTables() {
 fitTables();
 addEventListener("resize", fitTables);
 document.addEventListener("toggle", (event) => event.target.matches("section > details") && fitTables(), true);
-// A number leads to the score rows it comes from.
+// A click on a number marks its score rows.
 const filter = document.getElementById("filter");
 const scoreRows = () => document.querySelectorAll("#table-rows tbody tr");
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-rows]");
   if (!link) return;
   event.preventDefault();
-  if (!filter) return; // a table alone has no rows to lead to
+  if (!filter) return; // the page of a single table has no score rows
   document.getElementById("all-rows").open = true;
   filter.value = "";
   filterRows();
@@ -63,4 +63,4 @@ function filterRows() {
     row.hidden = !words.every((word) => text.includes(word));
   }
 }
-filter?.addEventListener("input", filterRows); // a report without scores has no rows
+filter?.addEventListener("input", filterRows); // a report without scores has no filter
