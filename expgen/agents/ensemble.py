@@ -18,7 +18,7 @@ from torch import Tensor
 
 from expgen.agents.vote import Panel, Vote
 from expgen.errors import InputError
-from expgen.networks.actor_critic import Policy, device_of, without_memory
+from expgen.networks.actor_critic import Policy, device_of, forward_memoryless
 from expgen.random import gumbel_noise
 
 
@@ -40,7 +40,7 @@ class Ensemble:
     @torch.no_grad()
     def logits_of(self, member: int, obs: Tensor) -> Tensor:
         """`obs` `[N, …]` → one member's logits `[N, A]`."""
-        return without_memory(self.members[member], obs.unsqueeze(0)).logits[0].detach()
+        return forward_memoryless(self.members[member], obs.unsqueeze(0)).logits[0].detach()
 
 
 class Poll:

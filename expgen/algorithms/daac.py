@@ -1,10 +1,10 @@
-"""DAAC, decoupled advantage actor-critic (Raileanu & Fergus 2021): the policy network never learns values.
+"""DAAC, decoupled advantage actor-critic (Raileanu & Fergus 2021, arXiv 2102.10330).
 
-Value and policy have networks of their own. The policy network predicts advantages instead, which say how good an
-action is and not how far the level has been played; the value network learns in longer phases of its own.
+Policy and value have separate networks. The policy network also predicts advantages, which compare actions and, unlike
+values, say little about how far a level has been played. The value network learns in longer phases of its own.
 
-We differ from the authors' code in what only computes the same numbers faster: values are read off in a few large
-batches after the rollout instead of step by step. Initialisation and skip connections are those of our encoders.
+Differences from the authors' code: values are computed after the rollout in a few large batches (same numbers, faster);
+initialisation and skip connections are those of our encoders.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,18 +34,18 @@ from expgen.settings import changed_default, setting
 class DAACConfig(LearningConfig):
     """The authors' defaults; what they tuned per game is in `runs.presets`."""
 
-    epochs: int = changed_default(LearningConfig, "epochs", 1, "policy's passes over each rollout (E_π)")
+    epochs: int = changed_default(LearningConfig, "epochs", 1, "policy epochs per rollout (E_π)")
     minibatch_order: Order = changed_default(LearningConfig, "minibatch_order", "shuffled")
     clip: float = changed_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
     advantage_epsilon: float = changed_default(LearningConfig, "advantage_epsilon", 1e-5)
-    value_epochs: int = setting(9, "value network's passes over a rollout it learns from (E_V)", low=1)
-    value_every: int = setting(1, "the value network learns from one rollout in so many (N_π)", low=1)
+    value_epochs: int = setting(9, "value network epochs per value phase (E_V)", low=1)
+    value_every: int = setting(1, "the value network learns from one in N rollouts (N_π)", low=1)
     advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which each network's gradient is clipped", low=0)
 
 
 def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACConfig) -> tuple[Tensor, Metrics]:
-    """L = L_π − c_H H + α_a mean (A_φ(o, a) − Â)², and its named parts; `advantage` is A_φ of the actions taken."""
+    """L = L_π − c_H H + α_a mean (A_φ(o, a) − Â)², and its named parts; `advantage` is A_φ(o, a)."""
     policy_loss, entropy, kl = policy_terms(logits, batch, config)
     advantage_loss = (advantage - batch.advantage).square().mean()
     loss = policy_loss - config.entropy_coef * entropy + config.advantage_coef * advantage_loss
@@ -53,28 +53,28 @@ def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACC
 
 
 class AdvantageHead(nn.Module):
-    """A_φ(o, a) = w·[f; onehot(a)] + b: the policy network's second head on the features, and one number per action.
+    """A_φ(o, a) = w·[f; onehot(a)] + b = (w_f·f + b) + w_a[a], from features f and action a.
 
-    w·[f; onehot(a)] + b = (w_f·f + b) + w_a[a], and the first part is a head that every policy network has, so the
-    network that acts has the same shape whatever trained it.
+    The first term is the policy network's value head; this module holds w_a. The policy network therefore has the same
+    shape as every other algorithm's.
     """
 
     def __init__(self, policy: Policy, generator: torch.Generator) -> None:
-        """Orthogonal with gain 1 over both parts together, as one linear layer would be."""
+        """Initialise w_f and w_a together, as one orthogonal linear layer with gain 1."""
         super().__init__()
         features, num_actions = policy.value_head.in_features, policy.policy_head.out_features
-        row = nn.init.orthogonal_(torch.empty(1, features + num_actions), generator=generator)
-        of_features, of_actions = row.to(policy.value_head.weight.device).split([features, num_actions], 1)
-        policy.value_head.weight.data.copy_(of_features)
-        self.of_action = nn.Parameter(of_actions[0].clone())  # [A]
+        weight = nn.init.orthogonal_(torch.empty(1, features + num_actions), generator=generator)
+        w_features, w_actions = weight.to(policy.value_head.weight.device).split([features, num_actions], 1)
+        policy.value_head.weight.data.copy_(w_features)
+        self.of_action = nn.Parameter(w_actions[0].clone())  # w_a, [A]
 
-    def forward(self, of_features: Tensor, action: Tensor) -> Tensor:
-        """`of_features` is the second head's output, in the shape of `action`."""
-        return of_features + self.of_action[action]
+    def forward(self, value_output: Tensor, action: Tensor) -> Tensor:
+        """Return A_φ(o, a) from the value head's output w_f·f + b and `action`, of the same shape."""
+        return value_output + self.of_action[action]
 
 
 class Critic:
-    """Owns a value network, its Adam, and the count that says when it learns."""
+    """Owns the value network's optimiser and decides which rollouts have a value phase."""
 
     def __init__(self, network: ValueNetwork, config: DAACConfig) -> None:
         self.network, self.config = network, config
@@ -82,22 +82,21 @@ class Critic:
         self.num_rollouts = 0
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E_V epochs over the rollout, if it is one of every N_π (the first is)."""
+        """Run a value phase of E_V epochs on the first of every N_π rollouts; yield the metrics of each minibatch."""
         config, is_due = self.config, self.num_rollouts % self.config.value_every == 0
         self.num_rollouts += 1
-        unread = rollout.advantage  # value targets alone are learnt from
+        unused = rollout.advantage  # the value loss reads value targets only
         for _ in range(config.value_epochs if is_due else 0):
-            for batch in minibatches(rollout, unread, config.minibatches, config.minibatch_order, generator):
+            for batch in minibatches(rollout, unused, config.minibatches, config.minibatch_order, generator):
                 yield self.step(batch)
 
     def step(self, batch: Minibatch) -> Metrics:
-        """One gradient step on L_V."""
+        """Take one gradient step on L_V."""
         loss = clipped_value_loss(self.network(batch.obs), batch.value, batch.value_target, self.config.clip)
         norm = self.descent.step(loss)
         return {"value_loss": loss.detach(), "value_grad_norm": norm}
 
     def state(self) -> dict[str, Tensor]:
-        """The count alone."""
         return {"num_rollouts": torch.tensor(self.num_rollouts)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -105,7 +104,7 @@ class Critic:
 
 
 class DAAC(Algorithm):
-    """Owns the policy, its advantage head and a critic."""
+    """Owns the policy, its advantage head and optimiser, and the critic."""
 
     value_network: ValueNetwork
 
@@ -118,13 +117,13 @@ class DAAC(Algorithm):
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E_π epochs of the policy, then a value phase if one is due; yields the metrics of each minibatch."""
+        """Run E_π policy epochs, then a value phase if one is due; yield the metrics of each minibatch."""
         for batch in epochs_of_minibatches(rollout, self.config, generator):
             yield self.step(batch)
         yield from self.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch) -> Metrics:
-        """One gradient step of the policy network."""
+        """Take one gradient step of the policy network."""
         output = self.policy(batch.obs, batch.first, batch.state)
         advantage = self.advantage_head(output.value, batch.action)
         loss, parts = daac_loss(output.logits, advantage, batch, self.config)

@@ -1,7 +1,8 @@
-"""IDAAC, invariant DAAC (Raileanu & Fergus 2021): DAAC whose features must not say how far a level has been played.
+"""IDAAC, invariant DAAC (Raileanu & Fergus 2021, arXiv 2102.10330): DAAC with time-invariant features.
 
-A classifier D learns to tell from the features of two frames of one level which comes earlier in its episode; the
-policy network learns to leave it undecided. Pairs are of one level, not of one trajectory, as in the authors' code.
+A classifier D learns to predict, from the features of two frames of the same level, which one is earlier in its
+episode. The policy network is trained adversarially, so that D stays undecided. As in the authors' code, both frames
+come from one level; in their text they come from one trajectory. `idaac_order.py` draws the pairs.
 """
 
 import math
@@ -21,35 +22,38 @@ from expgen.networks.decoupled import Decoupled
 from expgen.networks.small import orthogonal
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import Minibatch, transition_order
+from expgen.rollout.minibatch import Minibatch, minibatch_rows
 from expgen.rollout.rollout import Rollout
 from expgen.settings import setting
 
 
 @dataclass(frozen=True)
 class IDAACConfig(DAACConfig):
-    """DAAC's settings and those of the order classifier."""
+    """DAAC's settings, and those of the order classifier."""
 
     order_coef: float = setting(0.001, "weight of the order loss (α_i)", low=0)
-    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: it is linear", low=0, high=2**14)
+    order_hidden: int = setting(0, "width of the order classifier's hidden layer; 0: none", low=0, high=2**14)
 
 
-def classifier_loss(verdict: Tensor, is_earlier: Tensor) -> Tensor:
-    """BCE(p, y) = −mean (y log p + (1 − y) log(1 − p)), p the first of softmax(`verdict` `[B, 2]`), y `[B]`."""
-    log_p, log_not_p = torch.log_softmax(verdict, -1).unbind(-1)
+def classifier_loss(logits: Tensor, is_earlier: Tensor) -> Tensor:
+    """L_D = BCE(p, y) = −mean (y log p + (1 − y) log(1 − p)), p = softmax(logits)₁, y = is_earlier.
+
+    `logits` `[B, 2]` are the classifier's; `is_earlier` `[B]` is 1 where frame j is earlier than frame i, else 0.
+    """
+    log_p, log_not_p = torch.log_softmax(logits, -1).unbind(-1)
     return -(is_earlier * log_p + (1 - is_earlier) * log_not_p).mean()
 
 
-def order_loss(verdict: Tensor) -> Tensor:
-    """L_order = BCE(p, ½): least, log 2, where the classifier is undecided."""
-    return classifier_loss(verdict, torch.full_like(verdict[..., 0], 0.5))
+def order_loss(logits: Tensor) -> Tensor:
+    """L_order = BCE(p, ½): its minimum, log 2, is at p = ½, where the classifier is undecided."""
+    return classifier_loss(logits, torch.full_like(logits[..., 0], 0.5))
 
 
 class OrderClassifier(nn.Module):
-    """D: features of frames i and j `[B, F]` each → `[B, 2]`, the first the larger the surer that j comes earlier."""
+    """D: features of frames i and j `[B, F]` → logits `[B, 2]` of "j is earlier than i" and its opposite."""
 
     def __init__(self, features: int, hidden: int, generator: torch.Generator) -> None:
-        """Orthogonal with gain 1, √2 before a ReLU; biases 0."""
+        """Initialise orthogonally, with gain √2 before a ReLU and 1 at the output; biases are 0."""
         super().__init__()
         widths = [2 * features, hidden, 2] if hidden else [2 * features, 2]
         self.layers = nn.ModuleList(nn.Linear(*pair, device="meta") for pair in pairwise(widths))
@@ -65,62 +69,64 @@ class OrderClassifier(nn.Module):
 
 
 class IDAAC(Algorithm):
-    """Owns a DAAC, whose steps it takes with one more loss, and the order classifier."""
+    """Owns a DAAC, to whose policy loss it adds L_order, and the order classifier with its optimiser."""
 
     def __init__(self, networks: Decoupled, config: IDAACConfig) -> None:
         self.config, self.daac = config, DAAC(networks, config)
         self.policy, self.value_network, generator = networks
         head = self.policy.policy_head
         self.classifier = OrderClassifier(head.in_features, config.order_hidden, generator).to(head.weight.device)
-        adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.classifier_descent = Descent(self.classifier.parameters(), *adam)
-        self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] after the first rollout
+        self.classifier_descent = Descent(
+            self.classifier.parameters(), config.learning_rate, config.adam_epsilon, config.max_grad_norm
+        )
+        # Age of the current episodes: a single 0 before the first rollout, [N] afterwards.
+        self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E_π epochs of classifier and policy, then a value phase if one is due; yields each minibatch's metrics."""
-        config = self.config
+        """Run E_π epochs of classifier and policy, then a value phase if due; yield the metrics of each minibatch."""
+        config, T, N = self.config, rollout.num_steps, rollout.num_envs
         advantage = normalized(rollout.advantage, config.advantage_epsilon)
         pairs = draw_pairs(rollout.level, rollout.first, self.elapsed, generator)
         self.elapsed = pairs.elapsed
         for _ in range(config.epochs):
-            for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
+            for row in minibatch_rows(T, N, config.minibatches, config.minibatch_order, generator):
                 yield self.step(Minibatch(rollout, advantage, row, "shuffled"), pairs)
         yield from self.daac.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch, pairs: Pairs) -> Metrics:
-        """One gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
+        """Take a gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
         frames = batch.rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
-        partner = frames.index_select(0, pairs.partner.index_select(0, batch.index)).unsqueeze(0)  # [1, B, …]
+        partner_obs = frames.index_select(0, pairs.partner.index_select(0, batch.index)).unsqueeze(0)  # [1, B, …]
         is_earlier = pairs.is_earlier.index_select(0, batch.index)  # [B]
-        both = torch.cat([batch.obs, partner], 1)  # [1, 2B, …]
-        features, _ = self.policy.features(both, batch.first.repeat(1, 2), batch.state)
-        of_batch, of_partner = features.chunk(2, 1)  # [1, B, F] each
+        obs = torch.cat([batch.obs, partner_obs], 1)  # [1, 2B, …]
+        both_features, _ = self.policy.features(obs, batch.first.repeat(1, 2), batch.state)
+        features, partner = both_features.chunk(2, 1)  # [1, B, F] each
 
-        verdict = self.classifier(of_batch[0].detach(), of_partner[0].detach())
-        loss_of_classifier = classifier_loss(verdict, is_earlier)
-        norm_of_classifier = self.classifier_descent.step(loss_of_classifier)
+        logits = self.classifier(features[0].detach(), partner[0].detach())  # [B, 2]
+        loss_d = classifier_loss(logits, is_earlier)
+        norm_d = self.classifier_descent.step(loss_d)
 
-        output = self.policy.heads(of_batch, batch.state)
+        output = self.policy.heads(features, batch.state)
         advantage = self.daac.advantage_head(output.value, batch.action)
         loss, parts = daac_loss(output.logits, advantage, batch, self.config)
-        undecided = order_loss(self.classifier(of_batch[0], of_partner[0]))
-        loss = loss + self.config.order_coef * undecided
+        invariance = order_loss(self.classifier(features[0], partner[0]))
+        loss = loss + self.config.order_coef * invariance
         norm = self.daac.descent.step(loss)
         return {
             "loss": loss.detach(),
             **parts,
             "grad_norm": norm,
-            "order_loss": undecided.detach(),
-            "classifier_loss": loss_of_classifier.detach(),
-            "classifier_grad_norm": norm_of_classifier,
-            "order_accuracy": ((verdict[:, 0] > verdict[:, 1]).float() == is_earlier).float().mean(),
+            "order_loss": invariance.detach(),
+            "classifier_loss": loss_d.detach(),
+            "classifier_grad_norm": norm_d,
+            "order_accuracy": ((logits[:, 0] > logits[:, 1]).float() == is_earlier).float().mean(),
         }
 
     def parts(self) -> dict[str, Part]:
         return {**self.daac.parts(), "classifier": self.classifier, "classifier_adam": self.classifier_descent}
 
     def state(self) -> dict[str, Tensor]:
-        """Every tensor of the parts, and how long each episode under way has lasted."""
+        """Return every tensor of the parts, and the age of each current episode."""
         return {**super().state(), "elapsed": self.elapsed}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""What policy-gradient algorithms share: settings, the walk over a rollout, terms of losses, the step down a loss."""
+"""What the policy-gradient algorithms share: settings, the minibatch loop, loss terms and the optimiser step."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from expgen.settings import setting
 
 @dataclass(frozen=True)
 class LearningConfig:
-    """How advantages are estimated, how a rollout is walked, and the clipped policy loss; each algorithm adds its own.
+    """Settings of GAE, minibatches, Adam and the clipped policy loss; each algorithm's config extends it.
 
-    Where an algorithm's default is another, its config says so with `settings.changed_default`.
+    A config changes an inherited default with `settings.changed_default`.
     """
 
     gamma: float = setting(0.999, "discount γ", low=0, high=1)
     gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)
     epochs: int = setting(1, "passes over each rollout", low=1)
-    minibatches: int = setting(8, "optimiser steps a pass", low=1)
+    minibatches: int = setting(8, "minibatches (optimiser steps) per epoch", low=1)
     minibatch_order: Order = setting("columns", "minibatches of whole environments, or of shuffled transitions")
-    learning_rate: float = setting(5e-4, "Adam's step size", low=0)
+    learning_rate: float = setting(5e-4, "Adam's learning rate", low=0)
     adam_epsilon: float = setting(1e-5, "Adam's ε", low=0)
     clip: float = setting(0.2, "clip range of the policy ratio", low=0)
     entropy_coef: float = setting(0.01, "weight of the entropy bonus")
@@ -35,7 +35,7 @@ class LearningConfig:
 
 
 def epochs_of_minibatches(rollout: Rollout, config: LearningConfig, generator: torch.Generator) -> Iterator[Minibatch]:
-    """E epochs over the rollout, each transition once an epoch; the advantages are normalised over the rollout."""
+    """Yield the minibatches of E epochs over the rollout, with advantages normalised over the whole rollout."""
     advantage = normalized(rollout.advantage, config.advantage_epsilon)
     for _ in range(config.epochs):
         yield from minibatches(rollout, advantage, config.minibatches, config.minibatch_order, generator)
@@ -53,7 +53,7 @@ def entropy(logits: Tensor) -> Tensor:
 
 
 def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """L_π = −mean min(ρ Â, clip(ρ, 1−c, 1+c) Â), ρ = π/π_old."""
+    """L_π = −mean min(ρ Â, clip(ρ, 1−c, 1+c) Â), ρ = π/π_old (PPO, Eq. 7)."""
     ratio = (log_prob - old_log_prob).exp()
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
@@ -71,19 +71,19 @@ def approximate_kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
 
 
 def policy_terms(logits: Tensor, batch: Minibatch, config: LearningConfig) -> tuple[Tensor, Tensor, Tensor]:
-    """L_π, mean H[π] and the approximate KL(π_old ‖ π) of the actions of a minibatch."""
+    """Return L_π, mean H[π] and the approximate KL(π_old ‖ π) of a minibatch."""
     log_prob = log_prob_of(logits, batch.action)
     policy_loss = clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip)
     return policy_loss, entropy(logits), approximate_kl(log_prob, batch.log_prob)
 
 
 def detached(**parts: Tensor) -> Metrics:
-    """Named parts of a loss as metrics."""
+    """Return the named parts of a loss as metrics."""
     return {name: part.detach() for name, part in parts.items()}
 
 
 class Descent:
-    """Adam over some parameters: a step changes these and no others that the loss depends on."""
+    """Adam with optional gradient clipping; a step changes `parameters` only."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class Descent:
         max_grad_norm: float | None = None,
         fused: bool = False,
     ) -> None:
-        """`fused`: Adam steps in one operation, which spoils what lies between weights that are views of one tensor."""
+        """`fused` must be False if parameters are views into a larger tensor: it overwrites the gaps between them."""
         self.parameters = list(parameters)
         self.max_grad_norm = max_grad_norm
         self.adam = Adam(self.parameters, learning_rate, eps=epsilon, fused=fused)
 
     def step(self, loss: Tensor) -> Tensor:
-        """One step; the global norm of the gradient before it was clipped."""
+        """Take one optimiser step on `loss`; return the gradient's global norm before clipping."""
         self.adam.zero_grad(set_to_none=True)
         loss.backward(inputs=self.parameters)
         if self.max_grad_norm is None:

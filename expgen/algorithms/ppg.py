@@ -1,10 +1,11 @@
-"""PPG, phasic policy gradient (Cobbe et al. 2020): PPO without shared features, and now and then values are distilled.
+"""PPG, phasic policy gradient (Cobbe et al. 2020, arXiv 2009.04416): PPO with separate networks and value distillation.
 
-Policy and value have networks of their own. After every N_π rollouts an auxiliary phase teaches the policy network's
-second head the values of all of them, which shapes its features, while a KL term holds the policy where it was.
+Policy and value have separate networks. After every N_π rollouts, an auxiliary phase trains the policy network's value
+head (V_aux) on the value targets of all of them, which shapes the policy's features; a KL term keeps the policy itself
+unchanged.
 
-As in the authors' code there is no value clipping and no gradient clipping, and the auxiliary phase has an Adam of its
-own. We differ in the initialisation, which is that of our encoders, and in reading values off after the rollout.
+As in the authors' code, values and gradients are not clipped, and the auxiliary phase has its own Adam. Differences:
+initialisation is that of our encoders, and values are computed after the rollout in a few large batches.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from expgen.algorithms.policy_gradient import Descent, LearningConfig, detached,
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
-from expgen.networks.actor_critic import PolicyOutput, without_memory
+from expgen.networks.actor_critic import PolicyOutput, forward_memoryless
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch
@@ -27,17 +28,17 @@ from expgen.settings import changed_default, setting
 
 @dataclass(frozen=True)
 class PPGConfig(LearningConfig):
-    """The authors' settings, with one worker's share of environments."""
+    """The authors' settings, for one of their workers."""
 
-    epochs: int = changed_default(LearningConfig, "epochs", 1, "passes over each rollout, of both networks (E_π, E_V)")
+    epochs: int = changed_default(LearningConfig, "epochs", 1, "epochs per rollout, for both networks (E_π, E_V)")
     adam_epsilon: float = changed_default(LearningConfig, "adam_epsilon", 1e-8)
-    value_coef: float = setting(0.5, "weight of the squared value error in policy phases", low=0)
+    value_coef: float = setting(0.5, "weight of the value loss in policy phases", low=0)
     policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1, high=10**4)
-    aux_epochs: int = setting(6, "passes of an auxiliary phase (E_aux); 0: there are none", low=0)
+    aux_epochs: int = setting(6, "epochs of an auxiliary phase (E_aux); 0: no auxiliary phases", low=0)
     aux_columns: int = setting(
-        4, "environments' parts of rollouts in a minibatch of an auxiliary phase", low=1, high=10**9
+        4, "sequences (one environment of one rollout) in an auxiliary minibatch", low=1, high=10**9
     )
-    aux_learning_rate: float = setting(5e-4, "step size of the auxiliary phase's Adam", low=0)
+    aux_learning_rate: float = setting(5e-4, "learning rate of the auxiliary phase's Adam", low=0)
     clone_coef: float = setting(1.0, "weight of KL(π_old ‖ π) in auxiliary phases (β_clone)", low=0)
     aux_value_coef: float = setting(1.0, "weight of the value network's loss in auxiliary phases", low=0)
 
@@ -55,7 +56,10 @@ def policy_phase_loss(
 def auxiliary_loss(
     output: PolicyOutput, value: Tensor, old_logits: Tensor, target: Tensor, config: PPGConfig
 ) -> tuple[Tensor, Metrics]:
-    """L_joint = ½ mean (V_aux − R)² + β_clone KL(π_old ‖ π) + c ½ mean (V − R)²; V_aux is the policy's second head."""
+    """L_joint = ½ mean (V_aux − R)² + β_clone KL(π_old ‖ π) + c ½ mean (V − R)², and its named parts.
+
+    V_aux is the policy network's value head (`output.value`), V the value network's `value`, R the `target`.
+    """
     head_loss = 0.5 * (output.value - target).square().mean()
     clone_kl = divergence(old_logits, output.logits)
     value_loss = 0.5 * (value - target).square().mean()
@@ -70,7 +74,7 @@ def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:
 
 
 class PPG(Algorithm):
-    """Owns both networks, an Adam for each kind of phase, and the history since the last auxiliary phase."""
+    """Owns both networks, an optimiser for each kind of phase, and the rollouts since the last auxiliary phase."""
 
     value_network: ValueNetwork
 
@@ -83,11 +87,11 @@ class PPG(Algorithm):
         self.history = History(config.policy_phases, parameters[0].device)
 
     def before_rollout(self, env: VecEnv) -> None:
-        """Save where the games stand, or replay those of a resumed history."""
+        """Save the environment's state at the history's start, or replay a resumed history's observations."""
         self.history.open(env)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """A policy phase and, after every N_π of them, an auxiliary phase; yields the metrics of each minibatch."""
+        """Run a policy phase and, after every N_π of them, an auxiliary phase; yield the metrics of each minibatch."""
         for batch in epochs_of_minibatches(rollout, self.config, generator):
             yield self.step(batch)
         if self.config.aux_epochs:
@@ -96,39 +100,40 @@ class PPG(Algorithm):
                 yield from self.auxiliary_phase(generator)
 
     def step(self, batch: Minibatch) -> Metrics:
-        """One gradient step of a policy phase, both networks at once."""
+        """Take one gradient step of a policy phase, on both networks."""
         output = self.policy(batch.obs, batch.first, batch.state)
         loss, parts = policy_phase_loss(output, self.value_network(batch.obs), batch, self.config)
         norm = self.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
     def auxiliary_phase(self, generator: torch.Generator) -> Iterator[Metrics]:
-        """E_aux epochs over the whole history, which is then forgotten."""
-        history, num_columns = self.history, self.config.aux_columns
-        every = torch.arange(history.num_columns, device=history.obs.device)
-        old_logits = []
-        for column in every.split(num_columns):
-            old_logits.append(self.logits(history.columns(history.obs, column)))
+        """Run E_aux epochs over the whole history, then clear it."""
+        history, device = self.history, self.history.obs.device
+        columns = torch.arange(history.num_columns, device=device)
+        logits = []
+        for column in columns.split(self.config.aux_columns):
+            logits.append(self.logits(history.columns(history.obs, column)))
             yield {}
-        old = torch.cat(old_logits)  # [K · N, T, A]: π_old
+        old_logits = torch.cat(logits)  # [K · N, T, A] of π_old
         for _ in range(self.config.aux_epochs):
-            order = torch.randperm(len(every), generator=generator, device=every.device)
-            for column in order.split(num_columns):
-                obs, target = (history.columns(kept, column) for kept in (history.obs, history.value_target))
-                yield self.auxiliary_step(obs, old[column], target)
+            permutation = torch.randperm(len(columns), generator=generator, device=device)
+            for column in permutation.split(self.config.aux_columns):
+                obs = history.columns(history.obs, column)
+                target = history.columns(history.value_target, column)
+                yield self.auxiliary_step(obs, old_logits[column], target)
         history.clear()
 
     def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
-        """One gradient step of an auxiliary phase, on parts of the history `[P, T, …]`."""
-        output = without_memory(self.policy, obs)
+        """Take one gradient step of an auxiliary phase, on sequences of the history `[P, T, …]`."""
+        output = forward_memoryless(self.policy, obs)
         loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
         norm = self.aux_descent.step(loss)
         return {"aux_loss": loss.detach(), **parts, "aux_grad_norm": norm}
 
     @torch.no_grad()
     def logits(self, obs: Tensor) -> Tensor:
-        """What the policy says of parts of the history `[P, T, …]`."""
-        return without_memory(self.policy, obs).logits  # [P, T, A]
+        """Return the policy's logits for sequences of the history `[P, T, …]`."""
+        return forward_memoryless(self.policy, obs).logits  # [P, T, A]
 
     def parts(self) -> dict[str, Part]:
         return {

@@ -1,6 +1,9 @@
-"""PPO with a clipped objective (Schulman et al. 2017), with or without memory, as ExpGen's members use it.
+"""PPO, proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), with or without memory.
 
-Advantages are normalised once per rollout. One Adam over all parameters, constant learning rate, no KL stop.
+ExpGen's members and explorer are trained with it. Details that PPO implementations differ in: advantages are normalised
+once per rollout, the value is clipped like the ratio, one Adam updates all parameters, the learning rate is constant,
+and there is no early stop on KL. Minibatches are shuffled transitions for `--algo ppo`, where the original ExpGen code
+uses whole environments; a policy with memory always learns from whole environments.
 """
 
 from collections.abc import Iterator
@@ -27,7 +30,7 @@ from expgen.settings import changed_default, setting
 
 @dataclass(frozen=True)
 class PPOConfig(LearningConfig):
-    """The paper's Table of PPO hyper-parameters; what it leaves open is as in the original code, but for shuffling."""
+    """The PPO hyper-parameters of the ExpGen paper's table; the original code's where the paper gives none."""
 
     epochs: int = changed_default(LearningConfig, "epochs", 3)
     clip: float = changed_default(LearningConfig, "clip", 0.2, "clip range of the policy ratio and of the value")
@@ -36,7 +39,7 @@ class PPOConfig(LearningConfig):
 
 
 def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple[Tensor, Metrics]:
-    """L = L_π + c_V L_V − c_H H, and its named parts."""
+    """L = L_π + c_V L_V − c_H H (PPO, Eq. 9, with the sign of a loss), and its named parts."""
     policy_loss, entropy, kl = policy_terms(output.logits, batch, config)
     value_loss = clipped_value_loss(output.value, batch.value, batch.value_target, config.clip)
     loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
@@ -48,16 +51,17 @@ class PPO(Algorithm):
 
     def __init__(self, policy: Policy, config: PPOConfig) -> None:
         self.policy, self.config = policy, config
-        adam = (config.learning_rate, config.adam_epsilon, config.max_grad_norm)
-        self.descent = Descent(policy.parameters(), *adam, fused=True)
+        self.descent = Descent(
+            policy.parameters(), config.learning_rate, config.adam_epsilon, config.max_grad_norm, fused=True
+        )
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E epochs of minibatches, the advantages normalised over the rollout; yields the metrics of each."""
+        """Take a gradient step on each minibatch of E epochs; yield its metrics."""
         for batch in epochs_of_minibatches(rollout, self.config, generator):
             yield self.step(batch)
 
     def step(self, batch: Minibatch) -> Metrics:
-        """One gradient step on L."""
+        """Take one gradient step on L."""
         output = self.policy(batch.obs, batch.first, batch.state)
         loss, parts = ppo_loss(output, batch, self.config)
         norm = self.descent.step(loss)

@@ -1,4 +1,4 @@
-"""What each `--algo` name stands for."""
+"""Recipes: the network, loss, reward and settings that each `--algo` name stands for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,26 +30,26 @@ from expgen.rollout.level_choice import LevelChooser
 
 @dataclass(frozen=True)
 class Recipe:
-    """An algorithm's name spelled out: which network learns how from which reward."""
+    """How to build the learner of an `--algo` name."""
 
     summary: str
-    build: Callable[[Any, Any], Algorithm]  # from its networks and its config
+    build: Callable[[Any, Any], Algorithm]  # (policy or networks, config) → algorithm
     config: Any
     network: NetworkConfig = NetworkConfig()
     reward: Any = GameRewardConfig()
     build_reward: Callable[[Any, int], RewardSource] = GameReward
-    needs_full_view: bool = False  # r_I is measured where the agent moves and not the picture
-    make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a policy
+    needs_full_view: bool = False  # r_I is measured on the uncentred view, in which the agent moves
+    make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a Policy
     build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
-    build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, environments, seed
-    needs_pictures: bool = False  # square ones, in colour
-    run: Mapping[str, Any] = field(default_factory=dict)  # how the run differs from TrainConfig's defaults
-    member: str | None = None  # of an ensemble: the algorithm of its members,
-    explorer: str | None = None  # and that of the explorer trained beside them
-    takes_turns: bool = False  # its learners are explorers that play together, without members
+    build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, num_envs, seed
+    needs_pictures: bool = False  # observations must be square colour images
+    run: Mapping[str, Any] = field(default_factory=dict)  # changes to TrainConfig's defaults
+    member: str | None = None  # an ensemble's member algorithm,
+    explorer: str | None = None  # and its explorer algorithm
+    takes_turns: bool = False  # the learners are explorers that act in turns, without members
 
 
-# What PPO's successors play before each update: as many steps as ExpGen's PPO, of twice the environments.
+# Rollout size of the methods that ExpGen is compared with: as many steps as ExpGen's PPO, twice the environments.
 WIDE = {"envs": 64, "rollout_steps": 256}
 GRU = NetworkConfig(memory="gru")
 RECIPES = {
@@ -63,7 +63,7 @@ RECIPES = {
         PPO, PPOConfig(gamma=0.9), GRU, KnnConfig(), KnnReward, needs_full_view=True,
     ),
     "openend": Recipe(
-        "explorers that success does not stop, playing in turns without any members",
+        "explorers trained with --end-value 1 that act in turns, without members",
         PPO, PPOConfig(gamma=0.9), GRU, KnnConfig(end_value=1.0), KnnReward, needs_full_view=True,
         takes_turns=True, run={"members": 3, "average": 0.98},
     ),
@@ -72,35 +72,35 @@ RECIPES = {
         PPO, PPOConfig(gamma=0.5), GRU, MixtureConfig(), MixedReward, needs_full_view=True,
     ),
     "daac": Recipe(
-        "DAAC: policy and value apart, the policy network predicts advantages",
+        "DAAC: separate policy and value networks; the policy network predicts advantages",
         DAAC, DAACConfig(), make_networks=make_decoupled, run=WIDE,
     ),
     "idaac": Recipe(
-        "IDAAC: DAAC whose features do not tell how far a level has been played",
+        "IDAAC: DAAC whose features do not reveal the time since the episode's start",
         IDAAC, IDAACConfig(), make_networks=make_decoupled, run=WIDE,
     ),
     "ppg": Recipe(
-        "PPG: policy and value apart, values distilled into the policy network now and then",
+        "PPG: separate policy and value networks, and auxiliary phases that distil values into the policy network",
         PPG, PPGConfig(), reward=GameRewardConfig(normalize_with="rollout"), make_networks=make_decoupled, run=WIDE,
     ),
     "leep": Recipe(
-        "LEEP: members on subsets of the levels, joined by their maximum",
+        "LEEP: members trained on subsets of the levels, joined by their maximum probability",
         Leep, LeepConfig(), NetworkConfig(extra_layers=2), build_levels=SubsetLevels,
         build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
     ),
     "plr": Recipe(
-        "PPO on levels replayed by what is left to learn from them",
+        "PLR: PPO on training levels sampled by their learning potential",
         PPO, PlrConfig(), build_levels=LevelReplay, run=WIDE,
     ),
     "ucb-drac": Recipe(
-        "PPO that says the same of augmented pictures; a bandit picks the augmentation",
+        "UCB-DrAC: PPO regularised by image augmentation; a bandit picks the augmentation",
         UcbDrac, UcbDracConfig(), needs_pictures=True, run=WIDE,
     ),
 }  # fmt: skip
 
 
 def expgen_over(member: str) -> Recipe:
-    """ExpGen whose members the algorithm `member` trains."""
+    """Return the recipe of ExpGen with members trained by the algorithm `member`."""
     summary = f"ExpGen: {member.upper()} members and an explorer"
     return replace(RECIPES[member], summary=summary, member=member, explorer="maxent")
 
@@ -109,44 +109,47 @@ RECIPES["expgen"] = expgen_over("ppo")
 RECIPES["expgen-idaac"] = expgen_over("idaac")
 
 
-REWARDS: dict[str, tuple[Any, Callable[[Any, int], RewardSource]]] = {  # settings, and what is made of them
+REWARDS: dict[str, tuple[Any, Callable[[Any, int], RewardSource]]] = {  # config and constructor
     "game": (GameRewardConfig(), GameReward),
     "knn": (KnnConfig(), KnnReward),
 }
 
 
 def recipe_of(algo: str) -> Recipe:
-    """The recipe that `--algo` names, also of the user's own (`expgen.register`).
+    """Return the recipe of an `--algo` name, built-in or registered by the user (`expgen.register`).
 
     `expgen-A` is ExpGen over any algorithm A whose policies have no memory; `expgen+E` and `expgen-A+E` are ExpGen with
-    an explorer that is trained as `--algo E`.
+    an explorer trained as `--algo E`.
     """
     ensemble, plus, explorer = str(algo).partition("+")
-    kind, _, member = ensemble.partition("-")
+    prefix, _, member = ensemble.partition("-")
     if algo not in RECIPES and {member, explorer} - RECIPES.keys() - {""}:
         load_entry_points()
-    if kind == "expgen" and (not member or member in RECIPES) and (plus or member) and algo not in RECIPES:
-        recipe = expgen_over(member or "ppo")
-        if RECIPES[member or "ppo"].explorer is not None:
-            raise InputError(f"--algo is {algo!r} but {member} is an ensemble itself; accepted: members that are not")
-        if recipe.network.memory != "none":
-            raise InputError(f"--algo is {algo!r} but policies of {member} have memory; accepted: members without")
-        if not plus:
-            return recipe
-        if find(RECIPES, "explorer of --algo", explorer).explorer is None:
-            return replace(recipe, explorer=explorer, summary=f"{recipe.summary} trained as {explorer}")
-    return find(RECIPES, "--algo", algo)
+    is_composed = prefix == "expgen" and (member or plus) and (member or "ppo") in RECIPES
+    if algo in RECIPES or not is_composed:
+        return find(RECIPES, "--algo", algo)
+    member = member or "ppo"
+    recipe = expgen_over(member)
+    if RECIPES[member].explorer is not None:
+        raise InputError(f"--algo is {algo!r} but {member} is an ensemble; accepted: members that are not")
+    if recipe.network.memory != "none":
+        raise InputError(f"--algo is {algo!r} but policies of {member} have memory; accepted: members without memory")
+    if not plus:
+        return recipe
+    if find(RECIPES, "explorer of --algo", explorer).explorer is not None:
+        return find(RECIPES, "--algo", algo)
+    return replace(recipe, explorer=explorer, summary=f"{recipe.summary} trained as {explorer}")
 
 
 def build_algorithm(
     recipe: Recipe, spec: EnvSpec, network: NetworkConfig, config: Any, seed: int, device: torch.device
 ) -> Algorithm:
-    """A learner's networks and optimisers, fresh from `seed`."""
+    """Build a learner's algorithm, with networks initialised from `seed`."""
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
     if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
         what = f"{spec.name} has observations {spec.obs_shape}"
-        raise InputError(f"{what}; accepted for this --algo: square pictures in colour")
+        raise InputError(f"{what}; accepted for this --algo: square colour images")
     generator = torch.Generator().manual_seed(seed)
     if recipe.make_networks is not None:
         return recipe.build(recipe.make_networks(spec, network, generator, device), config)

@@ -18,7 +18,7 @@ from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.fast.dense_network import DenseNetwork
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
-from expgen.rollout.minibatch import transition_order
+from expgen.rollout.minibatch import minibatch_rows
 from expgen.rollout.rollout import Rollout
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # torch's names for Adam's
@@ -127,12 +127,12 @@ class DensePPO(Algorithm):
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """E epochs of minibatches; yields the metrics of each, as 0-d tensors."""
-        config, T = self.config, rollout.num_steps
+        config, T, N = self.config, rollout.num_steps, rollout.num_envs
         advantage = normalized(rollout.advantage, config.advantage_epsilon)
         facts = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target])
         obs, action, facts = self.rows[:T].flatten(0, 1), rollout.action[:T].flatten(), facts.flatten(1)
         for _ in range(config.epochs):
-            for row in transition_order(rollout, config.minibatches, config.minibatch_order, generator):
+            for row in minibatch_rows(T, N, config.minibatches, config.minibatch_order, generator):
                 arrays = action.index_select(0, row).numpy(), *facts.index_select(1, row).numpy()
                 yield self.step(Transitions(obs.index_select(0, row), *arrays))
 

@@ -26,7 +26,7 @@ RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
     DAAC: ("step", "values", "critic.step"),
     IDAAC: ("step", "values", "daac.critic.step"),
     PPG: ("step", "values", "logits", "auxiliary_step"),
-    Leep: ("step", "others"),
+    Leep: ("step", "log_max_of_others"),
     UcbDrac: ("step",),
 }
 

@@ -93,8 +93,8 @@ class Policy(nn.Module):
         orthogonal((self.value_head,), 1.0, generator)
 
 
-def without_memory(policy: Policy, obs: Tensor) -> PolicyOutput:
-    """What a policy that remembers nothing says of `obs` `[T, N, …]`; which axis is time it does not mind."""
+def forward_memoryless(policy: Policy, obs: Tensor) -> PolicyOutput:
+    """Run a policy without memory on `obs` `[T, N, …]`; the order of the first two axes does not matter."""
     first = torch.zeros(obs.shape[:2], dtype=torch.bool, device=obs.device)
     return policy(obs, first, torch.zeros(obs.shape[1], 0, device=obs.device))
 

@@ -1,4 +1,4 @@
-"""Fill a rollout: observe, store, act, yield. Actions are drawn on the device, with noise that came from outside."""
+"""Collect a rollout: observe, store, act, T times. Actions are sampled on the device with noise drawn in advance."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -14,21 +14,21 @@ from expgen.rollout.rollout import Rollout
 
 
 class Actor(Protocol):
-    """Decides one slot of a rollout at a time, possibly on another device."""
+    """Samples the actions of one slot of a rollout at a time, possibly asynchronously on a GPU."""
 
     def start(self, t: int, observation: Observation) -> None:
-        """Store the observation in slot `t` of the rollout and begin deciding it."""
+        """Store the observation in slot `t` of the rollout and start sampling its actions."""
 
     def wait(self) -> ndarray:
-        """The actions `[N]` int32 of the slot last started."""
+        """Return the actions `[N]` int32 of the slot started last."""
 
 
 def collect(env: VecEnv, actor: Actor, rollout: Rollout, director: Director | None = None) -> Iterator[None]:
-    """Play T steps and look at the observation after them. Each yield: work is under way, come back later.
+    """Play T steps, then evaluate the observation after them. Yields while the actor or the environment is working.
 
-    The memory (`rollout.state`) is advanced by the T steps played and not by the look at the last observation, which
-    is only there for its value; the next rollout opens with that same observation, decided by the updated policy.
-    Where there is a director, it sends games whose episode begins to their level before the actor sees them.
+    Slot T is evaluated only for its value: it does not advance the memory (`rollout.state`), and its actions are not
+    played. The next rollout starts with the same observation, acted on by the updated policy. A director, if there is
+    one, sets the level of each new episode before the actor sees the observation.
     """
 
     def start(t: int) -> None:
@@ -48,7 +48,7 @@ def collect(env: VecEnv, actor: Actor, rollout: Rollout, director: Director | No
 
 
 def sample(logits: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """One action per row of `logits` `[N, A]` by the Gumbel-max trick, and its log-probability."""
+    """Sample one action per row of `logits` `[N, A]` by the Gumbel-max trick; return it and its log-probability."""
     action = (logits + noise).argmax(-1)  # [N]
     log_prob = torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
     return action, log_prob
@@ -56,12 +56,12 @@ def sample(logits: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def act_in_slot(policy: Policy, rollout: Rollout, t: Tensor) -> None:
-    """Decide step `t` (a one-element tensor): fill that slot's value, action and log-probability, and the next state.
+    """Run the policy on slot `t` (a one-element tensor): fill its value, action, log-probability, and the next state.
 
-    Tensors in, tensors out, fixed shapes and no host values, so that `accelerate` may capture it as a graph.
+    Shapes are fixed and no value is read on the host, so that `fast.accelerate` can capture it as a CUDA graph.
     """
-    stored = (rollout.obs, rollout.first, rollout.state, rollout.noise)
-    obs, first, state, noise = (tensor.index_select(0, t) for tensor in stored)
+    obs, first = rollout.obs.index_select(0, t), rollout.first.index_select(0, t)  # [1, N, …]
+    state, noise = rollout.state.index_select(0, t), rollout.noise.index_select(0, t)
     output = policy(obs, first, state[0])
     action, log_prob = sample(output.logits[0], noise[0])
     rollout.value.index_copy_(0, t, output.value)

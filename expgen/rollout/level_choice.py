@@ -1,7 +1,7 @@
-"""Which levels the games of a learner play, where the environment's own draw will not do: level replay, level subsets.
+"""Choosing the training levels, for algorithms that do not sample them uniformly: level replay (PLR), subsets (LEEP).
 
-The one loop back from learning to playing. A chooser names levels; the Director tells the environment, through its
-LevelControl, whenever an episode begins and before anyone has seen it.
+A LevelChooser picks levels; whenever an episode begins, the Director sets the environment to the chosen level, through
+its LevelControl, before the policy sees the observation.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ from expgen.rollout.rollout import Rollout
 
 
 class LevelChooser(Protocol):
-    """Names levels; all it knows of the games is their number."""
+    """Picks the level of each new episode."""
 
     def choose(self, env: ndarray) -> ndarray:
-        """The level that each environment in `env` `[E]` shall play now, `[E]`; the first call asks for all of them."""
+        """Return the level `[E]` that each environment of `env` `[E]` plays next; the first call asks for all N."""
 
     def learn(self, rollout: Rollout) -> None:
-        """Take note of a rollout that has its advantages and not yet been learnt from."""
+        """Use a rollout whose advantages are computed; called before the algorithm's update."""
 
     def summary(self) -> dict[str, float]:
-        """Metrics of the levels."""
+        """Return metrics about the levels."""
 
     def state(self) -> dict[str, ndarray]: ...
 
@@ -33,34 +33,34 @@ class LevelChooser(Protocol):
 
 
 class Director:
-    """Sends every episode that begins to the level its chooser names, once."""
+    """Sets each new episode, once, to the level that the chooser picks."""
 
     def __init__(self, env: VecEnv, chooser: LevelChooser) -> None:
         if not isinstance(env, LevelControl):
             accepted = "minimaze, gymnasium:ID, or procgen without generated assets"
-            raise InputError(f"--env {env.spec.name} cannot be sent to a level; accepted for this --algo: {accepted}")
+            raise InputError(f"--env is {env.spec.name}, which cannot set levels; accepted for this --algo: {accepted}")
         self.env, self.chooser = env, chooser
-        self.assigned = np.full(env.num_envs, -1)  # [N] the level each game was last sent to; −1 before the first
+        self.assigned = np.full(env.num_envs, -1)  # [N] level chosen last for each environment; −1: none yet
 
     def direct(self, observation: Observation, is_new: bool) -> None:
-        """Send the episodes that begin with `observation`, a view that the environment rewrites in place.
+        """Set the level of the episodes that begin with `observation`, which the environment updates in place.
 
-        The observation that ends a rollout opens the next one: the second time it is not new, and only games that
-        play what nobody chose are sent, as all do when a run starts.
+        The last observation of a rollout is also the first of the next one, with `is_new=False`: only environments that
+        play another level than the chosen one are set then, as all are at the start of a run.
         """
         begins = observation.first & (is_new | (observation.level != self.assigned))
         if begins.any():
             env = np.flatnonzero(begins)
             level = self.chooser.choose(env)
-            for one, its_level in zip(env.tolist(), level.tolist()):
-                self.env.play(one, its_level)
+            for index, chosen in zip(env.tolist(), level.tolist()):
+                self.env.play(index, chosen)
             self.assigned[env] = level
 
     def state(self) -> dict[str, ndarray]:
-        """The chooser's, and who was sent where."""
+        """Return the chooser's state and the level chosen for each environment."""
         return {**self.chooser.state(), "assigned": self.assigned}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Continue from `state`."""
+        """Restore what `state` returned."""
         self.chooser.load_state(state)
         self.assigned[:] = state["assigned"]

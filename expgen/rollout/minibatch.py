@@ -1,4 +1,4 @@
-"""Minibatches: random transitions, or whole environment columns (always so when the policy has memory)."""
+"""Minibatches of a rollout: shuffled transitions, or whole environments ("columns"), as policies with memory need."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,22 +13,46 @@ from expgen.rollout.rollout import Rollout
 Order = Literal["columns", "shuffled"]
 
 
-def _gathered(name: str) -> "cached_property[Tensor]":
-    """The rollout's tensor `name` as a field of a minibatch."""
-    return cached_property(lambda batch: batch._gather(getattr(batch.rollout, name)))
-
-
 @dataclass(frozen=True, eq=False)
 class Minibatch:
-    """Some of a rollout as `[T, B]` sequences, shuffled transitions as `[1, B]`; a field is gathered when read."""
+    """Part of a rollout: columns as `[T, B]` sequences, shuffled transitions as `[1, B]`.
+
+    A field is gathered from the rollout when it is first read, and cached. A step recorded as a CUDA graph
+    (`fast.graphs`) therefore has only the four attributes below as input, and gathers the fields it reads by itself.
+    """
 
     rollout: Rollout
-    rollout_advantage: Tensor  # [T, N] of the whole rollout, the (normalised) one to learn from
-    index: Tensor  # [B] environments; where transitions are shuffled, rows of [T · N]
+    rollout_advantage: Tensor  # [T, N] advantages to learn from, usually normalised over the rollout
+    index: Tensor  # [B] environments of "columns", rows of [T · N] of "shuffled"
     order: Order
 
-    obs, first, action = _gathered("obs"), _gathered("first"), _gathered("action")
-    log_prob, value, value_target = _gathered("log_prob"), _gathered("value"), _gathered("value_target")
+    @cached_property
+    def obs(self) -> Tensor:
+        return self._gather(self.rollout.obs)
+
+    @cached_property
+    def first(self) -> Tensor:
+        return self._gather(self.rollout.first)
+
+    @cached_property
+    def action(self) -> Tensor:
+        return self._gather(self.rollout.action)
+
+    @cached_property
+    def log_prob(self) -> Tensor:
+        return self._gather(self.rollout.log_prob)
+
+    @cached_property
+    def value(self) -> Tensor:
+        return self._gather(self.rollout.value)
+
+    @cached_property
+    def value_target(self) -> Tensor:
+        return self._gather(self.rollout.value_target)
+
+    @cached_property
+    def advantage(self) -> Tensor:
+        return self._gather(self.rollout_advantage)
 
     @cached_property
     def state(self) -> Tensor:
@@ -38,40 +62,35 @@ class Minibatch:
             return state.index_select(0, self.index)
         return state.new_zeros(len(self.index), state.shape[-1])
 
-    @cached_property
-    def advantage(self) -> Tensor:
-        return self._gather(self.rollout_advantage)
-
-    def _gather(self, stored: Tensor) -> Tensor:
-        """The part of `stored` `[T or T+1, N, …]` that belongs to this minibatch."""
-        stored = stored[: self.rollout.num_steps]
+    def _gather(self, tensor: Tensor) -> Tensor:
+        """Return this minibatch's part of `tensor` `[T or T+1, N, …]`."""
+        tensor = tensor[: self.rollout.num_steps]
         if self.order == "columns":
-            return stored.index_select(1, self.index)
-        return stored.flatten(0, 1).index_select(0, self.index).unsqueeze(0)
+            return tensor.index_select(1, self.index)
+        return tensor.flatten(0, 1).index_select(0, self.index).unsqueeze(0)
 
 
 def minibatches(
     rollout: Rollout, advantage: Tensor, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Minibatch]:
-    """One epoch over the rollout, each transition once; `advantage` `[T, N]` is the (normalised) one to learn from."""
-    for index in minibatch_indices(rollout, num_minibatches, order, generator):
+    """Yield the minibatches of one epoch, each transition once; `advantage` `[T, N]` is the one to learn from."""
+    for index in _minibatch_indices(rollout.num_steps, rollout.num_envs, num_minibatches, order, generator):
         yield Minibatch(rollout, advantage, index, order)
 
 
-def minibatch_indices(
-    rollout: Rollout, num_minibatches: int, order: Order, generator: torch.Generator
+def minibatch_rows(
+    num_steps: int, num_envs: int, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Tensor]:
-    """What each minibatch of an epoch is made of: environments, or rows of `[T · N]` where transitions are shuffled."""
-    count = rollout.num_envs if order == "columns" else rollout.num_steps * rollout.num_envs
-    permutation = torch.randperm(count, generator=generator, device=rollout.device)
-    yield from permutation.tensor_split(min(num_minibatches, count))
-
-
-def transition_order(
-    rollout: Rollout, num_minibatches: int, order: Order, generator: torch.Generator
-) -> Iterator[Tensor]:
-    """The transitions of each minibatch that `minibatches` makes from the same generator, as rows of `[T · N]`."""
-    T, N = rollout.num_steps, rollout.num_envs
-    first_row = torch.arange(0, T * N, N, device=rollout.device).unsqueeze(1)  # [T, 1]
-    for index in minibatch_indices(rollout, num_minibatches, order, generator):
+    """Yield the same minibatches as rows of `[T · N]`, whatever the order."""
+    first_row = torch.arange(0, num_steps * num_envs, num_envs, device=generator.device).unsqueeze(1)  # [T, 1]
+    for index in _minibatch_indices(num_steps, num_envs, num_minibatches, order, generator):
         yield (first_row + index).flatten() if order == "columns" else index
+
+
+def _minibatch_indices(
+    num_steps: int, num_envs: int, num_minibatches: int, order: Order, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """Yield each minibatch's environments, or its rows of `[T · N]` if transitions are shuffled."""
+    count = num_envs if order == "columns" else num_steps * num_envs
+    permutation = torch.randperm(count, generator=generator, device=generator.device)
+    yield from permutation.tensor_split(min(num_minibatches, count))

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels, leep_loss, level_subsets, log_max_prob
+from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels, leep_loss, level_subsets
 from expgen.algorithms.ppo import PPO, PPOConfig, ppo_loss
 from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, PolicyOutput, make_policy, policies_in
 from expgen.networks.joint import JointPolicy
+from expgen.rollout.minibatch import Minibatch
 from tests.algorithms.conftest import Toy
 from tests.batches import GivenBatch
 
@@ -71,15 +72,14 @@ def test_the_joint_policy_has_no_gradient(direction: str):
     torch.testing.assert_close(output.logits.grad.flatten(), expected)
 
 
-def test_the_others_maximum_by_hand():
-    algorithm = make()
-    obs = torch.randn(7, 3)
-    best = log_max_prob(algorithm.members[1:], obs, 4)
-    first, state = torch.zeros(1, 7, dtype=torch.bool), torch.zeros(7, 0)
-    probs = [torch.softmax(member(obs[None], first, state).logits[0], -1) for member in algorithm.members]
+def test_log_max_of_others_by_hand(toy: Any):
+    algorithm, rollout = make(), toy.rollout()
+    batch = Minibatch(rollout, rollout.advantage, torch.arange(7), "shuffled")
+    best = algorithm.log_max_of_others(0, batch)
+    probs = [torch.softmax(member(batch.obs, batch.first, batch.state).logits[0], -1) for member in algorithm.members]
     torch.testing.assert_close(best.exp(), torch.maximum(probs[1], probs[2]))
     assert not best.requires_grad
-    assert (log_max_prob([], obs, 4) == -torch.inf).all()
+    assert (make(subsets=1).log_max_of_others(0, batch) == -torch.inf).all()
 
 
 def test_a_member_learns_from_its_own_environments_and_nothing_else_changes(toy: Any):
@@ -140,14 +140,6 @@ def test_the_policy_is_joint_and_yields_once_per_minibatch(toy: Any):
     algorithm = make()
     assert isinstance(algorithm.policy, JointPolicy) and len(policies_in(algorithm.policy)) == 3
     assert len(list(algorithm.update(toy.rollout(), torch.Generator().manual_seed(0)))) == 3 * 2 * 2
-
-
-def test_columns_share_the_rollouts_memory(toy: Any):
-    rollout = toy.rollout()
-    part = rollout.columns(2, 4)
-    assert part.num_envs == 2 and rollout.num_envs == 6 and torch.equal(part.obs, rollout.obs[:, 2:4])
-    part.advantage.fill_(9)
-    assert (rollout.advantage[:, 2:4] == 9).all() and not (rollout.advantage[:, :2] == 9).any()
 
 
 LEVELS = LevelSet.parse("50:200")

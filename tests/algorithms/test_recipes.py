@@ -56,9 +56,9 @@ def test_memory_does_not_learn_from_shuffled_transitions():
 @pytest.mark.parametrize(
     "spec", [SPEC, EnvSpec("toy", (5, 6, 3), "uint8", 4), EnvSpec("toy", (5, 5, 1), "uint8", 4)], ids=str
 )
-def test_what_cannot_be_augmented_is_refused(spec: EnvSpec):
+def test_ucb_drac_rejects_observations_other_than_square_colour_images(spec: EnvSpec):
     recipe = recipe_of("ucb-drac")
-    with pytest.raises(InputError, match=r"toy has observations .*; accepted for this --algo: square pictures in"):
+    with pytest.raises(InputError, match=r"toy has observations .*; accepted for this --algo: square colour images"):
         build_algorithm(recipe, spec, recipe.network, recipe.config, 0, CPU)
 
 

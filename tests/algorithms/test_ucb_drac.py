@@ -98,13 +98,13 @@ def test_ucb_drac_comes_to_say_the_same_of_augmented_pictures():
 
 def test_the_bandit_hears_the_mean_return_of_the_rollout_after():
     algorithm, rollout = UcbDrac(make(), UcbDracConfig()), played()
-    assert algorithm.pick(rollout) == NAMES.index("crop")
+    assert algorithm.choose_augmentation(rollout) == NAMES.index("crop")
     assert not algorithm.bandit.returns.any() and algorithm.bandit.total.item() == 1
     rollout.value_target.fill_(-2.0)
-    assert algorithm.pick(rollout) == NAMES.index("random-conv")
+    assert algorithm.choose_augmentation(rollout) == NAMES.index("random-conv")
     assert algorithm.bandit.returns[0, -1].item() == pytest.approx(-2.0 * T / (T + 1))
     rollout.value_target.fill_(3.0)
-    assert algorithm.pick(rollout) == NAMES.index("random-conv")
+    assert algorithm.choose_augmentation(rollout) == NAMES.index("random-conv")
     assert algorithm.bandit.pulls.tolist() == [2, 2, 1, 1, 1, 1, 1, 1]
 
 

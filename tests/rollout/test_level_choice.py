@@ -93,5 +93,5 @@ def test_an_environment_that_cannot_be_sent_is_refused():
     class Bare:
         spec, num_envs = make_env("minimaze", 3, 1).spec, 1
 
-    with pytest.raises(InputError, match="--env minimaze cannot be sent to a level; accepted for this --algo:"):
+    with pytest.raises(InputError, match="--env is minimaze, which cannot set levels; accepted for this --algo:"):
         Director(Bare(), Counting())  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from expgen.envs.vec_env import EnvSpec
-from expgen.rollout.minibatch import Minibatch, minibatches, transition_order
+from expgen.rollout.minibatch import Minibatch, minibatch_rows, minibatches
 from expgen.rollout.rollout import Rollout
 
 T, N = 6, 8
@@ -98,8 +98,7 @@ def test_minibatches_are_never_empty():
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: int):
-    rollout, _ = numbered_rollout()
-    rows = list(transition_order(rollout, count, order, torch.Generator().manual_seed(0)))  # type: ignore[arg-type]
+    rows = list(minibatch_rows(T, N, count, order, torch.Generator().manual_seed(0)))  # type: ignore[arg-type]
     batches = epoch(order, count)
     assert len(rows) == len(batches)
     for row, batch in zip(rows, batches):
@@ -117,6 +116,6 @@ def test_a_field_is_gathered_when_it_is_first_read_and_then_kept():
 
 def test_what_else_is_known_of_each_transition_is_found_by_its_row():
     rollout, advantage = numbered_rollout()
-    for row in transition_order(rollout, 3, "columns", torch.Generator().manual_seed(0)):
+    for row in minibatch_rows(T, N, 3, "columns", torch.Generator().manual_seed(0)):
         batch = Minibatch(rollout, advantage, row, "shuffled")
         assert torch.equal(torch.arange(T * N)[batch.index], batch.action[0])
