@@ -1,8 +1,7 @@
-"""Which of the fast ways a learner takes: streams and graphs on a GPU, written-out gradients on the CPU, or neither.
+"""Choose the fast path of a learner: streams and graphs on a GPU, hand-written gradients on the CPU, or neither.
 
-A `Lane` is where one learner's work runs: `cuda_lane` on a GPU; on the CPU plain calls (`training.lane`), or, for a
-dense policy without memory, the same arithmetic written out (`dense_lane`, `dense_ppo`). Networks change in
-`fast_networks`, an algorithm's steps in `recorded_steps`. A learner is handed the result and asks no more.
+A `Lane` runs one learner's work: `cuda_lane` on a GPU; on the CPU `training.lane`, or `dense_lane` with `dense_ppo` for
+a dense policy without memory. `fast_networks` replaces parts of networks, `recorded_steps` an algorithm's steps.
 """
 
 import torch
@@ -19,14 +18,14 @@ from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
 from expgen.training.lane import Lane, PlainLane
 
-DENSE_MAX_INPUTS = 4096  # numbers in an observation; beyond, keeping each as float32 costs more memory than it is worth
+DENSE_MAX_INPUTS = 4096  # elements of an observation; larger ones take too much memory as float32
 
 
 def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]:
-    """Make a new `algorithm` as fast as the device of `rollout` allows; returns it and the lane that acts for it.
+    """Return the fastest form of an untrained `algorithm` on the device of `rollout`, and the lane that acts for it.
 
-    Use the one returned from here on. It computes the same function up to rounding and writes the same checkpoints;
-    tests hold each fast way to the plain one.
+    Use the returned algorithm instead of the given one. It computes the same function up to rounding and writes the
+    same checkpoints; tests compare each fast path with the plain one.
     """
     lane = make_lane(algorithm.policy, rollout, may_be_dense=type(algorithm) in RECORDED)
     if isinstance(lane, DenseLane) and type(algorithm) is PPO:
@@ -41,9 +40,10 @@ def accelerate(algorithm: Algorithm, rollout: Rollout) -> tuple[Algorithm, Lane]
 
 
 def make_lane(policy: Policy, rollout: Rollout, may_be_dense: bool = True) -> Lane:
-    """The fastest lane for this policy on its device.
+    """Return the fastest lane for this policy on its device.
 
-    A dense one moves the weights into one tensor, which not every optimiser of a user's own algorithm would respect.
+    may_be_dense: False for a user's own algorithm, because DenseLane moves the weights into one tensor, and an
+        optimiser made before that may not follow them.
     """
     if rollout.device.type == "cuda":
         return CudaLane(policy, rollout)
@@ -53,6 +53,6 @@ def make_lane(policy: Policy, rollout: Rollout, may_be_dense: bool = True) -> La
 
 
 def is_dense(policy: Policy) -> bool:
-    """Whether the policy is a SmallEncoder and two heads in float32, nothing else: what `dense_network` computes."""
+    """Return whether the policy is just a SmallEncoder and two heads in float32, as `dense_network` requires."""
     is_float32 = all(parameter.dtype == torch.float32 for parameter in policy.parameters())
     return type(policy) is Policy and isinstance(policy.encoder, SmallEncoder) and policy.memory is None and is_float32

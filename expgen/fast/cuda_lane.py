@@ -1,6 +1,6 @@
-"""CudaLane: acting on a high-priority stream as a captured graph, updates on an ordinary one.
+"""CudaLane: acts with a captured graph on a high-priority stream, updates on an ordinary stream.
 
-So one learner's actions slip in between another's minibatches; the launches never wait for the host.
+One learner's acting can therefore run between another's minibatches, and launches never wait for the host.
 """
 
 import time
@@ -20,11 +20,11 @@ from expgen.networks.actor_critic import Policy
 from expgen.rollout.collect import act_in_slot
 from expgen.rollout.rollout import Rollout
 
-AWAKE_SECONDS = 2e-4  # of waiting for actions: as long as a GPU takes that is not busy, and waking up takes time too
+SPIN_SECONDS = 2e-4  # poll this long for actions, the latency of an idle GPU, before sleeping
 
 
 class CudaLane:
-    """Graph capture for acting, two streams, and a bf16 compiled encoder for updates."""
+    """Runs a learner on a GPU with two streams, a captured graph for acting and fast networks."""
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
         self.policy, self.rollout = policy, rollout
@@ -35,9 +35,9 @@ class CudaLane:
         self.action = torch.zeros(rollout.num_envs, dtype=torch.int32, pin_memory=True)
         self.action_view = self.action.numpy()
         self.decided = torch.cuda.Event(blocking=True)
-        self.handed_over: deque[torch.cuda.Event] = deque()
-        self.pinned: dict[int, bool] = {}  # buffers seen, and whether this lane page-locked them
-        with torch.no_grad(), self._held_weights():
+        self.unfinished: deque[torch.cuda.Event] = deque()
+        self.pinned: dict[int, bool] = {}  # address of each buffer: whether this lane page-locked it
+        with torch.no_grad(), self._prepared_weights():
             self.graph = self._capture()
 
     def start(self, t: int, observation: Observation) -> None:
@@ -54,10 +54,10 @@ class CudaLane:
             self.decided.record(self.acting)
 
     def wait(self) -> ndarray:
-        patience = time.perf_counter() + AWAKE_SECONDS
+        deadline = time.perf_counter() + SPIN_SECONDS
         while not self.decided.query():  # the CPU waits for the GPU here
-            if time.perf_counter() > patience:
-                self.decided.synchronize()  # asleep: games want the cores
+            if time.perf_counter() > deadline:
+                self.decided.synchronize()  # sleeps, which leaves the core to the games
         return self.action_view
 
     @contextmanager
@@ -67,12 +67,12 @@ class CudaLane:
             yield
             event = torch.cuda.Event()
             event.record(self.update)
-            self.handed_over.append(event)
+            self.unfinished.append(event)
 
     def backlog(self) -> int:
-        while self.handed_over and self.handed_over[0].query():
-            self.handed_over.popleft()
-        return len(self.handed_over)
+        while self.unfinished and self.unfinished[0].query():
+            self.unfinished.popleft()
+        return len(self.unfinished)
 
     def _step(self) -> None:
         act_in_slot(self.policy, self.rollout, self.slot)
@@ -80,24 +80,24 @@ class CudaLane:
         self.slot.add_(1)
 
     @contextmanager
-    def _held_weights(self) -> Iterator[None]:
-        """Graphs captured inside read converted weights, which `refresh_weights` converts anew."""
+    def _prepared_weights(self) -> Iterator[None]:
+        """Make graphs captured inside read prepared copies of the weights, which `refresh_weights` updates."""
         forms = prepared_in(self.policy)
-        made: tuple[Any, ...] = ()
+        copies: tuple[Any, ...] = ()
         self.refresh_weights: Callable[[], None] = lambda: None
         self.acting.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.acting):
             if forms:
-                made, self.refresh_weights = capture_on_gpu(lambda: tuple(form.make() for form in forms))
-        for form, held in zip(forms, made, strict=True):
-            form.held = held
+                copies, self.refresh_weights = capture_on_gpu(lambda: tuple(form.make() for form in forms))
+        for form, copy in zip(forms, copies, strict=True):
+            form.held = copy
         yield
         for form in forms:
             form.held = None
 
     def _capture(self) -> torch.cuda.CUDAGraph:
         self.device_action = torch.zeros_like(self.action, device=self.rollout.device, pin_memory=False)
-        state = self.rollout.state[1].clone()  # warming up plays slot 0 and must leave no trace in the memory
+        state = self.rollout.state[1].clone()  # the warm-up overwrites it
         self.acting.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.acting):
             for _ in range(3):
@@ -114,11 +114,13 @@ class CudaLane:
         return graph
 
     def _pin(self, array: ndarray) -> None:
-        """Page-lock the environment's own buffer, so that copies from it run beside the host."""
+        """Page-lock the environment's buffer, so that copies from it are asynchronous."""
         address = array.__array_interface__["data"][0]
         if address not in self.pinned:
-            is_free = not torch.from_numpy(array).is_pinned()
-            self.pinned[address] = is_free and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
+            is_unpinned = not torch.from_numpy(array).is_pinned()
+            self.pinned[address] = (
+                is_unpinned and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
+            )
 
     def close(self) -> None:
         torch.cuda.synchronize(self.rollout.device)

@@ -1,4 +1,4 @@
-"""DenseLane: acting on the CPU with as few operations a step as a memoryless dense policy needs."""
+"""DenseLane: acts on the CPU with a dense policy without memory, in few operations per step."""
 
 import torch
 
@@ -11,10 +11,10 @@ from expgen.training.lane import HostLane
 
 
 class DenseLane(HostLane):
-    """Keeps each observation as the float32 row the network reads, so that an update need not convert it again.
+    """Keeps observations as the float32 rows that the network reads, so that updates do not convert them again.
 
-    A step computes what the game waits for, the action. Values and log-probabilities of all steps are written in one
-    go when the last slot has been decided, from the outputs kept until then.
+    A step computes only the action. Values and log-probabilities of all slots are computed together after the last
+    slot, from the stored outputs.
     """
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
@@ -25,7 +25,7 @@ class DenseLane(HostLane):
         slots, num_envs = rollout.num_steps + 1, rollout.num_envs
         self.rows = torch.ones(slots, num_envs, policy.encoder.linear1.in_features + 1)  # [T+1, N, I+1]
         self.output = torch.zeros(slots, policy.policy_head.out_features + 1, num_envs)  # [T+1, A+1, N]
-        # views of each slot t, made once
+        # views of each slot, made once
         self.obs_of, self.row_of = rollout.obs.flatten(2).unbind(), self.rows.unbind()
         self.inputs_of, self.output_of = self.rows[..., :-1].unbind(), self.output.unbind()
         self.logits, self.noise = self.output.numpy()[:, :-1], rollout.noise.numpy().transpose(0, 2, 1)  # [T+1, A, N]
@@ -35,14 +35,13 @@ class DenseLane(HostLane):
         self.rollout.record(t, observation)
         inputs = self.inputs_of[t].copy_(self.obs_of[t])  # [N, I]
         if self.is_pixels:
-            inputs.mul_(2 / 255).sub_(1)  # as SmallEncoder centres them
+            inputs.mul_(2 / 255).sub_(1)  # as in SmallEncoder
         self.network.forward(self.row_of[t], out=self.output_of[t])
         self.action[:] = self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)  # Gumbel-max, as in `sample`
         if t == self.rollout.num_steps:
-            self._complete()
+            self._fill_log_probs_and_values()
 
-    def _complete(self) -> None:
-        """log π(a|o) and V of every slot."""
+    def _fill_log_probs_and_values(self) -> None:
         rollout = self.rollout
         log_prob = torch.log_softmax(self.output[:, :-1], 1).gather(1, rollout.action.unsqueeze(1))  # [T+1, 1, N]
         rollout.log_prob.copy_(log_prob.squeeze(1))

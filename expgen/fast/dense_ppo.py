@@ -1,7 +1,7 @@
-"""DensePPO: `algorithms.ppo` for a memoryless dense policy on the CPU, with the loss's gradient written out.
+"""DensePPO: `algorithms.ppo` for a dense policy without memory on the CPU, with a hand-written gradient.
 
-The same minibatches from the same random numbers, the same loss, clipping and Adam, and the same checkpoints as PPO,
-which it is made from; what differs is rounding. `tests/fast/test_dense_ppo.py` holds the two together.
+It uses the same minibatches, random numbers, loss, clipping, Adam and checkpoints as PPO and differs only by rounding;
+`tests/fast/test_dense_ppo.py` compares the two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ from expgen.rollout.gae import normalized
 from expgen.rollout.minibatch import minibatch_rows
 from expgen.rollout.rollout import Rollout
 
-MOMENTS = ("exp_avg", "exp_avg_sq")  # torch's names for Adam's
+MOMENTS = ("exp_avg", "exp_avg_sq")  # names in the state of torch's Adam
 PARTS = ("loss", "policy_loss", "value_loss", "entropy", "approximate_kl")
 
 
 class Transitions(NamedTuple):
-    """A minibatch: observations as the network reads them `[B, I+1]`, the rest numpy arrays `[B]`."""
+    """A minibatch: observations as network inputs `[B, I+1]`, the rest numpy arrays `[B]`."""
 
     obs: Tensor
     action: ndarray
@@ -37,7 +37,7 @@ class Transitions(NamedTuple):
 
 
 def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tuple[ndarray, ndarray]:
-    """∂L/∂o `[A+1, B]` of `ppo_loss` and its PARTS, from `output` `[A+1, B]`: logits z over the value V.
+    """Return ∂L/∂o `[A+1, B]` of `ppo_loss` and its PARTS, from `output` `[A+1, B]`: logits z, then the value V.
 
     With π = softmax(z), ρ = π(a)/π_old(a), H the row's entropy and c_H, c_V, c the config's coefficients and clip,
 
@@ -45,7 +45,7 @@ def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tupl
         w       = ρ Â  where  ρ Â ≤ clip(ρ, 1±c) Â,  else 0
         ∂L/∂V   = (c_V/B) (V − R)  where  (V − R)² ≥ (V_old + clip(V − V_old, ±c) − R)²,  else 0
 
-    In numpy: forty operations on a few kilobytes, which torch takes three times as long to start.
+    In numpy, because torch has three times the overhead for these forty operations on a few kilobytes.
     """
     logits, value = output[:-1], output[-1]
     num_rows = output.shape[1]
@@ -64,7 +64,9 @@ def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tupl
     weight = surrogate * (surrogate <= smaller)  # w
 
     error, change = value - batch.value_target, value - batch.value
-    clipped_error = error + (change.clip(-config.clip, config.clip) - change)  # `error` itself where nothing is clipped
+    clipped_error = error + (
+        change.clip(-config.clip, config.clip) - change
+    )  # exactly `error` where nothing is clipped
     squared = error * error
     larger = np.maximum(squared, clipped_error * clipped_error)
 
@@ -83,23 +85,21 @@ def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tupl
 
 
 class DenseAdam:
-    """Adam over a dense network's flat weights; to a checkpoint the Adam that PPO has, tensor for tensor."""
+    """Adam on a dense network's flat weights; its checkpoint has the same tensors as that of PPO's Adam."""
 
     def __init__(self, network: DenseNetwork, names: list[str], config: PPOConfig) -> None:
-        """`names` are those of the policy's parameters, in their order."""
+        """`names`: the policy's parameters, in order."""
         self.network, self.names = network, names
-        self.num_steps = torch.zeros(())  # taken so far
+        self.num_steps = torch.zeros(())
         self.moments = {name: network.flat() for name in MOMENTS}
         self.adam = Adam([network.weight], config.learning_rate, eps=config.adam_epsilon, fused=True)
         self.adam.state[network.weight] = {"step": self.num_steps, **self.moments}
         network.weight.grad = network.gradient  # what `backward` fills
 
     def step(self) -> None:
-        """Move the weights along the network's gradient."""
         self.adam.step()
 
     def state(self) -> dict[str, Tensor]:
-        """Steps and moments of each parameter."""
         moments = {name: self.network.layers_of(flat).by_name() for name, flat in self.moments.items()}
         state: dict[str, Tensor] = {}
         for index, parameter in enumerate(self.names):
@@ -108,37 +108,37 @@ class DenseAdam:
         return state
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`, this Adam's or PPO's, which has no moments before its first step."""
-        nothing = torch.zeros(())
+        """Continue from a state of this class or of PPO's Adam, which has no moments before its first step."""
+        zero = torch.zeros(())
         for name, tensor in self.state().items():
-            tensor.copy_(state.get(name, nothing))
-        self.num_steps.copy_(state.get("0.step", nothing))
+            tensor.copy_(state.get(name, zero))
+        self.num_steps.copy_(state.get("0.step", zero))
 
 
 class DensePPO(Algorithm):
-    """Owns the weights of `plain.policy`, through `network`, and their Adam."""
+    """PPO on the policy of `plain`, whose weights `network` holds."""
 
     def __init__(self, plain: PPO, network: DenseNetwork, rows: Tensor) -> None:
-        """`rows` `[T+1, N, I+1]` are the observations of the rollout as the network reads them."""
+        """`rows` `[T+1, N, I+1]`: the observations of the rollout as network inputs."""
         self.policy, self.config = plain.policy, plain.config
         self.network, self.rows = network, rows
         self.adam = DenseAdam(network, [name for name, _ in self.policy.named_parameters()], self.config)
         self.load_state(plain.state())
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
-        """E epochs of minibatches; yields the metrics of each, as 0-d tensors."""
+        """Run the epochs of minibatches and yield the metrics of each, as 0-d tensors."""
         config, T, N = self.config, rollout.num_steps, rollout.num_envs
         advantage = normalized(rollout.advantage, config.advantage_epsilon)
-        facts = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target])
-        obs, action, facts = self.rows[:T].flatten(0, 1), rollout.action[:T].flatten(), facts.flatten(1)
+        numbers = torch.stack([rollout.log_prob[:T], rollout.value[:T], advantage, rollout.value_target])
+        obs, action, numbers = self.rows[:T].flatten(0, 1), rollout.action[:T].flatten(), numbers.flatten(1)
         for _ in range(config.epochs):
             for row in minibatch_rows(T, N, config.minibatches, config.minibatch_order, generator):
-                arrays = action.index_select(0, row).numpy(), *facts.index_select(1, row).numpy()
+                arrays = action.index_select(0, row).numpy(), *numbers.index_select(1, row).numpy()
                 yield self.step(Transitions(obs.index_select(0, row), *arrays))
 
     @torch.no_grad()
     def step(self, batch: Transitions) -> Metrics:
-        """One gradient step."""
+        """Take one gradient step."""
         output = self.network.forward(batch.obs)
         d_output, parts = ppo_gradient(output.numpy(), batch, self.config)
         gradient = self.network.backward(batch.obs, torch.from_numpy(d_output))

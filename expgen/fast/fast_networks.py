@@ -1,6 +1,6 @@
-"""Networks on a GPU: in bf16, by our own kernels where they fit, compiled elsewhere; and how a frozen one plays.
+"""Fast networks on a GPU: bf16 encoders and GRUs by our own kernels or torch.compile; fast copies for inference.
 
-The weights stay where they are, in float32; what is replaced is the way from pictures to features.
+The float32 weights stay in their modules; only the forward functions of encoders and GRUs are replaced.
 """
 
 from collections.abc import Callable
@@ -10,23 +10,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.fast.graphs import Capture, Recording, capture_on_gpu
+from expgen.fast.graphs import Capture, RecordedFunction, capture_on_gpu
 from expgen.fast.kernels.gru import fused_gru
-from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
+from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, is_supported_gpu
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.memory import Memory
 from expgen.networks.plain_copy import has_seam, plain_copy
 from expgen.networks.remembered import RememberedFrames
 
-SMALLEST = 32  # observations of the smallest recording of a policy for play: fewer are hardly faster
-SHAPES_OF_AN_ENCODER = 8  # batches it is compiled for at most: acting, minibatches and values, each of two sizes
+MIN_BATCH = 32  # observations of the smallest recorded graph for inference: smaller ones are hardly faster
+SHAPES_PER_ENCODER = 8  # at most: for acting, minibatches and values, two batch sizes each
 
 
 def for_play(policy: Policy) -> Policy:
-    """A frozen copy, as fast as its device plays it; on a GPU it computes as it acted in training.
+    """Return a frozen copy of `policy`, accelerated for inference; on a GPU it computes as it does in training.
 
-    Nothing of `policy` is touched. The copy must not be trained: what makes it fast relies on weights that stay.
-    Without convolutions it is a plain one: there is little to gain.
+    The copy must not be trained, because its speed relies on constant weights. A policy without convolutions is copied
+    without acceleration: there is little to gain.
     """
     frozen = plain_copy(policy).requires_grad_(False)
     if not any(isinstance(part, nn.Conv2d) for part in frozen.modules()):
@@ -36,21 +36,21 @@ def for_play(policy: Policy) -> Policy:
             part.encode = RememberedFrames(part.encoder)
         return frozen
     accelerate_networks(frozen, may_compile=False)
-    replayed: Any = ReplayedPolicy(frozen)  # is called like one
+    replayed: Any = ReplayedPolicy(frozen)  # has the interface of a Policy
     return replayed if is_capturable(frozen) else frozen
 
 
-def recorded_forward(policy: Policy, asked: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
-    """A function that runs `policy` on the inputs `asked`, as acting does on their device."""
-    if asked[0].is_cuda:
+def recorded_forward(policy: Policy, inputs: tuple[Tensor, Tensor, Tensor]) -> Callable[[], object]:
+    """Return a function that runs `policy` on `inputs`, as acting does on their device."""
+    if inputs[0].is_cuda:
         accelerate_networks(policy)
         with torch.no_grad():
-            return Recording(policy, asked, capture_on_gpu).replay
-    return lambda: policy(*asked)
+            return RecordedFunction(policy, inputs, capture_on_gpu).replay
+    return lambda: policy(*inputs)
 
 
 def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
-    """bf16 for convolutions and memory, by our own kernels or compiled; losses and optimiser state stay float32."""
+    """Use bf16 for encoders and GRUs, by our own kernels or compiled; losses and optimiser state stay float32."""
     parts: list[Any] = list(network.modules())
     for part in parts:
         if isinstance(part, Memory):
@@ -60,40 +60,40 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
 
 
 def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Tensor]:
-    """The encoder's forward, as fast as we have it; compiling takes seconds for every shape."""
-    if can_fuse(encoder) and has_fitting_gpu(encoder.linear.weight.device):
+    """Return the fastest forward function of `encoder`; compiling takes seconds for every shape."""
+    if can_fuse(encoder) and is_supported_gpu(encoder.linear.weight.device):
         return FusedImpala(encoder)
     if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         if may_compile:
-            make_room_to_compile()
+            raise_compile_limits()
             return torch.compile(encoder.forward, dynamic=False)
     return encoder.forward
 
 
-def make_room_to_compile() -> None:
-    """Raise torch.compile's cache limits for one more encoder; beyond them encoders run uncompiled."""
+def raise_compile_limits() -> None:
+    """Raise torch.compile's cache limits for one more encoder; beyond the limits encoders run uncompiled."""
     config = torch._dynamo.config
-    config.cache_size_limit += SHAPES_OF_AN_ENCODER
+    config.cache_size_limit += SHAPES_PER_ENCODER
     config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
 def is_capturable(policy: nn.Module) -> bool:
-    """Whether a gradient step can be captured: the library's GRU cannot, our kernels can."""
+    """Return whether a gradient step can be captured: torch's GRU cannot, our kernels can."""
     return all(part.scan is not None for part in policy.modules() if isinstance(part, Memory))
 
 
 class ReplayedPolicy(nn.Module):
-    """Called like the frozen policy it holds, with one step at a time, which is one launch.
+    """Runs a frozen policy for one step at a time by replaying a CUDA graph.
 
-    How many environments ask changes from step to step (members vote only where nobody explores), and a graph has fixed
-    shapes: inputs are padded to the next power of two, so that a few recordings serve them all.
+    The number of environments changes from step to step (members vote only where nobody explores), but a graph has
+    fixed shapes, so inputs are padded to the next power of two.
     """
 
     def __init__(self, policy: Policy, capture: Capture = capture_on_gpu) -> None:
         super().__init__()
         self.policy, self.capture = policy, capture
-        self.recordings: dict[int, Recording] = {}
+        self.recordings: dict[int, RecordedFunction] = {}
 
     @property
     def state_size(self) -> int:
@@ -101,18 +101,18 @@ class ReplayedPolicy(nn.Module):
 
     @torch.no_grad()
     def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
-        """`obs` `[1, n, …]`, `first` `[1, n]`, `state` `[n, S]` → what the policy says of them."""
+        """Return the policy's output for `obs` `[1, n, …]`, `first` `[1, n]`, `state` `[n, S]`."""
         count = first.shape[1]
-        size = max(SMALLEST, 1 << (count - 1).bit_length())
+        size = max(MIN_BATCH, 1 << (count - 1).bit_length())
         inputs = (padded(obs, 1, size), padded(first, 1, size), padded(state, 0, size))
         if size not in self.recordings:
-            self.recordings[size] = Recording(self.policy, inputs, self.capture)
+            self.recordings[size] = RecordedFunction(self.policy, inputs, self.capture)
         logits, value, after = self.recordings[size](inputs)
         return PolicyOutput(logits[:, :count], value[:, :count], after[:count])
 
 
 def padded(tensor: Tensor, dimension: int, size: int) -> Tensor:
-    """`tensor` with zeros after its end, `size` long."""
+    """Return `tensor` padded with zeros to `size` along `dimension`."""
     missing = size - tensor.shape[dimension]
-    last_first = [0, 0] * (tensor.dim() - 1 - dimension)  # F.pad begins with the last dimension
-    return F.pad(tensor, [*last_first, 0, missing]) if missing else tensor
+    later_dimensions = [0, 0] * (tensor.dim() - 1 - dimension)  # F.pad starts with the last dimension
+    return F.pad(tensor, [*later_dimensions, 0, missing]) if missing else tensor

@@ -1,8 +1,8 @@
-"""Worker processes: work in a Python of its own, which tells its parent what happens and never outlives it.
+"""Worker processes: new Python interpreters that send messages to their parent and end when it dies.
 
-A worker is a fresh interpreter, not a fork: it has its own CUDA context and threads, and does not run the caller's main
-script again. Ctrl-C, SIGTERM and SIGHUP are its parent's business, so it never receives them. Its standard input is a
-pipe that only the parent holds: when that closes, the parent has died, and the worker ends at once.
+A worker is not a fork: it has its own CUDA context and threads, and does not run the caller's main script again. It
+blocks Ctrl-C, SIGTERM and SIGHUP, which the parent handles. Its standard input is a pipe that only the parent holds:
+when the pipe closes, the parent has died, and the worker exits at once.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from expgen.errors import InputError, error_line
 from expgen.plugins import known_plugins, load_plugins
 
-END_SECONDS = 10.0  # that a worker which has closed its connection may take to exit
+EXIT_SECONDS = 10.0  # for a worker to exit after it has closed its connection
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-Work = Callable[[Connection], None]  # picklable; talks to its parent over the connection
+Work = Callable[[Connection], None]  # picklable; communicates with the parent over the connection
 
 
 class Done(NamedTuple):
@@ -31,13 +31,13 @@ class Done(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The last message of a worker that met bad input."""
+    """The last message of a worker that raised InputError."""
 
     error: InputError
 
 
 class Failed(NamedTuple):
-    """The last message of a worker that raised anything else."""
+    """The last message of a worker that raised another exception."""
 
     line: str
     traceback: str
@@ -51,7 +51,7 @@ class Worker:
         self.connection, theirs = Pipe()
         program = f"from expgen.fast.processes import serve; serve({theirs.fileno()})"
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # the child inherits it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # inherited by the child
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-c", program],
@@ -66,30 +66,30 @@ class Worker:
         self.send(work)
 
     def send(self, message: Any) -> None:
-        """Send `message`; a worker that is gone is noticed where its messages are read."""
+        """Send `message`; a dead worker is detected by `receive`."""
         with contextlib.suppress(OSError):
             self.connection.send(message)
 
     def receive(self) -> Any:
-        """The next message; None where the process has died."""
+        """Return the next message; None if the process has died."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return None
 
     def exit_reason(self) -> str:
-        """`killed by SIGKILL` or `exited with status 3`, of one whose connection has closed."""
+        """Return how a worker whose connection closed has ended: `killed by SIGKILL` or `exited with status 3`."""
         try:
-            status = self.process.wait(END_SECONDS)
+            status = self.process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            return "it no longer answers"
+            return "not responding"
         return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
 
-    def close(self, patience: float = 0.0) -> None:
-        """End the process: after `patience` seconds it is killed."""
+    def close(self, timeout: float = 0.0) -> None:
+        """Wait `timeout` seconds for the process to exit, then kill it."""
         self.connection.close()
         try:
-            self.process.wait(patience)
+            self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -98,8 +98,8 @@ class Worker:
 
 
 def serve(descriptor: int) -> None:
-    """What a worker process runs: receive work over the socket `descriptor`, do it, say how it ended."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    """Run in the worker process: receive work over the socket `descriptor`, do it, send how it ended."""
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     connection = Connection(descriptor)
     end: Done | Refused | Failed
     try:
@@ -110,12 +110,12 @@ def serve(descriptor: int) -> None:
         end = Refused(error)
     except Exception as error:
         end = Failed(error_line(error), traceback.format_exc())
-    with contextlib.suppress(OSError):  # the parent has died or given us up
+    with contextlib.suppress(OSError):  # the parent has died or closed the connection
         connection.send(end)
     if isinstance(end, Failed):
-        os._exit(1)  # what failed may hang on the way out
+        os._exit(1)  # normal exit may hang after a failure
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     os.read(0, 1)  # returns when the pipe closes
     os._exit(1)

@@ -1,7 +1,7 @@
-"""What an algorithm gains on a GPU, from outside: Adam as one kernel, and steps that are recorded as graphs.
+"""Accelerate an algorithm on a GPU: fused Adam, and methods recorded as CUDA graphs.
 
-Recorded are the methods that an algorithm calls once a minibatch, each as `Graphs` wants it. An algorithm that is not
-in the table runs as it is written.
+RECORDED lists the methods that an algorithm calls once per minibatch and that meet the conditions of `Graphs`. Other
+algorithms run unchanged.
 """
 
 from collections.abc import Mapping
@@ -32,22 +32,19 @@ RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
 
 
 def accelerate_optimizers(algorithm: Algorithm) -> None:
-    """Adam's step as one kernel, its count of steps beside the weights, so that graphs may hold it.
-
-    For an algorithm on a GPU that has not learnt yet: its optimisers begin anew.
-    """
+    """Replace each Adam by a fused, capturable one with new state; the algorithm must be on a GPU and untrained."""
     for descent in descents_in(algorithm):
         rate, epsilon = descent.adam.defaults["lr"], descent.adam.defaults["eps"]
         descent.adam = Adam(descent.parameters, rate, eps=epsilon, fused=True, capturable=True)
 
 
 def descents_in(algorithm: Algorithm) -> list[Descent]:
-    """Every Descent among the parts of an algorithm."""
+    """Return every Descent among the algorithm's parts."""
     return [part for part in algorithm.parts().values() if isinstance(part, Descent)]
 
 
 def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Graphs:
-    """Record and replay the methods of `algorithm` that the table names; returns the graphs."""
+    """Replace the methods of `algorithm` in RECORDED by recorded ones; return the graphs."""
     graphs = Graphs(algorithm, capture)
     for path in RECORDED.get(type(algorithm), ()):
         owner, _, name = path.rpartition(".")
@@ -55,9 +52,9 @@ def record_steps(algorithm: Algorithm, capture: Capture = capture_on_gpu) -> Gra
         setattr(holder, name, partial(graphs, getattr(holder, name)))
     load_state = algorithm.load_state
 
-    def forget_and_load(state: Mapping[str, Tensor]) -> None:
-        graphs.recordings.clear()  # an optimiser's tensors are others once they have been loaded
+    def clear_and_load(state: Mapping[str, Tensor]) -> None:
+        graphs.recordings.clear()  # loading replaces the optimiser's tensors
         load_state(state)
 
-    setattr(algorithm, "load_state", forget_and_load)  # noqa: B010
+    setattr(algorithm, "load_state", clear_and_load)  # noqa: B010
     return graphs

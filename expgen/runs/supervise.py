@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
-from expgen.fast.processes import END_SECONDS, Work, Worker
+from expgen.fast.processes import EXIT_SECONDS, Work, Worker
 from expgen.runs.messages import LearnerId
 
 DEATHS = 3  # of a worker in a row, without progress, after which it is given up
@@ -89,7 +89,7 @@ class Workers:
         for job in self.jobs:
             job.worker.close()
         for worker in self.leaving:
-            worker.close(END_SECONDS)
+            worker.close(EXIT_SECONDS)
         self.jobs, self.leaving = [], []
 
 

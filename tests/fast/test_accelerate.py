@@ -10,7 +10,7 @@ from numpy import ndarray
 from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.fast.accelerate import make_lane
 from expgen.fast.cuda_lane import CudaLane
-from expgen.fast.fast_networks import SHAPES_OF_AN_ENCODER, accelerate_networks
+from expgen.fast.fast_networks import SHAPES_PER_ENCODER, accelerate_networks
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy, policies_in
 from expgen.networks.joint import JointPolicy
 from expgen.rollout.rollout import Rollout
@@ -86,7 +86,7 @@ def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
     policy = JointPolicy(PICTURES, network, members)
     accelerate_networks(policy)
     assert all(member.encode != member.encoder.forward for member in policies_in(policy))
-    assert limits.cache_size_limit >= SHAPES_OF_AN_ENCODER * members
+    assert limits.cache_size_limit >= SHAPES_PER_ENCODER * members
     assert limits.accumulated_cache_size_limit >= limits.cache_size_limit
 
 

@@ -137,7 +137,7 @@ def test_recording_a_graph_leaves_no_trace(algo: str) -> None:
 
 
 def test_a_step_taken_before_is_kept() -> None:
-    """Recording starts from an optimiser that has taken steps, too."""
+    """RecordedFunction starts from an optimiser that has taken steps, too."""
     algorithm = built("ppo")
     rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
     updated(algorithm, rollout, 0)
@@ -184,7 +184,7 @@ def test_a_minibatch_is_gathered_from_the_rollout_and_what_else_is_given_is_copi
     batch = batch_of(1.0, 3, 1)
     first = graphs(picked, batch, torch.zeros(2), 10)
     (recording,) = graphs.recordings.values()
-    places = {tensor.data_ptr() for tensor in recording.memory}
+    places = {tensor.data_ptr() for tensor in recording.buffers}
     assert len(places) == 3 and not places & {batch.index.data_ptr(), batch.rollout_advantage.data_ptr()}
     rollout.value.add_(1)
     assert graphs(picked, batch_of(2.0, 0, 2), torch.ones(2), 10).tolist() == [31, 51]

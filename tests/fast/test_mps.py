@@ -48,7 +48,7 @@ def test_mps_daemon_runs_while_the_block_does(notes: Path, monkeypatch: pytest.M
     install(notes, DAEMON)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     began = time.monotonic()
-    with cuda_mps(patience=5.0) as variables:
+    with cuda_mps(timeout=5.0) as variables:
         folder = Path(variables[PIPES])
         assert (folder / "control").exists() and set(variables) == {PIPES, "CUDA_MPS_LOG_DIRECTORY"}
         assert notes.read_text() == "start unset\nget_default_active_thread_percentage\n"
@@ -61,7 +61,7 @@ def test_mps_daemon_runs_while_the_block_does(notes: Path, monkeypatch: pytest.M
 def test_without_a_working_mps_the_run_goes_on_without_it(script: str | None, notes: Path) -> None:
     if script:
         install(notes, script)
-    with cuda_mps(patience=0.3) as variables:
+    with cuda_mps(timeout=0.3) as variables:
         assert variables == {}
     assert not list(notes.parent.glob("expgen-mps-*"))
 

@@ -10,7 +10,7 @@ import torch
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.ensemble import Ensemble
 from expgen.envs.vec_env import EnvSpec
-from expgen.fast.fast_networks import SMALLEST, ReplayedPolicy, for_play, padded
+from expgen.fast.fast_networks import MIN_BATCH, ReplayedPolicy, for_play, padded
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
 
 SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
@@ -57,7 +57,7 @@ def test_replayed_policy_says_what_the_policy_says(memory: str) -> None:
     for found, exact in kept:  # later replays did not overwrite what was given out
         for one, other in zip(found, exact, strict=True):
             torch.testing.assert_close(one, other)
-    assert set(replayed.recordings) == {SMALLEST, 64}
+    assert set(replayed.recordings) == {MIN_BATCH, 64}
 
 
 def test_padding_is_zeros_at_the_end() -> None:

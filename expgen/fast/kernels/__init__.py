@@ -1,1 +1,1 @@
-"""Our kernels for GPUs, compiled when first used: the IMPALA encoder in CUDA C++ (`cuda/`), the GRU in Triton."""
+"""GPU kernels, compiled on first use: the IMPALA encoder and GRU in CUDA C++ (`cuda/`), another GRU in Triton."""

@@ -1,6 +1,6 @@
-"""CUDA C++ compiled when it is first needed, by NVRTC, which comes with PyTorch; no CUDA toolkit has to be installed.
+"""Compile CUDA C++ on first use by NVRTC, which comes with PyTorch; no CUDA toolkit is needed.
 
-Compiling takes seconds, so the result is kept in the user's cache folder under a digest of all that it depends on.
+Compiling takes seconds, so the result is cached in the user's cache folder, named by a digest of its dependencies.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from torch import Tensor
 from expgen.errors import StorageError
 from expgen.files import write_atomic
 
-THREADS = 256  # of every program
+THREADS = 256  # per thread block
 SOURCES = Path(__file__).parent / "cuda"
-IMPALA = (  # files, in this order
+IMPALA = (  # files, concatenated in this order
     "tensor_core.cuh",
     "pictures.cuh",
     "convolution.cuh",
@@ -38,16 +38,16 @@ MAX_SHARED_PER_BLOCK = 97  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPT
 
 
 class CudaModule:
-    """Kernels on one device; `launch` hands one to the stream that work is handed to now."""
+    """Kernels on one device; `launch` starts one on the current stream."""
 
     def __init__(self, device: torch.device, files: Sequence[str] = IMPALA) -> None:
-        """`files` of `SOURCES`, compiled as one."""
+        """`files`: names in SOURCES, compiled as one source."""
         self.device = device
         self.driver = ctypes.CDLL("libcuda.so.1")
         source = read_source(files)
         cubin = cached_cubin(source, torch.cuda.get_device_capability(device))
         with torch.cuda.device(device):
-            torch.cuda.current_stream().synchronize()  # a context there is
+            torch.cuda.current_stream().synchronize()  # creates the CUDA context
             self.context = ctypes.c_void_p()
             self._check(self.driver.cuCtxGetCurrent(ctypes.byref(self.context)))
             module = ctypes.c_void_p()
@@ -57,20 +57,20 @@ class CudaModule:
     def _function(self, module: ctypes.c_void_p, name: str) -> ctypes.c_void_p:
         function = ctypes.c_void_p()
         self._check(self.driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
-        most = largest_shared_memory(self.device)
-        self._check(self.driver.cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE, most))
+        size = max_shared_memory(self.device)
+        self._check(self.driver.cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE, size))
         return function
 
     def __deepcopy__(self, memo: object) -> "CudaModule":
         return self  # a copied network uses the same kernels
 
     def launch(self, name: str, grid: tuple[int, int], shared_bytes: int, *arguments: Tensor | int | None) -> None:
-        """Run `grid` programs with so much shared memory; tensors go as their addresses, None as a null pointer."""
+        """Run `grid` thread blocks; tensors are passed as their addresses, None as a null pointer."""
         stream = ctypes.c_void_p(torch.cuda.current_stream(self.device).cuda_stream)
-        self._check(self.driver.cuCtxSetCurrent(self.context))  # backward runs in a thread of its own
+        self._check(self.driver.cuCtxSetCurrent(self.context))  # backward runs in another thread
         self._check(
             self.driver.cuLaunchKernel(
-                self.functions[name], *grid, 1, THREADS, 1, 1, shared_bytes, stream, packed(arguments), None
+                self.functions[name], *grid, 1, THREADS, 1, 1, shared_bytes, stream, pack_arguments(arguments), None
             )
         )
 
@@ -83,12 +83,12 @@ class CudaModule:
 
 @cache
 def cuda_module(device: torch.device, files: Sequence[str] = IMPALA) -> CudaModule:
-    """The kernels of `files` on `device`, which has an index; loaded once."""
+    """Return the kernels of `files` on `device`, which must have an index; they are loaded once."""
     return CudaModule(device, files)
 
 
-def largest_shared_memory(device: torch.device) -> int:
-    """Bytes of shared memory that a program on `device` may have."""
+def max_shared_memory(device: torch.device) -> int:
+    """Return the most bytes of shared memory that a thread block on `device` may use."""
     torch.cuda.init()
     size = ctypes.c_int()
     status = ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(
@@ -97,8 +97,8 @@ def largest_shared_memory(device: torch.device) -> int:
     return size.value if status == 0 else 0
 
 
-def packed(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_void_p]:
-    """Addresses of a kernel's arguments, as a launch wants them."""
+def pack_arguments(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return the addresses of a kernel's arguments, as cuLaunchKernel requires."""
     values = [
         ctypes.c_int(argument)
         if isinstance(argument, int)
@@ -106,17 +106,17 @@ def packed(arguments: Sequence[Tensor | int | None]) -> ctypes.Array[ctypes.c_vo
         for argument in arguments
     ]
     addresses = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-    addresses._values = values  # type: ignore[attr-defined]  # as long as the addresses are needed
+    addresses._values = values  # type: ignore[attr-defined]  # keeps the values alive
     return addresses
 
 
 def read_source(files: Sequence[str] = IMPALA) -> str:
-    """The kernels of `files` in one text."""
+    """Return the concatenated source of `files`."""
     return "\n".join(f'#line 1 "{name}"\n{(SOURCES / name).read_text(encoding="utf-8")}' for name in files)
 
 
 def kernel_names(source: str) -> list[str]:
-    """What `source` defines for launching: each macro that holds kernels is expanded for its first argument."""
+    """Return the names of the kernels in `source`: each macro that defines kernels, for each of its first arguments."""
     names = []
     for macro in re.findall(r"#define (\w+)\([^)]*\)((?:[^\n]*\\\n)+[^\n]*)", source):
         stems = re.findall(r"KERNEL\([^)]*\) (\w+)##", macro[1])
@@ -126,37 +126,37 @@ def kernel_names(source: str) -> list[str]:
 
 
 def has_compiler() -> bool:
-    """Whether NVRTC can be loaded."""
+    """Return whether NVRTC can be loaded."""
     return torch.version.cuda is not None and bool(_nvrtc_paths())
 
 
 def cached_cubin(source: str, capability: tuple[int, int]) -> bytes:
-    """Machine code for GPUs of `capability`, from the cache folder where it is there."""
+    """Return machine code for GPUs of `capability`, from the cache folder if it is there."""
     architecture = "sm_{}{}".format(*capability)
     key = "\n".join((source, architecture, str(torch.version.cuda), *OPTIONS))
     file = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
     if file.is_file():
         return file.read_bytes()
     cubin = compile_source(source, architecture)
-    with contextlib.suppress(StorageError):  # a folder that cannot be written costs the next process a few seconds
+    with contextlib.suppress(StorageError):  # without a cache the next process compiles again
         write_atomic(file, cubin)
     return cubin
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept."""
+    """Return the folder of compiled kernels."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "expgen" / "kernels"
 
 
 def compile_source(source: str, architecture: str) -> bytes:
-    """`source` as machine code for `architecture`, as in "sm_90"."""
+    """Compile `source` to machine code for `architecture`, for example "sm_90"."""
     nvrtc = _nvrtc()
     program = ctypes.c_void_p()
     options = [f"--gpu-architecture={architecture}", *OPTIONS]
-    _succeeded(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None))
+    _check_nvrtc(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None))
     try:
-        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        if nvrtc.nvrtcCompileProgram(program, len(options), given) != 0:
+        arguments = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(program, len(options), arguments) != 0:
             log = _output(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
             raise RuntimeError(f"NVRTC could not compile the kernels:\n{log.decode()}")
         return _output(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
@@ -166,13 +166,13 @@ def compile_source(source: str, architecture: str) -> bytes:
 
 def _output(program: ctypes.c_void_p, size_of: Callable[..., int], copy: Callable[..., int]) -> bytes:
     size = ctypes.c_size_t()
-    _succeeded(size_of(program, ctypes.byref(size)))
+    _check_nvrtc(size_of(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)
-    _succeeded(copy(program, buffer))
+    _check_nvrtc(copy(program, buffer))
     return buffer.raw
 
 
-def _succeeded(status: int) -> None:
+def _check_nvrtc(status: int) -> None:
     if status != 0:
         raise RuntimeError(f"NVRTC: error {status}")
 
@@ -184,7 +184,7 @@ def _nvrtc() -> ctypes.CDLL:
 
 @cache
 def _nvrtc_paths() -> list[str]:
-    """Libraries that can be loaded: the one of PyTorch's CUDA version, from the linker's paths or pip's packages."""
+    """Return loadable NVRTC libraries of PyTorch's CUDA version, from the linker's paths or pip's packages."""
     name = f"libnvrtc.so.{(torch.version.cuda or '0').split('.')[0]}"
     package = importlib.util.find_spec("nvidia")
     folders = list(package.submodule_search_locations or []) if package else []

@@ -2,9 +2,9 @@
 
     r = σ(a_r + b_r)   z = σ(a_z + b_z)   n = tanh(a_n + r b_n)   h_t = (1 − z) n + z h,   b = W_h h + bias
 
-with h = h_{t−1}, or 0 where step t opens an episode, and a = W_x x + bias for all steps at once beforehand. The steps
-must follow one another, and each is too small to be worth a launch. `cluster_gru` has the kernels for GPUs of compute
-capability 9.0 on, `triton_gru` for others. Products are of bfloat16, sums and memory float32.
+with h = h_{t−1}, or 0 if step t starts an episode, and a = W_x x + bias, computed for all steps before. The steps are
+sequential, and each is too small for a launch of its own. `cluster_gru` has the kernels for GPUs of compute capability
+9.0 or higher, `triton_gru` for others. Matrices are multiplied in bfloat16; sums and memory are float32.
 """
 
 import importlib.util
@@ -16,24 +16,27 @@ from torch.nn import functional as F
 
 from expgen.fast.kernels.prepared import Prepared
 
-GATES = 4  # stored per step: r, z, n and b_n
+GATES = 4  # vectors stored per step: r, z, n and b_n
 
 
 class GruKernels(Protocol):
-    """`a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `start` `[N, S]`, `weight` `[3, new, old]`."""
+    """Kernels on `a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `start` `[N, S]`, `weight` `[3, S, S]`.
 
-    product: torch.dtype  # that matrices are multiplied in
+    `weight` maps old to new memory: its axes are gate, new, old.
+    """
+
+    product: torch.dtype  # in which matrices are multiplied
 
     def prepare(self, weight: Tensor) -> Tensor:
-        """`weight` as `forward` reads it."""
+        """Return `weight` in the form that `forward` reads."""
 
     def forward(self, a: Tensor, keep: Tensor, start: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-        """h_t `[T, N, S]`, and the gates r, z, n and b_n `[T, N, 4, S]`."""
+        """Return h_t `[T, N, S]`, and the gates r, z, n and b_n `[T, N, 4, S]`."""
 
     def backward(
         self, d_out: Tensor, keep: Tensor, start: Tensor, weight: Tensor, out: Tensor, gates: Tensor
     ) -> Tensor:
-        """dL/da_r, dL/da_z, dL/da_n and dL/db_n `[T, N, 4, S]`, from dL/dh_t and what forward had."""
+        """Return dL/da_r, dL/da_z, dL/da_n and dL/db_n `[T, N, 4, S]`, from dL/dh_t and forward's tensors."""
 
 
 class _Scan(torch.autograd.Function):
@@ -66,7 +69,7 @@ class _Scan(torch.autograd.Function):
 
 
 class FusedGru:
-    """`x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`; the weights are `gru`'s."""
+    """A GRU with the weights of `gru`: `x` `[T, N, F]`, `first` `[T, N]`, `state` `[N, S]` → output `[T, N, S]`."""
 
     def __init__(self, gru: nn.GRU, kernels: GruKernels) -> None:
         self.weights = list(gru.parameters())  # W_x, W_h and their biases
@@ -89,7 +92,7 @@ class FusedGru:
 
 
 def fused_gru(gru: nn.GRU) -> FusedGru | None:
-    """The GRU by the fastest kernels for its device and size; None: the library computes it."""
+    """Return the GRU with the fastest kernels for its device and size; None if no kernels support it."""
     from expgen.fast.kernels.cluster_gru import SIZES, ClusterGru, has_clusters
 
     size, device = gru.hidden_size, next(gru.parameters()).device

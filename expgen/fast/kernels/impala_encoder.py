@@ -1,8 +1,7 @@
-"""`networks.impala.ImpalaEncoder` by the kernels of cuda/impala.cu, forward and backward, its linear layer in bfloat16.
+"""`networks.impala.ImpalaEncoder` with the kernels of cuda/impala.cu, forward and backward, in bfloat16.
 
-The module stays the owner of the weights and the reference that tests compare with. Activations are `[B, H, W, C]` in
-bfloat16. For each residual block y = x + conv₂(h), h = relu(conv₁(relu(x))), its input x and h are kept for the
-backward pass, in which
+The module keeps the weights, and tests compare with its forward. Activations are `[B, H, W, C]` in bfloat16. For each
+residual block y = x + conv₂(h), h = relu(conv₁(relu(x))), x and h are kept for the backward pass:
 
     dh = convᵀ₂(dy) · [h > 0]        dx = dy + convᵀ₁(dh) · [x > 0]
 """
@@ -13,19 +12,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.fast.kernels.cuda_module import cuda_module, has_compiler, largest_shared_memory
-from expgen.fast.kernels.impala_kernels import IMAGE_SIDE, MOST_SHARED, ImpalaKernels, Launcher, num_parts
+from expgen.fast.kernels.cuda_module import cuda_module, has_compiler, max_shared_memory
+from expgen.fast.kernels.impala_kernels import IMAGE_SIDE, MAX_SHARED, ImpalaKernels, Launcher, num_parts
 from expgen.fast.kernels.impala_weights import STEM_INPUTS, Packed, WeightPacking
 from expgen.fast.kernels.prepared import Prepared
 from expgen.networks.impala import ImpalaEncoder
 
-Forms = tuple[Packed, ...]  # of all convolutions
-CONVS_OF_A_STAGE = 5  # its own and two blocks of two
-LAST_SIDE, LAST_CHANNELS = IMAGE_SIDE // 8, 32  # of the map that the last stage makes
+Forms = tuple[Packed, ...]  # one per convolution
+CONVS_PER_STAGE = 5  # the pooled one, and two residual blocks of two
+LAST_SIDE, LAST_CHANNELS = IMAGE_SIDE // 8, 32  # of the last stage's output
 
 
 def can_fuse(encoder: nn.Module) -> TypeGuard[ImpalaEncoder]:
-    """Whether the kernels compute this encoder: the standard width and ProcGen's pictures."""
+    """Return whether the kernels support this encoder: standard width, images of ProcGen's shape."""
     return (
         type(encoder) is ImpalaEncoder
         and encoder.width == 1
@@ -33,18 +32,18 @@ def can_fuse(encoder: nn.Module) -> TypeGuard[ImpalaEncoder]:
     )
 
 
-def has_fitting_gpu(device: torch.device) -> bool:
-    """Whether the kernels run on `device`: bfloat16 tensor cores, enough shared memory, and NVRTC to compile for it."""
+def is_supported_gpu(device: torch.device) -> bool:
+    """Return whether `device` has bfloat16 tensor cores, enough shared memory and NVRTC, as the kernels require."""
     if device.type != "cuda" or not has_compiler() or torch.cuda.get_device_capability(device) < (8, 0):
         return False
-    return largest_shared_memory(device) >= MOST_SHARED
+    return max_shared_memory(device) >= MAX_SHARED
 
 
 class FusedImpala:
-    """`[B, 64, 64, 3]` uint8 → `[B, features]` float32; the weights are the encoder's."""
+    """The encoder with fast kernels: `[B, 64, 64, 3]` uint8 → `[B, features]` float32."""
 
     def __init__(self, encoder: ImpalaEncoder, launcher: Launcher | None = None) -> None:
-        """`launcher`: what runs the kernels; by default the encoder's GPU."""
+        """`launcher` runs the kernels; by default on the encoder's GPU."""
         self.trunk = FusedTrunk(encoder, launcher or cuda_module(encoder.linear.weight.device))
         self.encoder = encoder
         self.linear = Prepared(self._linear)
@@ -56,7 +55,7 @@ class FusedImpala:
         return F.relu(F.linear(x, *self.linear())).float()  # [B, F]
 
     def _linear(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias of the last layer in bfloat16, its inputs in the order in which maps are stored."""
+        """Return weight and bias of the linear layer in bfloat16, its inputs in the order of the stored map."""
         linear = self.encoder.linear
         weight = linear.weight.to(torch.bfloat16)
         if not self.encoder.is_pooled:
@@ -65,7 +64,7 @@ class FusedImpala:
 
 
 class FusedTrunk:
-    """Callable on pictures `[B, 64, 64, 3]`; gives the last stage's map `[B, 8, 8, 32]`, before its ReLU."""
+    """The convolutions: images `[B, 64, 64, 3]` → the last stage's map `[B, 8, 8, 32]`, before its ReLU."""
 
     def __init__(self, encoder: ImpalaEncoder, launcher: Launcher) -> None:
         self.kernels = ImpalaKernels(launcher)
@@ -80,11 +79,11 @@ class FusedTrunk:
         return self.forward(obs, self.packed(), keep=False)[0]
 
     def forward(self, obs: Tensor, packed: Forms, keep: bool) -> tuple[Tensor, list[Tensor | None]]:
-        """The last map, and of every stage what its backward pass needs: winner, x, h, x, h and the stage's output."""
+        """Return the last map and, for each stage, winner, x, h, x, h and output, which the backward pass needs."""
         kept: list[Tensor | None] = []
         x = obs
-        for first in range(0, len(packed), CONVS_OF_A_STAGE):
-            conv, *blocks = packed[first : first + CONVS_OF_A_STAGE]
+        for first in range(0, len(packed), CONVS_PER_STAGE):
+            conv, *blocks = packed[first : first + CONVS_PER_STAGE]
             x, winner = (self.kernels.pooled if first else self.kernels.stem)(x, conv, keep)
             kept += [winner]
             for one, two in (blocks[:2], blocks[2:]):
@@ -95,13 +94,13 @@ class FusedTrunk:
         return x, kept
 
     def backward(self, obs: Tensor, packed: Forms, kept: tuple[Tensor, ...], gradient: Tensor) -> list[Tensor]:
-        """The gradients of weight and bias of each convolution, flat and concatenated, from that of the last map."""
+        """Return the gradients of each convolution's weight and bias, flat and concatenated, from the last map's."""
         kernels = self.kernels
         sizes = [9 * conv.channels_in * conv.channels_out + conv.channels_out for conv in packed[1:]]
         partial = gradient.new_empty(num_parts(len(obs)), sum(sizes), dtype=torch.float32)
-        columns = [partial[:, sum(sizes[:n]) :] for n in range(len(sizes))]  # of each convolution after the first
-        for stage in reversed(range(len(packed) // CONVS_OF_A_STAGE)):
-            start = CONVS_OF_A_STAGE * stage
+        columns = [partial[:, sum(sizes[:n]) :] for n in range(len(sizes))]  # for each convolution after the first
+        for stage in reversed(range(len(packed) // CONVS_PER_STAGE)):
+            start = CONVS_PER_STAGE * stage
             winner, *activations = kept[6 * stage : 6 * stage + 6]
             for block in (1, 0):
                 x, hidden = activations[2 * block : 2 * block + 2]

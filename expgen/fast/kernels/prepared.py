@@ -1,6 +1,6 @@
-"""Weights in the form that kernels read: made anew at every use, or held as long as nobody trains.
+"""Weights in the form that kernels read: converted at every use, or cached while they do not change.
 
-A policy acts hundreds of times between two updates, and making the form takes a dozen launches each time.
+A policy acts hundreds of times between two updates, and each conversion takes a dozen launches.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Form = TypeVar("Form")
 
 
 class Prepared(Generic[Form]):
-    """Weights as kernels read them: `held` where it is set, else converted by `make` at every call."""
+    """Returns `held` if it is set, otherwise the weights converted by `make`."""
 
     def __init__(self, make: Callable[[], Form]) -> None:
         self.make = make
@@ -23,6 +23,6 @@ class Prepared(Generic[Form]):
 
 
 def prepared_in(network: nn.Module) -> list[Prepared[Any]]:
-    """Every Prepared of the fast encoders and GRUs in `network`."""
-    ways = [getattr(part, name, None) for part in network.modules() for name in ("encode", "scan")]
-    return [form for way in ways for form in getattr(way, "prepared", ())]
+    """Return every Prepared of the fast encoders and GRUs in `network`."""
+    functions = [getattr(part, name, None) for part in network.modules() for name in ("encode", "scan")]
+    return [form for function in functions for form in getattr(function, "prepared", ())]

@@ -1,8 +1,8 @@
-"""The GRU's kernels in Triton, for GPUs without clusters (gru.py has the equations).
+"""GRU kernels in Triton, for GPUs without thread block clusters (gru.py has the equations).
 
-A few programs take sixteen environments through all T steps together: each owns some columns of the memory, keeps its
-part of W_h at hand throughout, and after each step waits until the others have stored theirs. They occupy a few of the
-GPU's multiprocessors and leave the rest to whoever trains beside. Products are of bfloat16, sums and memory float32.
+A group of programs processes all T steps of sixteen environments. Each program owns some columns of the memory, loads
+its part of W_h once, and after each step waits until the others have stored theirs. A group occupies a few
+multiprocessors and leaves the rest to other learners. Matrices are multiplied in bfloat16; sums and memory are float32.
 """
 
 import torch
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from expgen.fast.kernels.gru import GATES
 
-ROWS = 16  # environments a group of programs takes: the least a matrix unit works on
-COLUMNS = 32  # of the memory, owned by one program
+ROWS = 16  # environments per group of programs: the least that a tensor core multiplies
+COLUMNS = 32  # of the memory, per program
 
 
 @triton.jit
 def _wait_for_all(counter, arrivals):
-    """What every program of the group stored before its own call can be read after this one."""
+    """Wait until all programs of the group have called this; then their earlier stores are visible."""
     tl.debug_barrier()
     tl.atomic_add(counter, 1, sem="release")
     while tl.atomic_add(counter, 0, sem="acquire") < arrivals:
@@ -90,7 +90,7 @@ def _backward(
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     matrix = weight + whole[:, None] * S + column[None, :]  # from new to old memory
     weight_r, weight_z, weight_n = tl.load(matrix), tl.load(matrix + S * S), tl.load(matrix + 2 * S * S)
-    carry = tl.zeros((ROWS, COLUMNS), tl.float32)  # what later steps have said of dL/dh_t
+    carry = tl.zeros((ROWS, COLUMNS), tl.float32)  # dL/dh_t from later steps
     for since in range(T):
         step = (T - 1 - since) * num_envs + env
         kept = tl.load(keep + step, mask=env < num_envs, other=0.0)[:, None]
@@ -118,7 +118,7 @@ def _backward(
 
 
 class TritonGru:
-    """Gru kernels."""
+    """`GruKernels` in Triton."""
 
     def __init__(self, product: torch.dtype = torch.bfloat16) -> None:
         self.product = product
@@ -153,7 +153,7 @@ class TritonGru:
 
 
 def _groups(start: Tensor, size: int) -> tuple[tuple[int, int], Tensor]:
-    """Programs side by side in a group, groups, and how often each group's programs have met."""
+    """Return the grid (programs per group, groups) and a zeroed barrier counter for each group."""
     groups = triton.cdiv(len(start), ROWS)
-    together = size // COLUMNS if start.is_cuda else 1  # elsewhere an interpreter runs programs one after another
+    together = size // COLUMNS if start.is_cuda else 1  # on the CPU an interpreter runs programs one after another
     return (together, groups), torch.zeros(groups, dtype=torch.int32, device=start.device)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from expgen.fast.kernels.cuda_module import IMPALA, SOURCES, packed
+from expgen.fast.kernels.cuda_module import IMPALA, SOURCES, pack_arguments
 
 HERE = Path(__file__).parent
 IN_PLACE = {"tensor_core.cuh": "emulated_cuda.h", "cluster.cuh": "emulated_cluster.h"}  # of what only a GPU has
@@ -25,4 +25,4 @@ class EmulatedKernels:
 
     def launch(self, name: str, grid: tuple[int, int], shared_bytes: int, *arguments: Tensor | int | None) -> None:
         """As CudaModule.launch."""
-        self.library.launch(name.encode(), *grid, shared_bytes, packed(arguments))
+        self.library.launch(name.encode(), *grid, shared_bytes, pack_arguments(arguments))

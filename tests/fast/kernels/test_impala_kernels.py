@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from expgen.algorithms.augment import AUGMENTATIONS, augment
 from expgen.fast.kernels.cuda_module import cuda_module, kernel_names, read_source
-from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, has_fitting_gpu
+from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, is_supported_gpu
 from expgen.fast.kernels.impala_kernels import ImpalaKernels, Launcher
 from expgen.fast.kernels.impala_weights import Packed, WeightPacking
 from expgen.networks.impala import ImpalaEncoder
@@ -25,7 +25,7 @@ TOLERANCE = 0.006  # of the norm: results are rounded to bfloat16, which has 8 b
 
 @pytest.fixture(scope="session")
 def launcher(tmp_path_factory: pytest.TempPathFactory) -> Launcher:
-    if has_fitting_gpu(DEVICE):
+    if is_supported_gpu(DEVICE):
         return cuda_module(DEVICE)
     if DEVICE.type == "cuda" or shutil.which("g++") is None:
         pytest.skip("needs a GPU with bfloat16 and NVRTC, or g++ to emulate one")
@@ -258,7 +258,7 @@ def test_which_encoders_the_kernels_compute():
     assert not can_fuse(ImpalaEncoder((48, 64, 3), 8))  # other sides
     assert not can_fuse(ImpalaEncoder((64, 64, 4), 8))  # other colours
     assert not can_fuse(nn.Linear(2, 2))
-    assert not has_fitting_gpu(torch.device("cpu"))
+    assert not is_supported_gpu(torch.device("cpu"))
 
 
 def test_the_names_of_all_kernels_are_found_in_their_source():
