@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from expgen.envs.gymnasium_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
-    from expgen.agents.outside import consensus_agent
+    from expgen.agents.external import consensus_agent
     from expgen.agents.sb3 import from_sb3
     from expgen.diagnosis.diagnose import Diagnosis, diagnose
     from expgen.envs.gymnasium_vector import GymnasiumVectorEnv
@@ -46,7 +46,7 @@ _HOMES = {  # imported when first asked for, so that `expgen --help` need not wa
     "LevelSet": "expgen.envs.levels",
     "RunResult": "expgen.runs.train",
     "Sb3VecEnv": "expgen.envs.sb3_env",  # not in __all__: it needs Stable-Baselines3
-    "consensus_agent": "expgen.agents.outside",
+    "consensus_agent": "expgen.agents.external",
     "diagnose": "expgen.diagnosis.diagnose",
     "evaluate": "expgen.evaluation.evaluate",
     "from_sb3": "expgen.agents.sb3",

@@ -1,4 +1,4 @@
-"""What a consensus agent decided, for the inspector, and how often, for the evaluation."""
+"""Decisions of a consensus agent: one step in detail for the inspector, and counts over an evaluation."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -9,7 +9,7 @@ from numpy import ndarray
 
 
 class Actor(IntEnum):
-    """Whose action was carried out."""
+    """Whose action was executed."""
 
     MEMBER = 0
     EXPLORER = 1
@@ -17,71 +17,71 @@ class Actor(IntEnum):
 
 
 class Decision(NamedTuple):
-    """One step of N environments."""
+    """One step of N environments with M members."""
 
-    votes: ndarray  # [M, N] int32, the members' actions; −1 for who was not asked: all while a stretch lasts
-    candidate: ndarray  # [N] int64, the member whose action was voted on; −1 where nobody was asked
-    agreed: ndarray  # [N] bool, the quorum was reached; False where nobody was asked
-    set_aside: ndarray  # [N] bool, it was reached on a frame on which the ensemble had acted, and did not count
+    votes: ndarray  # [M, N] int32, the members' actions; −1 if not evaluated, as all are during a stretch
+    candidate: ndarray  # [N] int64, the member whose action was voted on; −1 without a vote
+    agreed: ndarray  # [N] bool, the quorum was reached; False without a vote
+    set_aside: ndarray  # [N] bool, reached on a frame on which the ensemble had acted before, so it did not count
     actor: ndarray  # [N] int8, an Actor
-    explore_steps: ndarray  # [N] int64, steps of the stretch still to come after this one
-    hedged: ndarray  # [N] bool, the members objected to the explorer's action and it took another
+    explore_steps: ndarray  # [N] int64, remaining steps of the stretch after this one
+    hedged: ndarray  # [N] bool, the explorer's action was replaced because the members object to it
 
 
 @dataclass
 class Counts:
-    """How many steps were what so far, without those of environments that play no episode that counts (below 0)."""
+    """Counts of steps and deaths so far; environments with a negative episode number are excluded."""
 
     steps: int = 0
-    votes: int = 0  # steps in which the members were asked
+    votes: int = 0  # steps with a vote
     agreed: int = 0  # steps in which the quorum was reached
-    set_aside: int = 0  # of these, the steps on frames on which the ensemble had acted before
-    explored: int = 0  # steps in which no member acted
-    stretches: int = 0  # stretches of exploration begun
-    hedged: int = 0  # steps of exploration in which the members objected to an action and another was taken
-    deaths: int = 0  # episodes that ended neither in success nor by the time limit
-    explorer_deaths: int = 0  # of these, the ones whose last action was not a member's
+    set_aside: int = 0  # of these, steps on frames on which the ensemble had acted before
+    explored: int = 0  # steps in which the explorer or a random action was used
+    stretches: int = 0  # stretches of exploration started
+    hedged: int = 0  # steps of exploration in which the action was replaced because the members object to it
+    deaths: int = 0  # episodes that ended neither in success nor at the time limit
+    explorer_deaths: int = 0  # of these, episodes whose last step was a step of exploration
     has_explored: ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False)
-    """[N], in the last step."""
+    """[N] bool, whether the last step was a step of exploration."""
 
     @property
     def agreement_rate(self) -> float:
-        """Votes that reached the quorum, of all votes."""
+        """Share of votes that reached the quorum."""
         return self.agreed / max(1, self.votes)
 
     @property
     def set_aside_share(self) -> float:
-        """Votes set aside, of those that reached the quorum."""
+        """Share of the votes that reached the quorum which were set aside."""
         return self.set_aside / max(1, self.agreed)
 
     @property
     def explored_share(self) -> float:
-        """Steps of exploration, of all steps."""
+        """Share of steps of exploration among all steps."""
         return self.explored / max(1, self.steps)
 
     @property
     def hedged_share(self) -> float:
-        """Steps in which the explorer took another action, of the steps of exploration."""
+        """Share of hedged steps among the steps of exploration."""
         return self.hedged / max(1, self.explored)
 
     @property
     def mean_stretch(self) -> float:
-        """Steps that a stretch lasted, the end of an episode included; 0 where there was none."""
+        """Mean number of steps of a stretch, counting those cut off by the end of an episode; 0 if there was none."""
         return self.explored / max(1, self.stretches)
 
     def record(self, decision: Decision, episode: ndarray) -> None:
-        """Add one step; `episode` `[N]` as agents are told it."""
-        counts = episode >= 0  # [N]
+        """Add one step; `episode` `[N]` as in `Agent.act`."""
+        is_counted = episode >= 0  # [N]
         has_voted, self.has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
-        self.steps += int(counts.sum())
-        self.votes += int((has_voted & counts).sum())
-        self.agreed += int((decision.agreed & counts).sum())
-        self.set_aside += int((decision.set_aside & counts).sum())
-        self.explored += int((self.has_explored & counts).sum())
-        self.stretches += int((has_voted & self.has_explored & counts).sum())
-        self.hedged += int((decision.hedged & counts).sum())
+        self.steps += int(is_counted.sum())
+        self.votes += int((has_voted & is_counted).sum())
+        self.agreed += int((decision.agreed & is_counted).sum())
+        self.set_aside += int((decision.set_aside & is_counted).sum())
+        self.explored += int((self.has_explored & is_counted).sum())
+        self.stretches += int((has_voted & self.has_explored & is_counted).sum())
+        self.hedged += int((decision.hedged & is_counted).sum())
 
     def record_deaths(self, died: ndarray) -> None:
-        """Add the episodes that the last step ended in death, `[N]`; those that count for nothing are left out."""
+        """Add the deaths of the last step; `died` `[N]` is False for environments that are excluded."""
         self.deaths += int(died.sum())
         self.explorer_deaths += int((died & self.has_explored).sum())

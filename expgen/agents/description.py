@@ -1,7 +1,7 @@
-"""AgentDescription: what an agent is made of, as `agent.json` holds it.
+"""AgentDescription: the content of `agent.json`, which lists the policies of an agent and how they vote.
 
-Policies are named by the folders of their checkpoints, relative to the folder that the file lies in and never outside
-it, so that an agent moves with its folder and a file from elsewhere reads nothing else.
+Each policy is given by its checkpoint folder, relative to the folder of the file. Paths that leave this folder are
+rejected, so an agent can be moved with its folder, and an untrusted file cannot read other files.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ EXPLORER = "explorer"
 
 
 def explorer_name(index: int) -> str:
-    """explorer, explorer1, explorer2, …"""
+    """Return `explorer`, `explorer1`, `explorer2`, …"""
     return f"{EXPLORER}{index or ''}"
 
 
@@ -34,19 +34,19 @@ def explorer_name(index: int) -> str:
 class PolicyDescription:
     """One trained policy."""
 
-    path: str  # the folder of its checkpoints
-    algo: str  # that trained it
+    path: str  # its checkpoint folder
+    algo: str  # the algorithm that trained it
     seed: int
-    levels: LevelSet  # that it trained on
+    levels: LevelSet  # training levels
     network: NetworkConfig
     algorithm: Any  # settings of `algo`
-    reward: Any  # settings of the reward that it learnt from
-    mirror: bool = False  # whether its games were shown mirrored too
-    recolor: bool = False  # and in other colours
+    reward: Any  # settings of its reward
+    mirror: bool = False  # trained with mirrored games
+    recolor: bool = False  # trained with recoloured games
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":
-        """From the plain data that `plain` makes of one; KeyError or TypeError where it is none."""
+        """Parse the output of `to_json`; raise InputError, KeyError or TypeError if it is invalid."""
         check_plain_fields(PolicyDescription, data, "a policy")
         recipe = recipe_of(str(data["algo"]))
         parts = {
@@ -60,59 +60,59 @@ class PolicyDescription:
 
 @dataclass(frozen=True)
 class AgentDescription:
-    """Members, the explorers they fall back on, and how they vote.
+    """The members, the explorers and the settings of the vote.
 
-    Without members the explorers play by themselves. Without `consensus` nobody votes: the members are agents of their
-    own, of which `member0` is meant by default.
+    Without members the explorers play alone. Without `consensus` there is no ensemble: each member is an agent, and
+    `member0` is the default one.
     """
 
-    folder: Path  # where the paths of policies begin
-    algo: str  # by which score rows know it
+    folder: Path  # base folder of the policies' paths
+    algo: str  # its name in score rows
     seed: int
     env: str
     options: Mapping[str, Any]  # of the environment
     spec: EnvSpec
-    levels: LevelSet  # that any of its policies may have trained on
-    test_levels: LevelSet  # to score it on; `all` are all others
+    levels: LevelSet  # training levels of all its policies together
+    test_levels: LevelSet  # levels to evaluate it on; `all` means all levels but the training levels
     members: tuple[PolicyDescription, ...]
     explorers: tuple[PolicyDescription, ...] = ()
     consensus: ConsensusConfig | None = None
-    weights: Weights = "live"  # that play: those of the policies, or their averages where they have them
-    tuned: tuple[str, ...] = ()  # settings that `expgen tune` picked
+    weights: Weights = "live"  # weights to play with; "average" applies to the policies that have an average
+    tuned: tuple[str, ...] = ()  # names of the settings that `expgen tune` chose
 
     @property
     def game(self) -> str:
-        """The game's own name: `maze` for `procgen:maze`."""
+        """The game without its family: `maze` for `procgen:maze`."""
         return self.env.partition(":")[2] or self.env
 
     @property
     def policies(self) -> dict[str, PolicyDescription]:
-        """By name: member0, member1, …, and the explorers."""
+        """Policies by name: member0, member1, …, explorer, explorer1, …"""
         named = {f"member{index}": member for index, member in enumerate(self.members)}
         return named | {explorer_name(index): explorer for index, explorer in enumerate(self.explorers)}
 
     @property
     def has_unseen_levels(self) -> bool:
-        """Whether anything is left to be tested on; not where an environment knows no levels and plays `all`."""
+        """Whether levels remain for testing; False for environments without levels, which train on `all`."""
         return self.levels.seeds is not None
 
     @property
     def test_set(self) -> LevelSet:
-        """The levels to score it on, less those trained on."""
-        whole = self.test_levels.seeds is None and self.has_unseen_levels
-        return self.test_levels.without(self.levels) if whole else self.test_levels
+        """The levels to evaluate it on: `test_levels` without the training levels."""
+        is_all = self.test_levels.seeds is None and self.has_unseen_levels
+        return self.test_levels.without(self.levels) if is_all else self.test_levels
 
     def checkpoints_of(self, name: str) -> Path:
-        """The folder of one policy's checkpoints."""
+        """Return the checkpoint folder of a policy; raise InputError if it is outside the agent's folder."""
         return join_inside(self.folder, self.policies[name].path)
 
     def trained(self) -> list[str]:
-        """Names of the policies that have a checkpoint."""
+        """Return the names of the policies that have a checkpoint."""
         return [name for name in self.policies if any(self.checkpoints_of(name).glob("*.safetensors"))]
 
     @staticmethod
     def from_json(folder: Path, data: Mapping[str, Any]) -> "AgentDescription":
-        """From the plain data that `plain` makes of one; KeyError, TypeError or InputError where it is none."""
+        """Parse the output of `to_json`; raise InputError, KeyError or TypeError if it is invalid."""
         check_plain_fields(AgentDescription, data, "the agent", without=("folder",))
         consensus = data["consensus"]
         parts = {
@@ -128,40 +128,40 @@ class AgentDescription:
         agent = AgentDescription(folder, **{**data, **parts})
         check_range("seed", agent.seed, 0, LAST_SEED)
         if not agent.members and (consensus is None or not agent.explorers):
-            raise InputError("members is empty; accepted: 1 policy or more, or explorers alone and a consensus")
+            raise InputError("members is empty; accepted: 1 policy or more, or explorers with a consensus")
         for name in agent.policies:
-            agent.checkpoints_of(name)  # refuses paths that lead outside
+            agent.checkpoints_of(name)  # rejects paths outside the folder
         if agent.has_unseen_levels and agent.test_set.overlaps(agent.levels):
-            overlap = f"test_levels {agent.test_levels} overlap the training levels {agent.levels}"
+            overlap = f"test_levels is {agent.test_levels}, which overlaps the training levels {agent.levels}"
             raise InputError(f"{overlap}; accepted: levels that no policy trained on")
         if agent.consensus is not None:
             changed_consensus(agent.consensus, {}, len(agent.members))
         return agent
 
 
-def plain(agent: AgentDescription | PolicyDescription) -> dict[str, Any]:
-    """Plain data, without the folder."""
-    return json.loads(json.dumps(agent, default=_plain))
+def to_json(agent: AgentDescription | PolicyDescription) -> dict[str, Any]:
+    """Return the description as JSON data, without the folder."""
+    return json.loads(json.dumps(agent, default=_to_json))
 
 
-def _plain(part: Any) -> Any:
-    """A dataclass as its fields; level sets and the like as their text."""
+def _to_json(part: Any) -> Any:
+    """Return the fields of a dataclass, or the text of a level set or other object."""
     if isinstance(part, LevelSet) or not dataclasses.is_dataclass(part):
         return str(part)
     return {entry.name: getattr(part, entry.name) for entry in dataclasses.fields(part) if entry.name != "folder"}
 
 
 def with_policy_paths(agent: AgentDescription, folder: Path, paths: Mapping[str, str]) -> AgentDescription:
-    """The agent in another folder, where its policies have other paths; those without one are left out."""
+    """Return the agent for another `folder`, with only the policies in `paths`, at these paths."""
     moved = {name: replace(policy, path=paths[name]) for name, policy in agent.policies.items() if name in paths}
     explorers = tuple(moved.pop(name) for name in list(moved) if name.startswith(EXPLORER))
     return replace(agent, folder=folder, members=tuple(moved.values()), explorers=explorers)
 
 
 def agent_text(agent: AgentDescription) -> str:
-    """The text of `agent.json`: a line for each setting and each policy."""
-    text = {name: json.dumps(value, ensure_ascii=False) for name, value in plain(agent).items()}
+    """Return the text of `agent.json`, with one line per setting and per policy."""
+    text = {name: json.dumps(value, ensure_ascii=False) for name, value in to_json(agent).items()}
     for name in ("members", "explorers"):
-        policies = ",\n    ".join(json.dumps(plain(policy), ensure_ascii=False) for policy in getattr(agent, name))
+        policies = ",\n    ".join(json.dumps(to_json(policy), ensure_ascii=False) for policy in getattr(agent, name))
         text[name] = f"[\n    {policies}\n  ]" if policies else "[]"
     return "{\n" + ",\n".join(f"  {json.dumps(name)}: {value}" for name, value in text.items()) + "\n}\n"

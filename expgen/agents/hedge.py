@@ -1,19 +1,19 @@
-"""Hedged exploration: the explorer's action is not taken where the ensemble agrees that it is bad (`--hedge`).
+"""Hedged exploration: the explorer avoids actions that the ensemble agrees are bad (`--hedge`).
 
-The paper's outlook asks for members that say how good every action is. A member's probabilities say it: a policy that
-is trained for reward and entropy has log π(a|o) = A(o, a) / τ + c(o), so how much less likely an action is than the
-likeliest one is how much lower its advantage is, in units of τ. With h = `hedge` in (0, 1):
+The paper's outlook suggests members that rate every action. A member's probabilities are such a rating: a policy
+trained for reward and entropy has log π(a|o) = A(o, a) / τ + c(o), so the log ratio of an action's probability to that
+of the most likely action is the difference of their advantages in units of τ. With h = `hedge` in (0, 1):
 
-    member j objects to a    where π_j([a] | o) < h · max_b π_j([b] | o)
+    member j objects to a    if π_j([a] | o) < h · max_b π_j([b] | o)
     B(o)                     the actions to which at least `min_agree` members object
     a_t                      = argmax over a ∉ B(o) of log π_H(a | o, h_t) + g_a
 
-[a] are the actions that count as a (agents.vote) and g is the Gumbel noise that the explorer's own action comes
-from: that action stays where it is not in B(o), and else the explorer samples again from what is left. Where nothing is
-left that the explorer may do, its action is taken all the same.
+[a] is the set of actions that count as a (agents.vote) and g the Gumbel noise of the explorer's own action. So an
+action outside B(o) is kept, and otherwise the explorer samples from the remaining actions. If none remains that the
+explorer can take, its own action is executed.
 
-DAAC's and IDAAC's networks have an advantage head, but not for this: A_φ(o, a) = w_f·f(o) + w_a[a] + b puts the actions
-in the same order on every frame (`algorithms.daac.AdvantageHead`), so it cannot tell which one is bad here.
+The advantage head of DAAC and IDAAC is not suitable: A_φ(o, a) = w_f·f(o) + w_a[a] + b ranks the actions in the same
+order on every frame (`algorithms.daac.AdvantageHead`).
 """
 
 import numpy as np
@@ -23,15 +23,15 @@ from expgen.agents.vote import Agreement, Panel
 
 
 def bad_actions(logits: ndarray, panel: Panel, agreement: Agreement, hedge: float) -> ndarray:
-    """B(o) by the members' `logits` `[M, n, A]`: whether the quorum of `panel` objects to each action, `[n, A]`."""
+    """Return B(o) from the members' `logits` `[M, n, A]`: whether the quorum objects to each action, `[n, A]` bool."""
     power = np.exp(logits - logits.max(2, keepdims=True))
     counts_as = agreement.counts_for | np.eye(len(agreement.counts_for), dtype=bool)  # [A, A]
     likely = (power / power.sum(2, keepdims=True)) @ counts_as.T.astype(power.dtype)  # [M, n, A] π_j([a] | o)
-    objects = (likely < hedge * likely.max(2, keepdims=True)) & panel.sits[:, :, None]
+    objects = (likely < hedge * likely.max(2, keepdims=True)) & panel.is_voter[:, :, None]
     return objects.sum(0) >= panel.quorum[:, None]
 
 
 def hedged_action(noisy_logits: ndarray, is_bad: ndarray) -> ndarray:
-    """The explorer's action `[n]` by its logits with noise `[n, A]`, none of those in `is_bad` `[n, A]` if it can."""
-    left = np.where(is_bad, -np.inf, noisy_logits)
-    return np.where(np.isneginf(left.max(1)), noisy_logits.argmax(1), left.argmax(1))
+    """Return the argmax `[n]` of the explorer's `noisy_logits` `[n, A]`, without `is_bad` `[n, A]` if possible."""
+    allowed = np.where(is_bad, -np.inf, noisy_logits)
+    return np.where(np.isneginf(allowed.max(1)), noisy_logits.argmax(1), allowed.argmax(1))

@@ -1,4 +1,4 @@
-"""Out of bag: on each level only the members that did not train on it vote."""
+"""Out-of-bag voting: on each level only the members that did not train on it vote."""
 
 from collections.abc import Sequence
 
@@ -12,32 +12,35 @@ from expgen.envs.vec_env import Observation
 
 
 class OutOfBag:
-    """Panels of the members that have not seen the level being played; the members of a panel lead in turn.
+    """Panels of the members that did not train on the current level.
 
-    The quorum of the whole ensemble asks the same share of a panel (agents.quorum).
+    The leader changes from episode to episode. The quorum requires the same share of a panel as of the whole ensemble
+    (agents.quorum).
     """
 
-    def __init__(self, seen: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
+    def __init__(self, trained_on: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
         assert levels.seeds is not None
         self.levels = np.sort(np.asarray(levels.seeds, dtype=np.int64))  # [L]
-        self.is_unseen = np.array([[level not in own for level in self.levels.tolist()] for own in seen])  # [M, L]
+        self.is_unseen = np.array(
+            [[level not in own for level in self.levels.tolist()] for own in trained_on]
+        )  # [M, L]
         self.quorum = quorum
         self.level = self.episode = np.zeros(0, dtype=np.int64)  # [N]
 
     def watch(self, observation: Observation, episode: ndarray) -> None:
-        """What the environments play now; to be told before each step."""
+        """Record the current levels and episodes; call this before each step."""
         self.level, self.episode = observation.level.astype(np.int64), np.maximum(episode, 0)
 
     def __call__(self, env: ndarray) -> Panel:
-        sits = self.is_unseen[:, np.searchsorted(self.levels, self.level[env])]  # [M, n]
-        size = sits.sum(0)
-        turn = 1 + self.episode[env] % size  # [n] the leader is the panel's turn-th
-        leader = (sits.cumsum(0) == turn).argmax(0)
-        return Panel(sits, leader, panel_quorum(self.quorum, len(sits), size))
+        is_voter = self.is_unseen[:, np.searchsorted(self.levels, self.level[env])]  # [M, n]
+        size = is_voter.sum(0)
+        turn = 1 + self.episode[env] % size  # [n] the turn-th member of the panel leads
+        leader = (is_voter.cumsum(0) == turn).argmax(0)
+        return Panel(is_voter, leader, panel_quorum(self.quorum, len(is_voter), size))
 
 
-def panel_levels(seen: Sequence[LevelSet], levels: LevelSet) -> LevelSet:
-    """The levels unseen by two members or more: with fewer there is nobody to agree."""
+def panel_levels(trained_on: Sequence[LevelSet], levels: LevelSet) -> LevelSet:
+    """Return the levels on which at least two members did not train; agreement needs two."""
     assert levels.seeds is not None
-    unseen = (level for level in levels.seeds if sum(level not in own for own in seen) >= 2)
+    unseen = (level for level in levels.seeds if sum(level not in own for own in trained_on) >= 2)
     return LevelSet(tuple(unseen))

@@ -1,10 +1,11 @@
-"""`agent.predict`, as Stable-Baselines3 asks its models: whoever can evaluate those can evaluate ours.
+"""`agent.predict` with the signature of Stable-Baselines3's models, so that its evaluation code accepts our agents.
 
-Our agents remember by themselves (`act`). Here the memory goes in and comes out: it is copied out after each step and
-put back before the next, so one agent may play several games in turn, each with the state that belongs to it.
+`act` keeps an agent's memory inside the agent. `predict` takes the memory as an argument and returns it: it is restored
+before each step and copied afterwards, so one agent can play several environments in turn, each with its own state.
 """
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,102 +13,105 @@ from numpy import ndarray
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
+from expgen.random import EpisodeClock
 from expgen.text import short_repr
 
-_REMEMBERED = ("clock", "state", "explore_steps", "acted_frames")  # attributes in which our agents keep what they know
+_STATE_ATTRIBUTES = ("clock", "state", "explore_steps", "acted_frames")  # what our agents carry between steps
 
 
-class Predicts:
-    """Gives an agent `predict`; it has `act`, and may have `spec`."""
+class PredictMixin:
+    """Adds `predict` to an agent that has `act` and, optionally, `spec`."""
 
     def predict(
         self, obs: ndarray, state: Any = None, episode_start: ndarray | None = None, deterministic: bool = False
     ) -> tuple[ndarray, Any]:
-        """Actions `[N]` for observations `[N, …]`, and the state to hand in next time.
+        """Return actions `[N]` for observations `[N, …]`, and the state to pass to the next call.
 
-        state: what the call before returned; None begins anew, with every environment at the start of an episode.
-        episode_start: `[N]` where an observation opens an episode; by default nowhere but with `state=None`.
-        deterministic: False; our agents sample their actions, as the paper's do.
+        state: the state that the previous call returned; None resets the agent and starts an episode everywhere.
+        episode_start: `[N]`, whether an observation is the first of an episode; by default False unless `state=None`.
+        deterministic: must be False, because our agents sample their actions, as the paper's do.
 
-        One observation without the axis of environments is answered with one action.
+        A single observation without the batch axis gives a single action.
         """
         if not isinstance(deterministic, (bool, np.bool_)) or deterministic:
-            raise InputError(f"deterministic is {short_repr(deterministic)}; accepted: False, for agents sample")
-        batch, is_one = _batch(obs, getattr(self, "spec", None))
+            raise InputError(f"deterministic is {short_repr(deterministic)}; accepted: False, because agents sample")
+        batch, is_single = _batch(obs, getattr(self, "spec", None))
         first = _starts(np.zeros(len(batch)) if episode_start is None else episode_start, len(batch))
-        if not isinstance(state, AgentState | None):
-            raise InputError(f"state is {type(state).__name__}; accepted: None, or what predict returned")
         if state is None:
             first[:] = True
+            for agent in _with_inner_agents(self):
+                if isinstance(getattr(agent, "clock", None), EpisodeClock):
+                    agent.clock = EpisodeClock()
+        elif not isinstance(state, AgentState):
+            raise InputError(f"state is {type(state).__name__}; accepted: None, or the state that predict returned")
         elif state.owner != (owner := _owner(self, len(batch))):
-            raise InputError(f"state is that of {state.owner}; accepted: that of {owner}")
-        (state or AgentState()).put_into(self)
+            raise InputError(f"state belongs to {state.owner}; accepted: a state of {owner}")
+        else:
+            state.restore(self)
         action = self.act(batch, first)  # type: ignore[attr-defined]
-        return (action[0] if is_one else action), AgentState(self, len(batch))
+        return (action[0] if is_single else action), AgentState(self, len(batch))
 
 
 def _batch(obs: Any, spec: EnvSpec | None) -> tuple[ndarray, bool]:
-    """Observations `[N, …]` of `spec`, where that is known, and whether `obs` was one without the axis N."""
+    """Return `obs` as an array `[N, …]` that fits `spec`, and whether it was a single observation."""
     accepted = f"{spec.obs_dtype} of shape (N, {', '.join(map(str, spec.obs_shape))})" if spec else "an array [N, …]"
     try:
         batch = np.asarray(obs)
     except ValueError:
-        raise InputError(f"obs is {short_repr(obs)}, no array; accepted: {accepted}") from None
-    is_one = spec is not None and batch.shape == spec.obs_shape
-    batch = batch[None] if is_one else batch
+        raise InputError(f"obs is {short_repr(obs)}; accepted: {accepted}") from None
+    is_single = spec is not None and batch.shape == spec.obs_shape
+    batch = batch[None] if is_single else batch
     if not batch.ndim or (spec and (batch.shape[1:] != spec.obs_shape or batch.dtype != spec.obs_dtype)):
         raise InputError(f"obs is {batch.dtype} of shape {batch.shape}; accepted: {accepted}")
-    return batch, is_one
+    return batch, is_single
 
 
 def _starts(episode_start: Any, num_envs: int) -> ndarray:
-    """`episode_start` as `[N]` of bool; numbers that are 0 or 1 will do."""
+    """Return `episode_start` as `[N]` bool; it may also hold the numbers 0 and 1."""
     try:
         first = np.atleast_1d(np.asarray(episode_start))
-        is_claim = first.dtype.kind in "biuf" and np.isin(first, (0, 1)).all()
+        is_bool = first.dtype.kind in "biuf" and np.isin(first, (0, 1)).all()
     except ValueError:
-        is_claim = False
-    if not is_claim:
-        raise InputError(f"episode_start is {short_repr(episode_start)}; accepted: {num_envs} of True or False")
+        is_bool = False
+    if not is_bool:
+        raise InputError(f"episode_start is {short_repr(episode_start)}; accepted: {num_envs} booleans")
     if first.shape != (num_envs,):
         raise InputError(f"episode_start has shape {first.shape}; accepted: ({num_envs},)")
     return first.astype(bool)
 
 
 class AgentState:
-    """A copy of what an agent and the agents inside it remember; of `None` it is nothing yet."""
+    """A copy of the memory of an agent and of the agents inside it."""
 
-    def __init__(self, agent: Any = None, num_envs: int = 0) -> None:
+    def __init__(self, agent: Any, num_envs: int) -> None:
         self.owner = _owner(agent, num_envs)
-        known = {name: getattr(agent, name) for name in _REMEMBERED if hasattr(agent, name)}
-        self._known = copy.deepcopy(known)
-        self._inside = [AgentState(part) for part in _agents_in(agent)]
+        self._saved = [
+            {name: copy.deepcopy(getattr(part, name)) for name in _STATE_ATTRIBUTES if hasattr(part, name)}
+            for part in _with_inner_agents(agent)
+        ]
 
     def __repr__(self) -> str:
-        return f"AgentState({', '.join(self._known) or 'new'})"
+        return f"AgentState({self.owner})"
 
-    def put_into(self, agent: Any) -> None:
-        """Have `agent` remember this; nothing means that it numbers its episodes from the first again."""
-        if not self._known and hasattr(agent, "clock"):
-            agent.clock = type(agent.clock)()
-        for name, value in copy.deepcopy(self._known).items():
-            setattr(agent, name, value)
-        parts = _agents_in(agent)
-        for part, state in zip(parts, self._inside or [AgentState() for _ in parts], strict=True):
-            state.put_into(part)
+    def restore(self, agent: Any) -> None:
+        """Put the memory back into `agent`."""
+        for part, saved in zip(_with_inner_agents(agent), self._saved, strict=True):
+            for name, value in saved.items():
+                setattr(part, name, copy.deepcopy(value))
 
 
 def _owner(agent: Any, num_envs: int) -> str:
-    """Whose state fits: agents of one kind with memories of one size, in as many environments."""
-
-    def kind(agent: Any) -> str:
-        size = getattr(getattr(agent, "policy", None), "state_size", 0)
-        inside = [*([f"memory {size}"] if size else []), *map(kind, _agents_in(agent))]
-        return type(agent).__name__ + (f" ({', '.join(inside)})" if inside else "")
-
-    return f"{kind(agent)} in {num_envs} environments"
+    """Describe the agents that can use a state: their classes, memory sizes and number of environments."""
+    names = []
+    for part in _with_inner_agents(agent):
+        size = getattr(getattr(part, "policy", None), "state_size", 0)
+        names.append(type(part).__name__ + (f" (memory {size})" if size else ""))
+    return f"{' with '.join(names)} in {num_envs} environments"
 
 
-def _agents_in(agent: Any) -> list[Any]:
-    """Who acts for it at times: a consensus agent's explorer, or explorers that take turns."""
-    return [part for part in (getattr(agent, "fallback", None), *getattr(agent, "agents", ())) if part is not None]
+def _with_inner_agents(agent: Any) -> Iterator[Any]:
+    """Yield `agent`, then the agents inside it: the fallback of a consensus agent, or policies that take turns."""
+    yield agent
+    for part in (getattr(agent, "fallback", None), *getattr(agent, "agents", ())):
+        if part is not None:
+            yield from _with_inner_agents(part)

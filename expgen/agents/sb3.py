@@ -1,6 +1,6 @@
-"""Policies that Stable-Baselines3 trained, as members and explorers of ours: `from_sb3(PPO.load(file))`.
+"""Policies of Stable-Baselines3 as members and explorers: `from_sb3(PPO.load(file))`.
 
-Nothing of Stable-Baselines3 is imported: its models are told by what they have.
+Stable-Baselines3 is not imported: its models are recognised by their attributes.
 """
 
 from typing import Any
@@ -9,37 +9,39 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy import ndarray
 
-from expgen.agents.predict import Predicts
+from expgen.agents.predict import PredictMixin
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.text import short_repr
 
 
-def is_sb3(thing: Any) -> bool:
-    """Whether `thing` is a model of Stable-Baselines3, or the policy of one."""
-    policy = getattr(thing, "policy", thing)
+def is_sb3(model: Any) -> bool:
+    """Return whether `model` is a model of Stable-Baselines3 or the policy of one."""
+    policy = getattr(model, "policy", model)
     return all(hasattr(policy, name) for name in ("obs_to_tensor", "set_training_mode", "action_space", "predict"))
 
 
 def from_sb3(model: Any) -> "Sb3Policy | Sb3RecurrentAgent":
-    """A model of Stable-Baselines3 (or its `policy`) as a member of a consensus agent, or as its explorer.
+    """Wrap a model of Stable-Baselines3 (or its `policy`) as a member or explorer of a consensus agent.
 
-    What samples its actions (PPO, A2C, …) does so here too; what does not (DQN) plays its best action. A recurrent
-    policy remembers, so it can be the explorer only.
+    Actions of stochastic policies (PPO, A2C, …) are sampled; DQN takes its best action. A recurrent policy has memory,
+    so it can only be the explorer.
     """
     if not is_sb3(model):
-        raise InputError(f"model is {short_repr(model)}; accepted: a model of Stable-Baselines3, as PPO.load makes")
+        raise InputError(
+            f"model is {short_repr(model)}; accepted: a model of Stable-Baselines3, such as PPO.load(file)"
+        )
     policy = getattr(model, "policy", model)
-    seen, actions = policy.observation_space, policy.action_space
+    observations, actions = policy.observation_space, policy.action_space
     if not isinstance(actions, Discrete) or actions.start != 0:
-        raise InputError(f"model has actions {actions}; accepted: Discrete actions that begin with 0")
-    if not isinstance(seen, Box):
-        raise InputError(f"model has observations {short_repr(seen)}; accepted: a Box of pictures or vectors")
+        raise InputError(f"model has actions {actions}; accepted: Discrete actions that start at 0")
+    if not isinstance(observations, Box):
+        raise InputError(f"model has observations {short_repr(observations)}; accepted: a Box of images or vectors")
     return Sb3RecurrentAgent(policy) if hasattr(policy, "lstm_actor") else Sb3Policy(policy)
 
 
 class Sb3Policy:
-    """Observations `[N, …]`, pictures height first → logits `[N, A]`, or actions `[N]` where the policy has none."""
+    """Observations `[N, …]` (images `[N, H, W, C]`) → logits `[N, A]`, or actions `[N]` if the policy has no logits."""
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
@@ -58,8 +60,8 @@ class Sb3Policy:
         return self.policy.get_distribution(tensor).distribution.logits
 
 
-class Sb3RecurrentAgent(Predicts):
-    """A recurrent policy of Stable-Baselines3's contributions; `state` is what it remembers."""
+class Sb3RecurrentAgent(PredictMixin):
+    """A recurrent policy of sb3-contrib; `state` is its memory."""
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
@@ -76,14 +78,14 @@ class Sb3RecurrentAgent(Predicts):
 
 
 def check_fits(player: Sb3Policy | Sb3RecurrentAgent, spec: EnvSpec) -> None:
-    """An InputError where `player` was made for other observations or actions than those of `spec`."""
+    """Raise InputError if `player` has other observations or actions than `spec`."""
     shapes, actions = _shapes(player.policy), int(player.policy.action_space.n)
     if spec.obs_shape not in shapes or spec.num_actions != actions:
-        where = f"{spec.name} has observations {spec.obs_shape} and {spec.num_actions} actions"
-        raise InputError(f"{where}; accepted by this model: {shapes[-1]} and {actions} actions")
+        problem = f"{spec.name} has observations {spec.obs_shape} and {spec.num_actions} actions"
+        raise InputError(f"{problem}; accepted by this model: {shapes[-1]} and {actions} actions")
 
 
 def _shapes(policy: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Of an observation, as the policy has it and with its channels last."""
+    """Return the shape of an observation as the policy declares it, and the same with channels last."""
     shape = tuple(policy.observation_space.shape)
     return shape, (*shape[1:], shape[0]) if len(shape) == 3 else shape

@@ -1,16 +1,16 @@
-"""The vote of Algorithm 1: who agrees with whom, whose action is voted on, and when it is decided.
+"""The vote of Algorithm 1: which actions agree, which action is voted on, and when the vote is decided.
 
-**Agreement.** The paper asks for a_i = a_j; its code compares movement directions, which is what its scores come from
-(in Maze three ids each go left and right, and members trained apart settle on different ones). Both are here:
-`classes=None` makes every action a class of its own. An action may stand in several classes: a diagonal counts for both
-its directions. The class of the *candidate's* action is the first that holds it, in the order written. A member always
-agrees with itself; an action that stands in no class (standing still in a maze) agrees with nothing else, not even with
-the same action of another member.
+**Agreement.** The paper requires a_i = a_j; its code compares movement directions, and its scores come from the code
+(in Maze three action ids each move left and right, and independently trained members prefer different ones). Both are
+available: `classes=None` makes every action its own class. An action may be in several classes: a diagonal counts for
+both its directions. The class of the *candidate's* action is the first class that contains it, in the given order. A
+member always agrees with itself. An action in no class (a no-op in a maze) agrees with no other vote, not even with the
+same action of another member.
 
-**Candidate**, the member whose action is carried out if at least as many as the quorum agree with it, itself included:
-- `leader` (Algorithm 1): always the leader, whatever the others would rather do.
-- `majority`: the member with whom most agree. Of equals the leader comes first, then the lowest index. So where actions
-  of one effect count together, what is carried out is the action of the first member that voted for the winning effect.
+**Candidate**: the member whose action is executed if at least a quorum of members, itself included, agrees with it.
+- `leader` (Algorithm 1): always the leader.
+- `majority`: the member with whom most members agree. Ties go to the leader, then to the lowest index. So of several
+  actions in the winning class, the action of the first member that voted for the class is executed.
 """
 
 import re
@@ -41,7 +41,7 @@ _PROCGEN_ACTIONS = 15
 
 
 def classes_of(spec: EnvSpec) -> ActionClasses | None:
-    """What the environment declares, else what we know of it, else None: each action a class of its own."""
+    """Return the action classes declared by `spec` or known for its name; None if every action is its own class."""
     if spec.action_classes is not None:
         return spec.action_classes
     name = spec.name
@@ -53,29 +53,29 @@ def classes_of(spec: EnvSpec) -> ActionClasses | None:
 class Panel(NamedTuple):
     """The voters of n environments."""
 
-    sits: ndarray  # [M, n] bool, who is asked
-    leader: ndarray  # [n] whose action is voted on; with the majority's vote it comes first among equals
-    quorum: ndarray  # [n] how many must agree, the member whose action it is included
+    is_voter: ndarray  # [M, n] bool
+    leader: ndarray  # [n] the member whose action is voted on; with majority vote it breaks ties
+    quorum: ndarray  # [n] number of members that must agree, including the one whose action it is
 
 
-def everyone(num_members: int, leader: int, quorum: int, env: ndarray) -> Panel:
-    """The panel of environments `env` `[n]` where every member votes, under one leader."""
-    sits = np.ones((num_members, len(env)), dtype=bool)
-    return Panel(sits, np.full(len(env), leader), np.full(len(env), quorum))
+def full_panel(num_members: int, leader: int, quorum: int, env: ndarray) -> Panel:
+    """Return the panel of environments `env` `[n]` in which every member votes."""
+    is_voter = np.ones((num_members, len(env)), dtype=bool)
+    return Panel(is_voter, np.full(len(env), leader), np.full(len(env), quorum))
 
 
 class Candidate(NamedTuple):
     """The member whose action is voted on, in n environments."""
 
     member: ndarray  # [n]
-    agree: ndarray  # [n] how many agree with it, itself included
+    agree: ndarray  # [n] number of members that agree with it, itself included
 
 
 class Agreement:
-    """Counts the members whose action is as good as another's, that one included.
+    """Counts the members that agree with a member's action.
 
-    `no_op_is_up` is a quirk of the paper's code: a leader's action outside all classes is taken for "up" and carried
-    out if enough *others* go up. (Its second quirk, members that miscount standing still, is not kept.)
+    `no_op_is_up` reproduces a quirk of the paper's code: a leader's action in no class counts as "up" and is executed
+    if enough *other* members go up. (A second quirk, in how members count no-ops, is not reproduced.)
     """
 
     def __init__(self, num_actions: int, classes: ActionClasses | None, no_op_is_up: bool = False) -> None:
@@ -92,25 +92,26 @@ class Agreement:
             first_class[~has_class] = list(classes).index("up")
             has_class[:] = True
         self.counts_for = holds[first_class] & has_class[:, None]  # [A, A] candidate's action × another member's
-        self.counts_itself = self.counts_for.diagonal() | ~has_class  # [A] all, but for the quirk's
-        self.counts_alone = self.counts_itself & ~self.counts_for.diagonal()  # [A] stands in no class
+        self.counts_itself = self.counts_for.diagonal() | ~has_class  # [A] False only with the quirk
+        self.counts_alone = self.counts_itself & ~self.counts_for.diagonal()  # [A] is in no class
 
     def count(self, votes: ndarray, member: int | ndarray) -> ndarray:
-        """`votes` `[M, N]` actions, −1 for none → how many agree with `member` (or `[N]` of them), `[N]`."""
+        """Return how many `votes` `[M, N]` (−1 for none) agree with that of `member` (one, or `[N]`), `[N]`."""
         column = np.arange(votes.shape[1])
         return self.support(votes)[votes[member, column], column]
 
     def support(self, votes: ndarray) -> ndarray:
-        """`votes` `[M, N]` actions, −1 for none → how many agree with a member that votes for each action, `[A, N]`."""
+        """Return how many `votes` `[M, N]` (−1 for none) agree with a vote for each action, `[A, N]`."""
         action = np.arange(len(self.counts_for))
         votes_for = (votes == action[:, None, None]).sum(1)  # [A, N]
         return self.counts_for.astype(np.int64) @ votes_for + self.counts_alone[:, None]
 
 
-class Vote:
-    """Votes `[M, n]` are actions, −1 for members that do not sit in the panel or were not asked yet.
+class VoteRule:
+    """Selects the candidate of a vote and tells when it is decided.
 
-    Members are asked in one order: the leader, then the others by index.
+    Votes `[M, n]` are actions, −1 for members that do not vote or have not voted yet. The leader votes first, then the
+    others by index.
     """
 
     def __init__(self, agreement: Agreement, kind: Literal["leader", "majority"]) -> None:
@@ -120,7 +121,7 @@ class Vote:
         self.is_rival = (counts_for[:, None] != counts_for).any(2)  # [A, A] of another class
 
     def candidate(self, votes: ndarray, panel: Panel) -> Candidate:
-        """Whose action the votes are about; the leader must have been asked."""
+        """Return the candidate; the leader must have voted."""
         return self._candidate(votes, panel, self.agreement.support(votes))
 
     def _candidate(self, votes: ndarray, panel: Panel, support: ndarray) -> Candidate:
@@ -132,17 +133,16 @@ class Vote:
         return Candidate(np.where(agree[panel.leader, column] == most, panel.leader, agree.argmax(0)), most)
 
     def is_decided(self, votes: ndarray, panel: Panel) -> ndarray:
-        """Whether no vote still to come could change what is done, `[n]`.
+        """Return whether the remaining votes cannot change the executed action, `[n]` bool.
 
-        That is where no candidate can reach the quorum any more, or where one has it and no rival can come before it. A
-        rival may get every vote still to come; with as many as the candidate it comes before it only if a member asked
-        earlier voted for it.
+        This holds if no candidate can reach the quorum any more, or if one has reached it and no rival can overtake it.
+        A rival can get all remaining votes; at a tie it wins only if the leader or an earlier member voted for it.
         """
         support = self.agreement.support(votes)  # [A, n]
         member, agree = self._candidate(votes, panel, support)
         index, column = np.arange(len(votes))[:, None], np.arange(votes.shape[1])
-        own, to_come = votes[member, column], (panel.sits & (votes < 0)).sum(0)  # [n]
-        may_agree = support + np.where(self.has_class[:, None], to_come, 0)  # [A, n]
+        own, remaining = votes[member, column], (panel.is_voter & (votes < 0)).sum(0)  # [n]
+        may_agree = support + np.where(self.has_class[:, None], remaining, 0)  # [A, n]
         if not self.is_majority:
             return (agree >= panel.quorum) | (may_agree[own, column] < panel.quorum)
         is_rival = self.is_rival[own].T  # [A, n]

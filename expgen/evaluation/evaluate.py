@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy import ndarray
 
-from expgen.agents.agent import Agent, check_made_for
+from expgen.agents.agent import Agent, check_compatible
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MOST_ENVS, build_env, make_env
@@ -157,7 +157,7 @@ def play_episodes(
     """The episodes in the order of the list; gives way once a step."""
     if not callable(getattr(agent, "act", None)):
         raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
-    check_made_for(agent, env.spec)
+    check_compatible(agent, env.spec)
     check_range("--episodes", episodes, 1)
     N = env.num_envs
     levels = env.levels.draw(episodes, np.random.default_rng(seed)).tolist() if isinstance(env, LevelControl) else []

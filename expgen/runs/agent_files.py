@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescription, agent_text, plain
+from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescription, agent_text, to_json
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -85,7 +85,7 @@ def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         if (run.env, dict(run.options), run.spec) != (first.env, dict(first.options), first.spec):
             raise InputError(f"{run.folder} plays {run.env}; accepted: policies of {first.env} with these options")
     sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *explorers)]
-    base = plain(replace(first, members=(), explorers=(), levels=union(sets), tuned=(), consensus=None))
+    base = to_json(replace(first, members=(), explorers=(), levels=union(sets), tuned=(), consensus=None))
     base |= _kind([str(member["algo"]) for member in members], len(explorers))
     return {**base, **data, "members": members, "explorers": explorers}
 
@@ -117,7 +117,7 @@ def _completed_policy(file: Path, data: Mapping[str, Any], runs: dict[Path, Agen
     if not found:
         names = ", ".join(runs[run].policies)
         raise InputError(f"path is {path!r}, which {run} does not have; accepted: {names} of its checkpoints")
-    return {**plain(found[0]), **data}
+    return {**to_json(found[0]), **data}
 
 
 def union(sets: Sequence[LevelSet]) -> LevelSet:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, players_of, policies_from, training_settings
+from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, policies_from, policy_names, training_settings
 from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
@@ -122,7 +122,7 @@ class RunScorer:
         variants: list[dict[str, Any]] = [{"weights": "live"}]
         if self.agent.members and self.agent.consensus.vote != "turns":
             variants.append({"weights": "live", "changes": {"fallback": "random"}})
-        players = players_of(self.agent, self.agent.consensus)
+        players = policy_names(self.agent, self.agent.consensus)
         if any(has_average(checkpoint_of(self.agent, name)) for name in players):
             variants.append({"weights": "average"})
         for variant in variants:

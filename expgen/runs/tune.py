@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.build import load_policies, players_of
+from expgen.agents.build import load_policies, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.agents.description import AgentDescription
@@ -70,7 +70,7 @@ def tune(
         if not 1 <= quorum <= len(seen):
             raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
     assert agent.consensus is not None
-    names = players_of(agent, replace(agent.consensus, ensemble_size=0))
+    names = policy_names(agent, replace(agent.consensus, ensemble_size=0))
     policies, _ = load_policies(agent, names, request.device, request.weights or agent.weights)
     members, explorers = policies[: len(seen)], policies[len(seen) :]
     threads = plan_resources(request.device, 1).env_threads

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from expgen.agents.build import build_agent, consensus_of, players_of, training_settings
+from expgen.agents.build import build_agent, consensus_of, policy_names, training_settings
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from tests.agents.test_description import AGENT, policy
@@ -28,11 +28,11 @@ def test_those_play_who_are_asked() -> None:
     everyone = [f"member{index}" for index in range(10)]
     few = ["member0", "member1", "explorer"]
     for changes, players in (({"ensemble_size": 2}, few), ({"fallback": "random"}, everyone)):
-        assert players_of(TEN, consensus_of(TEN, changes)) == players
+        assert policy_names(TEN, consensus_of(TEN, changes)) == players
 
 
 def test_settings_of_the_vote_are_refused_where_one_policy_plays() -> None:
-    with pytest.raises(InputError, match="--alpha is a setting of ensembles; accepted for one policy: none of them"):
+    with pytest.raises(InputError, match="--alpha is a setting of ensembles and cannot be used with one policy"):
         build_agent(TEN, "member3", changes={"alpha": 0.2})
 
 

@@ -12,7 +12,7 @@ from expgen.agents.description import (
     AgentDescription,
     PolicyDescription,
     agent_text,
-    plain,
+    to_json,
     with_policy_paths,
 )
 from expgen.algorithms.recipes import recipe_of
@@ -47,7 +47,7 @@ AGENT = AgentDescription(
 
 def test_a_description_comes_back_from_its_text() -> None:
     data = json.loads(agent_text(AGENT))
-    assert data == plain(AGENT) and "somewhere" not in agent_text(AGENT)
+    assert data == to_json(AGENT) and "somewhere" not in agent_text(AGENT)
     assert AgentDescription.from_json(AGENT.folder, data) == AGENT
     alone = replace(AGENT, explorers=(), consensus=None, members=AGENT.members[:1])
     assert AgentDescription.from_json(AGENT.folder, json.loads(agent_text(alone))) == alone
@@ -69,7 +69,7 @@ def test_unseen_levels_are_all_that_no_policy_trained_on() -> None:
 def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
     with pytest.raises(InputError, match="is not safe; accepted: a relative path"):
         join_inside(Path("somewhere"), path)
-    data = plain(AGENT)
+    data = to_json(AGENT)
     data["members"][1]["path"] = path
     with pytest.raises(InputError, match="is not safe"):
         AgentDescription.from_json(AGENT.folder, data)
@@ -86,12 +86,15 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
         ({"members": [], "consensus": {"leader": 2}}, "--leader is 2; accepted: 0 to 0"),
         ({"tuned": ["quorum"]}, "tuned is 'quorum'; accepted: ensemble_size, leader"),
         ({"levels": "few"}, "levels is 'few'"),
-        ({"test_levels": "20:9"}, "test_levels 20:9 overlap the training levels 0:21; accepted: levels that no policy"),
+        (
+            {"test_levels": "20:9"},
+            "test_levels is 20:9, which overlaps the training levels 0:21; accepted: levels that no policy",
+        ),
     ],
 )
 def test_values_that_an_agent_cannot_have_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        AgentDescription.from_json(AGENT.folder, {**plain(AGENT), **changes})
+        AgentDescription.from_json(AGENT.folder, {**to_json(AGENT), **changes})
 
 
 def test_policies_move_with_their_names_and_those_without_a_path_stay_behind() -> None:

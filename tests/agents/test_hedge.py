@@ -12,8 +12,7 @@ from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Actor
 from expgen.agents.hedge import bad_actions, hedged_action
-from expgen.agents.vote import Agreement, Panel, classes_of
-from expgen.agents.vote import everyone as everyone_votes
+from expgen.agents.vote import Agreement, Panel, classes_of, full_panel
 from expgen.algorithms.daac import AdvantageHead
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
@@ -32,15 +31,15 @@ def log(*probability: float) -> list[float]:
     return [math.log(share) for share in probability]
 
 
-def everyone(members: int, quorum: int) -> Panel:
-    return everyone_votes(members, 0, quorum, np.arange(1))
+def panel_of(members: int, quorum: int) -> Panel:
+    return full_panel(members, 0, quorum, np.arange(1))
 
 
 def test_members_object_to_actions_far_less_likely_than_their_likeliest_by_hand():
     """h = 0.2: members 0 and 1 object to what is below 0.16, member 2 to what is below 0.1."""
     logits = np.array([[log(0.8, 0.1, 0.1)], [log(0.1, 0.8, 0.1)], [log(0.5, 0.11, 0.39)]])
     for quorum, expected in ((1, [True, True, True]), (2, [False, False, True]), (3, [False, False, False])):
-        assert bad_actions(logits, everyone(3, quorum), BY_ACTION, 0.2).tolist() == [expected]
+        assert bad_actions(logits, panel_of(3, quorum), BY_ACTION, 0.2).tolist() == [expected]
 
 
 def test_members_that_do_not_sit_in_the_panel_do_not_object():
@@ -53,8 +52,8 @@ def test_actions_that_count_as_one_are_as_likely_as_all_of_them_together():
     """Left is 0 or 1, each 0.05: together 0.1 of 0.8. Action 3 stands in no class and is as likely as it is."""
     agreement = Agreement(4, {"left": (0, 1), "right": (2,)})
     logits = np.array([[log(0.05, 0.05, 0.8, 0.1)]])
-    assert bad_actions(logits, everyone(1, 1), agreement, 0.12).tolist() == [[False, False, False, False]]
-    assert bad_actions(logits, everyone(1, 1), agreement, 0.13).tolist() == [[True, True, False, True]]
+    assert bad_actions(logits, panel_of(1, 1), agreement, 0.12).tolist() == [[False, False, False, False]]
+    assert bad_actions(logits, panel_of(1, 1), agreement, 0.13).tolist() == [[True, True, False, True]]
 
 
 def test_the_explorer_takes_its_next_best_action_and_its_own_where_nothing_is_left():

@@ -9,7 +9,7 @@ import torch
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.agents.quorum import panel_quorum
-from expgen.agents.vote import Agreement, everyone
+from expgen.agents.vote import Agreement, full_panel
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, Observation
@@ -36,10 +36,10 @@ def test_a_panel_is_who_has_not_seen_the_level_and_its_members_lead_in_turn():
     panels = OutOfBag([*SEEN, LevelSet((9,))], LEVELS, quorum=5)
     panels.watch(showing([1, 1, 0, 3]), np.array([0, 1, 5, -1]))
     panel = panels(np.array([0, 1, 2, 3]))
-    assert panel.sits.T.astype(int).tolist() == [[0, 1, 1, 0, 1], [0, 1, 1, 0, 1], [0, 1, 0, 0, 1], [1, 0, 0, 0, 1]]
+    assert panel.is_voter.T.astype(int).tolist() == [[0, 1, 1, 0, 1], [0, 1, 1, 0, 1], [0, 1, 0, 0, 1], [1, 0, 0, 0, 1]]
     assert panel.leader.tolist() == [1, 2, 4, 0] and panel.quorum.tolist() == [3, 3, 2, 2]
     some = panels(np.array([2]))
-    assert some.sits.T.tolist() == [panel.sits[:, 2].tolist()] and some.leader.tolist() == [4]
+    assert some.is_voter.T.tolist() == [panel.is_voter[:, 2].tolist()] and some.leader.tolist() == [4]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,6 @@ def test_out_of_bags_that_hold_everyone_play_like_the_whole_ensemble():
     one = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, panels)
     rotating = result_of(play_episodes(one, make_env("minimaze", levels, 5, **MAZES), 12, 0, panels))
     for leader in range(4):  # episode e is led by member e mod 4
-        other = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, partial(everyone, 4, leader, 3))
+        other = ConsensusAgent(MEMBERS, EXPLORER, SPEC, config, 4, partial(full_panel, 4, leader, 3))
         fixed = evaluate(other, make_env("minimaze", levels, 5, **MAZES), 12).episodes
         assert fixed[leader::4] == rotating[leader::4]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.ensemble import Ensemble, Poll
-from expgen.agents.vote import Agreement, Panel, Vote, classes_of, everyone
+from expgen.agents.vote import Agreement, Panel, VoteRule, classes_of, full_panel
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.fast_networks import for_play
@@ -51,10 +51,10 @@ class AnyPanels:
         self.random = np.random.default_rng(3)
 
     def __call__(self, env: np.ndarray) -> Panel:
-        sits = self.random.random((NUM_MEMBERS, len(env))) < 0.6
+        is_voter = self.random.random((NUM_MEMBERS, len(env))) < 0.6
         leader = self.random.integers(NUM_MEMBERS, size=len(env))
-        sits[leader, np.arange(len(env))] = True
-        return Panel(sits, leader, self.random.integers(1, NUM_MEMBERS + 1, size=len(env)))
+        is_voter[leader, np.arange(len(env))] = True
+        return Panel(is_voter, leader, self.random.integers(1, NUM_MEMBERS + 1, size=len(env)))
 
 
 def explorer() -> Policy:
@@ -139,7 +139,7 @@ UP, LEFT, STAY = 3, 1, 0  # of minimaze
     ],
 )
 def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
-    check_asked(Vote(Agreement(5, classes_of(SPEC)), "leader"), actions, quorum, asked)
+    check_asked(VoteRule(Agreement(5, classes_of(SPEC)), "leader"), actions, quorum, asked)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +158,15 @@ def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int,
     ],
 )
 def test_a_majority_is_asked_for_until_nothing_can_overtake_it(actions: Sequence[int], quorum: int, asked: int) -> None:
-    check_asked(Vote(Agreement(5, classes_of(SPEC)), "majority"), actions, quorum, asked)
+    check_asked(VoteRule(Agreement(5, classes_of(SPEC)), "majority"), actions, quorum, asked)
 
 
-def check_asked(rule: Vote, actions: Sequence[int], quorum: int, asked: int) -> None:
+def check_asked(rule: VoteRule, actions: Sequence[int], quorum: int, asked: int) -> None:
     """Members that are sure of one action each, led by the first: of `actions` the first `asked` are asked for."""
     members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
     poll = Poll(Ensemble(members), rule, list(range(10)), 5)
     obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
-    votes = poll(obs, number, number, everyone(10, 0, quorum, number))
+    votes = poll(obs, number, number, full_panel(10, 0, quorum, number))
     wanted = np.where(np.arange(10) < asked, actions, -1)
     assert votes.T.tolist() == [wanted.tolist()] * 2
     assert np.array_equal(np.isnan(poll.logits), np.broadcast_to(votes[..., None] < 0, poll.logits.shape))

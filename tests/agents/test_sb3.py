@@ -13,7 +13,7 @@ sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is miss
 from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
 
 import expgen  # noqa: E402
-from expgen.agents.outside import consensus_agent  # noqa: E402
+from expgen.agents.external import consensus_agent  # noqa: E402
 from expgen.agents.sb3 import from_sb3  # noqa: E402
 from expgen.envs.make import make_env  # noqa: E402
 from expgen.errors import InputError  # noqa: E402
@@ -59,9 +59,9 @@ def trained_on(seen: gymnasium.Space, actions: gymnasium.Space, policy: str = "M
 
 
 VECTOR, FIVE = spaces.Box(0, 1, (3,)), spaces.Discrete(5)
-NO_MODEL = "; accepted: a model of Stable-Baselines3, as PPO.load makes"
-NO_ACTIONS = "; accepted: Discrete actions that begin with 0"
-NO_BOX = "; accepted: a Box of pictures or vectors"
+NO_MODEL = "; accepted: a model of Stable-Baselines3, such as PPO.load"
+NO_ACTIONS = "; accepted: Discrete actions that start at 0"
+NO_BOX = "; accepted: a Box of images or vectors"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
     fewer = explorer.act(np.zeros((1, 7, 7, 3), np.uint8), np.ones(1, bool))  # a new batch of environments
     assert (more.shape, fewer.shape) == ((2,), (1,))
     assert repr(explorer) == "Sb3RecurrentAgent(RecurrentActorCriticPolicy, 5 actions)"
-    with pytest.raises(InputError, match=r"members\[0\] is Sb3RecurrentAgent.*, which remembers; .* without memory"):
+    with pytest.raises(InputError, match=r"members\[0\] is Sb3RecurrentAgent.*, which has memory; .* without memory"):
         consensus_agent([recurrent], None, SPEC, fallback="random")
     with pytest.raises(InputError, match=r"CartPole-v1 has observations .*; accepted by this model: \(7, 7, 3\) and 5"):
         consensus_agent([lambda obs: np.zeros(len(obs), int)], recurrent, gymnasium.make("CartPole-v1"))

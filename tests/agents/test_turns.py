@@ -130,7 +130,7 @@ def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_
     with pytest.raises(InputError, match="--patience is 9 but --vote is leader; accepted: 0, or --vote turns"):
         changed_consensus(ConsensusConfig(), {"patience": 9}, 3)
     small.train(tmp_path, 1, algo="openend", members=2)
-    with pytest.raises(InputError, match="--patience is 9 but not both members and explorers play; accepted: 0"):
+    with pytest.raises(InputError, match="--patience is 9 but the agent needs both members and explorers; accepted: 0"):
         build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
 
 
@@ -140,16 +140,14 @@ def test_a_turn_that_no_clock_counts_is_refused() -> None:
 
 
 def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
-    with pytest.raises(InputError, match="--vote is turns, by which nobody votes; accepted here: leader, majority"):
+    with pytest.raises(InputError, match="--vote is turns; accepted by ConsensusAgent: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
 
 
 @pytest.mark.parametrize("settings", [{"min_agree": 2}, {"once": True}, {"hedge": 0.1}, {"fallback": "random"}])
 def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
     (name,) = settings
-    refused = (
-        f"--{name.replace('_', '-')} is given but --vote is turns, by which nobody votes; accepted: --vote, --turn"
-    )
+    refused = f"--{name.replace('_', '-')} is given but --vote turns has no vote; accepted: --vote, --turn"
     with pytest.raises(InputError, match=refused):
         changed_consensus(ConsensusConfig(vote="turns"), settings, 3)
     assert changed_consensus(ConsensusConfig(vote="turns"), {**settings, "vote": "majority"}, 3).vote == "majority"

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from expgen.agents.vote import DIRECTIONS, GRID, ActionClasses, Agreement, Panel, Vote, everyone
+from expgen.agents.vote import DIRECTIONS, GRID, ActionClasses, Agreement, Panel, VoteRule, full_panel
 
 UP, RIGHT, RIGHT_UP, DOWN, LEFT, LEFT_UP, STAY, NOBODY = 5, 7, 8, 3, 1, 2, 4, -1  # of ProcGen
 
 
 def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1) -> Panel:
-    return everyone(num_members, leader, quorum, np.arange(num_envs))
+    return full_panel(num_members, leader, quorum, np.arange(num_envs))
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1)
     ],
 )
 def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
-    panel = whole(len(votes), leader)._replace(sits=np.array(votes)[:, None] >= 0)
-    found = Vote(Agreement(15, classes), "majority").candidate(np.array(votes)[:, None], panel)
+    panel = whole(len(votes), leader)._replace(is_voter=np.array(votes)[:, None] >= 0)
+    found = VoteRule(Agreement(15, classes), "majority").candidate(np.array(votes)[:, None], panel)
     assert (found.member.item(), found.agree.item()) == expected
 
 
 def test_the_leaders_vote_is_about_the_leader_however_few_agree():
     votes = np.array([[UP], [RIGHT], [RIGHT]])
-    found = Vote(Agreement(15, GRID), "leader").candidate(votes, whole(3))
+    found = VoteRule(Agreement(15, GRID), "leader").candidate(votes, whole(3))
     assert (found.member.item(), found.agree.item()) == (0, 1)
 
 
@@ -58,11 +58,11 @@ def test_majority_is_that_of_slow_counting(classes: ActionClasses | None, no_op_
     random = np.random.default_rng(1)
     agreement = Agreement(15, classes, no_op_is_up)
     votes = random.integers(15, size=(6, 1000))
-    sits = random.random(votes.shape) < 0.7
+    is_voter = random.random(votes.shape) < 0.7
     leader = random.integers(6, size=1000)
-    sits[leader, np.arange(1000)] = True
-    votes = np.where(sits, votes, NOBODY)
-    found = Vote(agreement, "majority").candidate(votes, Panel(sits, leader, np.full(1000, 3)))
+    is_voter[leader, np.arange(1000)] = True
+    votes = np.where(is_voter, votes, NOBODY)
+    found = VoteRule(agreement, "majority").candidate(votes, Panel(is_voter, leader, np.full(1000, 3)))
     slow = [slow_majority(column, own, agreement) for column, own in zip(votes.T.tolist(), leader.tolist())]
     assert list(zip(found.member.tolist(), found.agree.tolist())) == slow
 
@@ -71,7 +71,7 @@ def test_unanimous_votes_are_the_leaders():
     votes = np.broadcast_to(np.arange(15), (4, 15))
     panel = whole(4, leader=2, num_envs=15)
     agreement = Agreement(15, GRID)
-    leaders, majority = (Vote(agreement, kind).candidate(votes, panel) for kind in ("leader", "majority"))
+    leaders, majority = (VoteRule(agreement, kind).candidate(votes, panel) for kind in ("leader", "majority"))
     assert np.array_equal(leaders.member, majority.member) and np.array_equal(leaders.agree, majority.agree)
 
 
@@ -80,7 +80,7 @@ APART: ActionClasses = {"up": (0, 1), "left": (2,)}
 OVERLAPPING: ActionClasses = {"up": (0, 1), "left": (1, 2)}
 
 
-def outcomes(rule: Vote, votes: tuple[int, ...], panel: Panel) -> set[tuple[int, int] | None]:
+def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[int, int] | None]:
     """What each way of casting the votes still to come would lead to: the member and its action, or nothing."""
     open_seats = [member for member, vote in enumerate(votes) if vote < 0]
     ends = list(itertools.product(range(FEW), repeat=len(open_seats)))
@@ -97,7 +97,7 @@ def outcomes(rule: Vote, votes: tuple[int, ...], panel: Panel) -> set[tuple[int,
 @pytest.mark.parametrize("leader", [0, 2])
 def test_decided_is_what_no_vote_to_come_can_change(kind: Any, classes: ActionClasses, is_exact: bool, leader: int):
     """All votes of four members, however many are asked; and where classes do not overlap nobody is asked in vain."""
-    rule = Vote(Agreement(FEW, classes), kind)
+    rule = VoteRule(Agreement(FEW, classes), kind)
     order = [leader, *(member for member in range(FEW) if member != leader)]
     seen = set()
     for quorum, asked in itertools.product(range(1, FEW + 2), range(1, FEW)):

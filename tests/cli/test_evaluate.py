@@ -164,7 +164,7 @@ def test_hedged_steps_are_told_and_named_in_the_row(command: Callable[..., Any],
     assert re.search(r" at a stretch, [1-9]\d*% of these hedged$", text.rstrip()), text
     assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == ["expgen hedge=0.5 members=5"]
     refused = command(*words, "--hedge", "0.5", "--fallback", "random")
-    accepted = "accepted: 0, or a policy to explore"
+    accepted = "accepted: 0, or a policy as explorer"
     assert refused.status == 2 and refused.err == f"expgen: --hedge is 0.5 but --fallback is random; {accepted}\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 import expgen
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.agents.description import plain
+from expgen.agents.description import to_json
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
@@ -130,7 +130,7 @@ def test_an_agent_json_by_hand_in_its_own_run_s_folder_leaves_the_rest_to_the_co
 ) -> None:
     here = shutil.copytree(runs / "ppo", tmp_path / "ppo")
     (here / "agent.json").write_text(json.dumps({"members": [{"path": "checkpoints/member1"}]}))
-    assert plain(read_agent(here))["members"] == plain(read_agent(runs / "ppo"))["members"][1:2]
+    assert to_json(read_agent(here))["members"] == to_json(read_agent(runs / "ppo"))["members"][1:2]
     (here / "config.json").unlink()
     assert "accepted: RUN/checkpoints/LEARNER, where RUN is a run folder" in refused("evaluate", here)
 
@@ -151,11 +151,11 @@ def test_the_agent_of_a_run_from_before_agent_json_is_the_same(runs: Path, tmp_p
     data = json.loads((here / "config.json").read_text())
     data["train"]["consensus"] = {"min_agree": 2, "leader": 1, "stretch": "table"}
     (here / "config.json").write_text(json.dumps(data))
-    old, new = plain(read_agent(here)), plain(read_agent(runs / "population"))
+    old, new = to_json(read_agent(here)), to_json(read_agent(runs / "population"))
     assert {name for name in new if old[name] != new[name]} == {"consensus"}
     assert (old["consensus"]["min_agree"], old["consensus"]["leader"]) == (2, 1)
     assert expgen.train(run=here, resume=True, device="cpu").is_complete
-    assert plain(read_agent(here)) == old and (here / "agent.json").exists()
+    assert to_json(read_agent(here)) == old and (here / "agent.json").exists()
     assert "consensus" not in json.loads((here / "config.json").read_text())["train"]
 
 

@@ -123,14 +123,14 @@ def test_averages_that_are_not_there_are_refused_in_one_line(
     accepted = "accepted: live, or a run trained with --average"
     for words in (["evaluate", plain.path, "--episodes", "1"], ["play", plain.path, "--out", tmp_path / "a.html"]):
         line = refused(*words, "--weights", "average")
-        assert line == f"expgen: --weights is average but {plain.path} has member0 without an average; {accepted}"
+        assert line == f"expgen: --weights is average but {plain.path} has no averaged weights of member0; {accepted}"
     line = refused("evaluate", run.path, "--learner", "each", "--weights", "average")  # before anyone plays
-    assert line == f"expgen: --weights is average but {run.path} has explorer without an average; {accepted}"
+    assert line == f"expgen: --weights is average but {run.path} has no averaged weights of explorer; {accepted}"
     line = refused("evaluate", run.path, "--weights", "mean")
     assert line == "expgen: --weights is 'mean'; accepted: live, average"
     line = refused("play", run.path, "--learner", "random", "--weights", "average")
     assert line == "expgen: --weights is average but --learner random has none; accepted: live"
-    with pytest.raises(InputError, match=r"--weights is average but .* has member0 without an average"):
+    with pytest.raises(InputError, match=r"--weights is average but .* has no averaged weights of member0"):
         bundle(plain.path, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
 
 

@@ -112,7 +112,7 @@ def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: AgentDe
         (EvaluationRequest(learner="member7"), "--learner is 'member7'; accepted: each, "),
         (EvaluationRequest(learner="member0", consensus={"alpha": 0.5}), "--alpha is a setting of ensembles"),
         (EvaluationRequest(consensus={"stretch": "table", "alpha": 0.3}), "--stretch is table, .* but α is 0.3"),
-        (EvaluationRequest(consensus={"quorum": 2}), "setting 'quorum' is unknown to ensembles"),
+        (EvaluationRequest(consensus={"quorum": 2}), "setting 'quorum' of the ensemble is unknown"),
         (EvaluationRequest(levels="5,30"), "--levels 5,30 overlap the training levels"),
     ],
 )

@@ -13,7 +13,7 @@ from torch import nn
 import expgen
 from expgen.agents.agent import PolicyAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
-from expgen.agents.outside import consensus_agent, spec_of
+from expgen.agents.external import consensus_agent, spec_of
 from expgen.envs.make import make_env
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
@@ -104,7 +104,7 @@ def test_a_spec_is_read_from_what_has_spaces_alone() -> None:
     spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # as Stable-Baselines3's VecEnv
     assert (spec.name, spec.obs_shape, spec.num_actions) == ("gymnasium:SimpleNamespace", (3,), 4)
     both = gymnasium.spaces.Dict({"eye": vector})
-    with pytest.raises(InputError, match=r"env has observations Dict.*; accepted: a Box of pictures or vectors"):
+    with pytest.raises(InputError, match=r"env has observations Dict.*; accepted: a Box of images or vectors"):
         spec_of(SimpleNamespace(observation_space=both, action_space=number))
 
 
@@ -122,14 +122,19 @@ def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
         ("maze/expgen", EXPLORER, {}, "members is 'maze/expgen'; accepted: a list of policies"),
         (None, EXPLORER, {}, "members is None; accepted: a list of policies"),
         (always(1), EXPLORER, {}, "members is .*; accepted: a list of policies"),
-        ([always(1), 3], EXPLORER, {}, r"members\[1\] is 3; accepted: a function obs → logits, a policy or a model"),
+        (
+            [always(1), 3],
+            EXPLORER,
+            {},
+            r"members\[1\] is 3; accepted: a function from observations to logits",
+        ),
         ([always(1), "member1"], EXPLORER, {}, r"members\[1\] is 'member1'; accepted: a function"),
         ([nn.Linear], EXPLORER, {}, r"members\[0\] is .*Linear.*; accepted: a function"),
-        ([EXPLORER], EXPLORER, {}, r"members\[0\] is a Policy, which remembers; accepted: policies without memory"),
-        ([UniformAgent(5)], EXPLORER, {}, r"members\[0\] is UniformAgent\(5 actions\), which remembers"),
-        ([always(1)], 7, {}, "explorer is 7; accepted: a function obs → logits, a policy or a model"),
+        ([EXPLORER], EXPLORER, {}, r"members\[0\] is a Policy, which has memory; accepted: policies without memory"),
+        ([UniformAgent(5)], EXPLORER, {}, r"members\[0\] is UniformAgent\(5 actions\), which has memory"),
+        ([always(1)], 7, {}, "explorer is 7; accepted: a function from .* logits, a policy or a model"),
         ([always(1)], None, {}, "--fallback is explorer but there is no explorer; accepted: random, none"),
-        ([always(1)], EXPLORER, {"quorum": 2}, "setting 'quorum' is unknown to ensembles; accepted: ensemble_size"),
+        ([always(1)], EXPLORER, {"quorum": 2}, "setting 'quorum' of the ensemble is unknown; accepted: ensemble_size"),
         ([always(1)], EXPLORER, {"leader": 1}, "--leader is 1; accepted: 0 to 0"),
         ([always(1)], EXPLORER, {"ensemble_size": 2}, "--ensemble-size is 2; accepted: 0 to 1"),
         ([always(1)], EXPLORER, {"alpha": 0}, "--alpha is 0; accepted: 0.001 to 1"),
@@ -149,7 +154,7 @@ def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
             "env is 'elsewhere' with .*; accepted by",
         ),
         ([always(1)], PolicyAgent(EXPLORER, spec=SPEC), {"env": ELSEWHERE}, "env is 'elsewhere' with .*; accepted by"),
-        ([always(1)], EXPLORER, {"env": None}, "env is None; accepted: an environment, as make_env or Gymnasium makes"),
+        ([always(1)], EXPLORER, {"env": None}, "env is None; accepted: an environment from make_env or Gymnasium"),
         ([always(1)], EXPLORER, {"env": "minimaze"}, "env is 'minimaze'; accepted: an environment"),
         ([always(1)], EXPLORER, {"env": gymnasium.make("Pendulum-v1")}, "env has actions Box.*; accepted: Discrete"),
     ],
@@ -167,16 +172,16 @@ def test_wrong_members_and_settings_are_refused_in_one_line(
     [
         (
             lambda obs: np.zeros((len(obs), 4)),
-            r"\[0\] answered torch.float64 of shape \(2, 4\); .*logits \(2, 5\)",
+            r"\[0\] returned torch.float64 of shape \(2, 4\); .*logits \(2, 5\)",
         ),
         (
             lambda obs: np.zeros(len(obs)),
-            r"\[0\] answered torch.float64 of shape \(2,\); .*actions \(2,\) as whole",
+            r"\[0\] returned torch.float64 of shape \(2,\); .*actions \(2,\) as whole",
         ),
-        (lambda obs: 3, r"members\[0\] answered torch.int64 of shape \(\)"),
+        (lambda obs: 3, r"members\[0\] returned torch.int64 of shape \(\)"),
         (lambda obs: np.full(len(obs), 5), r"members\[0\] chose \[5, 5\]; accepted: actions 0 to 4"),
         (lambda obs: np.full(len(obs), -1), r"members\[0\] chose \[-1, -1\]; accepted: actions 0 to 4"),
-        (lambda obs: np.full((len(obs), 5), np.nan), r"members\[0\] answered logits that are not numbers"),
+        (lambda obs: np.full((len(obs), 5), np.nan), r"members\[0\] returned NaN logits"),
     ],
 )
 def test_wrong_answers_of_members_are_refused_in_one_line(answer: Any, message: str) -> None:
@@ -213,13 +218,13 @@ def test_predict_of_one_observation_is_one_action() -> None:
     agent = PolicyAgent(EXPLORER, 4, spec=SPEC)
     action, state = agent.predict(FRAME[0])
     assert action.shape == () and 0 <= action < 5
-    assert agent.predict(FRAME[0], state, np.array([False]))[0].shape == () and "AgentState(clock" in repr(state)
+    assert agent.predict(FRAME[0], state, np.array([False]))[0].shape == () and "AgentState(PolicyAgent" in repr(state)
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"deterministic": True}, "deterministic is True; accepted: False, for agents sample"),
+        ({"deterministic": True}, "deterministic is True; accepted: False, because agents sample"),
         (
             {"obs": FRAME.astype(np.float32)},
             r"obs is float32 of shape \(2, 7, 7, 3\); accepted: uint8 of shape \(N, 7",
@@ -232,19 +237,19 @@ def test_predict_of_one_observation_is_one_action() -> None:
         ({"obs": FRAME.astype(np.int64)}, "obs is int64 of shape"),
         ({"obs": FRAME[..., :1]}, r"obs is uint8 of shape \(2, 7, 7, 1\)"),
         ({"obs": FRAME[None]}, r"obs is uint8 of shape \(1, 2, 7, 7, 3\)"),
-        ({"state": 0}, "state is int; accepted: None, or what predict returned"),
-        ({"state": np.zeros(4)}, "state is ndarray; accepted: None, or what predict returned"),
+        ({"state": 0}, "state is int; accepted: None, or the state that predict returned"),
+        ({"state": np.zeros(4)}, "state is ndarray; accepted: None, or the state that predict returned"),
         ({"state": {}, "episode_start": None}, "state is dict; accepted: None"),
         ({"deterministic": 1}, "deterministic is 1; accepted: False"),
-        ({"state": "start"}, "state is str; accepted: None, or what predict returned"),
+        ({"state": "start"}, "state is str; accepted: None, or the state that predict returned"),
         ({"state": (1, 2), "episode_start": FIRST}, "state is tuple; accepted: None"),
         ({"state": "", "episode_start": FIRST[:1]}, r"episode_start has shape \(1,\); accepted: \(2,\)"),
         ({"episode_start": [True]}, r"episode_start has shape \(1,\); accepted: \(2,\)"),
-        ({"episode_start": ["yes", "no"]}, r"episode_start is \['yes', 'no'\]; accepted: 2 of True or False"),
-        ({"episode_start": [0.5, 1.0]}, r"episode_start is \[0.5, 1.0\]; accepted: 2 of True or False"),
-        ({"episode_start": [[True], [True, False]]}, "episode_start is .*; accepted: 2 of True or False"),
+        ({"episode_start": ["yes", "no"]}, r"episode_start is \['yes', 'no'\]; accepted: 2 booleans"),
+        ({"episode_start": [0.5, 1.0]}, r"episode_start is \[0.5, 1.0\]; accepted: 2 booleans"),
+        ({"episode_start": [[True], [True, False]]}, "episode_start is .*; accepted: 2 booleans"),
         ({"deterministic": FIRST}, r"deterministic is array\(\[.*; accepted: False"),
-        ({"obs": [[1], [1, 2]]}, r"obs is \[\[1\], \[1, 2\]\], no array; accepted: uint8 of shape \(N, 7, 7, 3\)"),
+        ({"obs": [[1], [1, 2]]}, r"obs is \[\[1\], \[1, 2\]\]; accepted: uint8 of shape \(N, 7, 7, 3\)"),
     ],
 )
 def test_wrong_uses_of_predict_are_refused_in_one_line(how: dict[str, Any], message: str) -> None:
@@ -256,9 +261,9 @@ def test_wrong_uses_of_predict_are_refused_in_one_line(how: dict[str, Any], mess
 @pytest.mark.parametrize("other", [kind for kind in AGENTS if kind != "policy"])
 def test_predict_refuses_the_state_of_another_agent(other: str) -> None:
     _, state = AGENTS[other]().predict(FRAME)
-    with pytest.raises(InputError, match=r"state is that of .* in 2 environments; accepted: that of PolicyAgent \(mem"):
+    with pytest.raises(InputError, match=r"state belongs to .* in 2 environments; accepted: a state of PolicyAgent"):
         AGENTS["policy"]().predict(FRAME, state)
-    with pytest.raises(InputError, match=r"state is that of .* in 2 environments; accepted: that of .* in 1 environm"):
+    with pytest.raises(InputError, match=r"state belongs to .* in 2 environments; accepted: a state of .* in 1 env"):
         AGENTS[other]().predict(FRAME[:1], state)
 
 
