@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from expgen.evaluation.scores import COLUMNS
+from expgen.exploration.rows import MEASURES
+from expgen.training.metrics import LEADING
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if path.name != "README.md")
@@ -29,3 +33,8 @@ def test_every_python_file_that_a_page_names_is_there(page: str) -> None:
     assert names
     missing = {name for name in names if not any((folder / name).is_file() for folder in (ROOT, ROOT / "expgen"))}
     assert missing == set()
+
+
+@pytest.mark.parametrize("column", (*LEADING, *COLUMNS, *MEASURES))
+def test_glossary_lists_every_column(column: str) -> None:
+    assert f"`{column}`" in (DOCS / "glossary.md").read_text(), f"docs/glossary.md has no line for {column}"
