@@ -7,7 +7,7 @@ from expgen.cli.flags import Parser, folder
 from expgen.cli.playing_flags import add_agent_argument, add_playing_flags
 from expgen.diagnosis.diagnose import check_picture, diagnose
 from expgen.errors import check_writable
-from expgen.runs.progress import Progress, SoFar
+from expgen.runs.progress import EpisodeMeans, Progress
 from expgen.runs.shipped import find_agent
 from expgen.text import printable
 from expgen.training.resources import resolve_device
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     file = out or Path(f"{game.replace('/', '-')}-diagnosis.png")
     check_writable(file)  # before minutes of play
     with Progress("episode") as progress:
-        so_far = SoFar("everyone", progress.row)
+        so_far = EpisodeMeans("everyone", progress.row)
         diagnosis = diagnose(**arguments, on_start=lambda episodes: progress.start(episodes, {}), on_episode=so_far)
     for line in str(diagnosis).splitlines():
         print(printable(line))

@@ -13,9 +13,9 @@ from expgen.cluster.engine import Task
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, Score, agent_name, check_can_append
 from expgen.exploration.explore import Exploration
-from expgen.runs.progress import Progress, SoFar
+from expgen.runs.progress import EpisodeMeans, Progress
 from expgen.runs.request import EvaluationRequest, score_all, single_requests
-from expgen.runs.scoring import ScoredAgent, keep_scores
+from expgen.runs.scoring import ScoredAgent, save_scores
 from expgen.runs.shipped import FoundAgent, find_agent
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.view import check_not_busy, edit_run
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
         for ended in engine.run(tasks, Watcher(on_row=progress.row)):
             scored, remarks = ended.result()
             score = scored.score
-            progress.make_room()
+            progress.hide_bar()
             header = [] if width else [COLUMNS]
             width = width or max(NAME_WIDTH, len(agent_name(score)))
             for cells in (*header, _cells(score)):
@@ -82,11 +82,11 @@ def _check_can_keep(found: FoundAgent, scores: Location) -> None:
 
 def _keep(scores: Location, scored: ScoredAgent) -> None:
     if not is_url(scores):
-        keep_scores(Path(scores), [scored])
+        save_scores(Path(scores), [scored])
         return
     url, _, name = str(scores).rpartition("/")
     try:
-        edit_run(url, lambda folder: keep_scores(folder / name, [scored]))
+        edit_run(url, lambda folder: save_scores(folder / name, [scored]))
     except InputError as error:
         raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
 
@@ -100,7 +100,7 @@ def _anywhere(found: FoundAgent) -> AgentDescription | str:
 def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> tuple[ScoredAgent, list[str]]:
     """What the player of `request` got, and remarks on it. Rows come back, so that one process alone writes them."""
     described = find_agent(agent).agent if isinstance(agent, str) else agent
-    (scored,) = score_all(described, request, SoFar(_name_of(request), watcher.on_row))
+    (scored,) = score_all(described, request, EpisodeMeans(_name_of(request), watcher.on_row))
     remarks = [_explain(scored.agent)] if isinstance(scored.agent, ConsensusAgent) else []
     if scored.exploration is not None:
         remarks.append(_explored(scored.exploration))

@@ -97,7 +97,7 @@ def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, argu
 
     progress, scale, device = Progress(), SCALES[arguments.scale], arguments.device
     out = arguments.out or Path("reproduction") / arguments.scale
-    with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
+    with StopSignals(when_stopping=progress.when_stopping) as signals, progress:
         watcher = Watcher(progress.start, progress.row, signals.arrived)
         page, complaints = reproduce(names, scale, out, engine, games, device, watcher, told)
     if signals.number is not None:

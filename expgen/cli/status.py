@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from expgen.cli.flags import Parser, location
 from expgen.errors import InputError
 from expgen.reproduce.job import read_job_list
-from expgen.runs.status import run_status, runs_in
+from expgen.runs.status import find_runs, run_status
 from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 from expgen.text import duration, text_line
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
     """The runs in `where`, and the jobs of a reproduction that have no run yet."""
-    found = {status.path.name: status for status in map(run_status, runs_in(where))}
+    found = {status.path.name: status for status in map(run_status, find_runs(where))}
     for name in dict.fromkeys((*read_job_list(local_copy(where, without_weights=True)), *found)):
         if name not in found:
             yield name, "waiting", "-", "-", ""

@@ -20,9 +20,9 @@ from expgen.plugins import known_plugins
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
-from expgen.runs.status import named_steps
+from expgen.runs.status import newest_checkpoint_steps
 from expgen.runs.stop import StopSignals
-from expgen.runs.train import RunResult, train_together
+from expgen.runs.train import RunResult, train_runs
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import local_copy
 from expgen.text import printable
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     num_learners = sum(run.num_learners for run in runs)
     device = device_line(is_local, where_to["device"], where_to["processes"], num_learners)
     progress = Progress(banner=[*banner, device])
-    with StopSignals(still_to_do=progress.still_to_do) as signals, progress:
+    with StopSignals(when_stopping=progress.when_stopping) as signals, progress:
         results: dict[str, RunResult] = {}
         failed: dict[str, Exception] = {}
         together = [runs] if is_local else [[run.begun_again()] for run in runs]
@@ -105,13 +105,13 @@ def _opened(arguments: dict[str, Any]) -> _Run:
     opened = open_run(request)
     where = request.run if request.run and is_url(request.run) else opened.folder.path
     request = replace(request, run=absolute(where))
-    unfinished = [plan for plan in opened.plans if named_steps(opened.folder, plan.name) < plan.steps]
+    unfinished = [plan for plan in opened.plans if newest_checkpoint_steps(opened.folder, plan.name) < plan.steps]
     return _Run(where, request, len(unfinished), run_lines(opened, where))
 
 
 def _train(runs: Sequence[_Run], where_to: Mapping[str, Any], watcher: Watcher) -> dict[str, RunResult]:
     """Results by where the runs are; those that a stop kept from beginning have none."""
-    results = train_together([run.request for run in runs], **where_to, watcher=watcher)
+    results = train_runs([run.request for run in runs], **where_to, watcher=watcher)
     return {str(run.where): result for run, result in zip(runs, results, strict=False)}
 
 

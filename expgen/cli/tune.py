@@ -9,7 +9,7 @@ from expgen.cli.playing_flags import PLAYING, add_playing_flags, add_weights_fla
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
-from expgen.runs.progress import Progress, SoFar
+from expgen.runs.progress import EpisodeMeans, Progress
 from expgen.runs.tune import Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
@@ -47,9 +47,9 @@ def main(argv: Sequence[str]) -> int:
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
     with Progress("episode") as progress:
         progress.start(total, {})
-        for trial in tune(agent, request, SoFar("ensembles", progress.row)):
+        for trial in tune(agent, request, EpisodeMeans("ensembles", progress.row)):
             trials.append(trial)
-            progress.make_room()
+            progress.hide_bar()
             print(_describe(trial, len(seen)), flush=True)
     picked = best(trials)
     write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)

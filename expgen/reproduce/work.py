@@ -26,7 +26,7 @@ from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.result import curve_rows
 from expgen.runs.run_lock import RunLock, own_run
 from expgen.runs.scoring import ScoredAgent
-from expgen.runs.train import RunResult, train_together
+from expgen.runs.train import RunResult, train_runs
 from expgen.storage.location import Location, is_url, join
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.view import fetch
@@ -155,7 +155,7 @@ def _train(job: Job, here: Path, device: str, watcher: Watcher) -> RunResult:
         shutil.copytree(before.path / "checkpoints", run.path / "checkpoints", dirs_exist_ok=True)
         run.write_config(*config)  # last: a copy that was cut short is made again
     request = RunRequest(job.env, job.algo, job.preset, run.path, resume=True, take_over=True, settings=job.settings)
-    return train_together([request], device, "auto", watcher=watcher)[0]
+    return train_runs([request], device, "auto", watcher=watcher)[0]
 
 
 def _score(job: Job, agent: AgentDescription, scoring: Scoring, device: str) -> list[ScoredAgent]:

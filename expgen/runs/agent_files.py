@@ -12,7 +12,7 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.files import join_inside, read_json, write_atomic
 from expgen.runs.config import TrainConfig
-from expgen.runs.folder import RunFolder, described_in
+from expgen.runs.folder import RunFolder, parsing
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.settings import check_type, config_from_values
 from expgen.training.average import Weights
@@ -62,7 +62,7 @@ def read_agent(path: Path) -> AgentDescription:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
         raise InputError(f"{file} is no description of an agent; accepted: {accepted}")
-    with described_in(file, accepted):
+    with parsing(file, accepted):
         return AgentDescription.from_json(file.parent, _completed(file, data))
 
 

@@ -13,12 +13,12 @@ from expgen.errors import InputError, write_error
 from expgen.files import delete_partial_files, join_inside, read_json, write_atomic
 from expgen.runs.config import TrainConfig
 
-OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # what a run writes
+OWN_NAMES = ("*.json", "*.csv", "*.log", "checkpoints", "scoring", "tensorboard")  # files and folders that a run writes
 
 
 @contextlib.contextmanager
-def described_in(file: Path, accepted: str) -> Iterator[None]:
-    """Errors in what `file` holds are InputErrors that name it; `accepted` says what would be read."""
+def parsing(file: Path, accepted: str) -> Iterator[None]:
+    """Turn errors in the content of `file` into InputErrors that name the file and what is `accepted`."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
@@ -28,7 +28,7 @@ def described_in(file: Path, accepted: str) -> Iterator[None]:
 
 
 class RunFolder:
-    """Knows where a run keeps what; reads and writes its config."""
+    """The paths of a run's files; reads and writes its config."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -46,50 +46,50 @@ class RunFolder:
         return f"RunFolder({str(self.path)!r})"
 
     def exists(self) -> bool:
-        """Whether a run was ever started here."""
+        """Whether the folder holds a run."""
         return self.config_file.exists()
 
     def checkpoints_of(self, learner: str) -> Path:
-        """The folder of one learner's checkpoints."""
+        """Return the folder of one learner's checkpoints."""
         return self.path / "checkpoints" / learner
 
     def to_score(self, learner: str) -> Path:
-        """The folder of one learner's weights that wait to be scored beside training."""
+        """Return the folder of one learner's weights that wait for the scoring worker."""
         return self.path / "scoring" / "checkpoints" / learner
 
     def check_entries(self) -> None:
-        """InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
+        """Raise InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
         for entry in (entry for name in OWN_NAMES for entry in self.path.glob(name)):
             for path in (entry, *entry.rglob("*")):
                 join_inside(self.path, path.relative_to(self.path).as_posix())
 
-    def sweep(self) -> None:
-        """Delete half-written files that killed processes left."""
+    def delete_partial_files(self) -> None:
+        """Delete partly written files of killed processes."""
         delete_partial_files(self.path, ("checkpoints", "scoring"))
 
     def learners(self) -> list[str]:
-        """Names of the learners that have a checkpoint."""
+        """Return the names of the learners that have a checkpoint."""
         folders = (self.path / "checkpoints").glob("*")
         names = (folder.name for folder in folders if any(folder.glob("*.safetensors")))
         return sorted(names, key=lambda name: (len(name), name))  # member2 before member10
 
     def write_config(self, config: TrainConfig, spec: EnvSpec) -> None:
-        """Freeze what this run is."""
+        """Write config.json."""
         data = {"train": config.to_json(), "spec": dataclasses.asdict(spec)}
         write_atomic(self.config_file, (json.dumps(data, indent=2) + "\n").encode())
 
     def read_config(self) -> tuple[TrainConfig, EnvSpec]:
-        """The frozen config and the environment's spec."""
+        """Read the config and the environment's spec from config.json."""
         try:
             data = read_json(self.config_file)
         except OSError as error:
             raise InputError(f"{self.path} is no run folder: {self.config_file.name}: {error.strerror}") from None
-        with described_in(self.config_file, "a config.json that expgen wrote"):
+        with parsing(self.config_file, "a config.json that expgen wrote"):
             spec = EnvSpec.from_json(data["spec"])
             return TrainConfig.from_json(data["train"]), spec
 
     def log_failure(self, what: str, trace: str) -> None:
-        """Keep where something failed, for whoever looks for the reason."""
+        """Append a traceback to failures.log."""
         try:
             with open(join_inside(self.path, self.failures_file.name), "a") as file:
                 file.write(f"{what}\n{trace}\n")

@@ -1,7 +1,8 @@
-"""HangLimit: a game that hangs ends its own learner and nobody else's.
+"""HangLimit: end a worker process in which a game hangs.
 
-Nothing can interrupt a game that never returns but the end of its process. So work that may hang is done in worker
-processes, by turns, and a thread beside it watches how long each turn takes: one step of all games, or one minibatch.
+A call into a game that never returns cannot be interrupted; only ending its process helps. So learners whose games may
+hang train in worker processes, and a thread there measures each step of the work: one step of all games, or one
+minibatch.
 """
 
 import os
@@ -14,37 +15,37 @@ from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-OnHang = Callable[[str, str], None]  # what to say of it in one line, and where it hangs
+OnHang = Callable[[str, str], None]  # takes a one-line message and the stack trace of the hang
 
 
 class HangLimit:
-    """Ends this process where one turn takes longer than `seconds`; 0: never, as a debugger needs it."""
+    """Ends this process if one step of the work takes longer than `seconds`; 0 is no limit, as a debugger needs."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.turn: tuple[float, OnHang] | None = None  # when it began, whom to tell
+        self.step: tuple[float, OnHang] | None = None  # start time and callback of the current step
         if seconds:
             threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True).start()
 
-    def on(self, work: Generator[T, None, R], on_hang: OnHang) -> Generator[T, None, R]:
-        """`work`, whose every turn is limited; before the process ends `on_hang` is called, in another thread."""
+    def limit(self, work: Generator[T, None, R], on_hang: OnHang) -> Generator[T, None, R]:
+        """Run `work` with a limit on each step; on a hang, `on_hang` is called in the watching thread."""
         if not self.seconds:
             return (yield from work)
         while True:
-            self.turn = time.monotonic(), on_hang
+            self.step = time.monotonic(), on_hang
             try:
                 item = next(work)
             except StopIteration as finished:
                 return finished.value
             finally:
-                self.turn = None
+                self.step = None
             yield item
 
     def _watch(self, thread: int) -> None:
         while True:
             time.sleep(min(1.0, self.seconds / 4))
-            turn = self.turn
-            if turn is not None and time.monotonic() - turn[0] > self.seconds:
-                where = "".join(traceback.format_stack(sys._current_frames()[thread]))
-                turn[1](f"made no progress for {self.seconds:g} s", where)
+            step = self.step
+            if step is not None and time.monotonic() - step[0] > self.seconds:
+                trace = "".join(traceback.format_stack(sys._current_frames()[thread]))
+                step[1](f"made no progress for {self.seconds:g} s", trace)
                 os._exit(1)

@@ -1,6 +1,6 @@
-"""journal.json: who worked on a run, when, how long, at which commit and how it ended. One entry for each process.
+"""journal.json: one entry for each process that worked on a run: host, start, duration, commit and final state.
 
-The last entry is the run's owner. `RunLock` writes the journal; `expgen status`, `--resume` and `reproduce` read it.
+The process of the last entry owns the run. `RunLock` writes the journal; `status`, `--resume` and `reproduce` read it.
 """
 
 import json
@@ -23,18 +23,18 @@ LAST_TIME = 2.0**33  # Unix time of the year 2242
 class Entry:
     """One process's work on a run."""
 
-    owner: str  # a random name of this entry
+    owner: str  # random ID of this entry
     host: str
     pid: int
-    started: str  # when the process started, as `start_of` says it; empty if unknown
+    started: str  # start time of the process, from `start_of`; empty if unknown
     work: Work
     session: Session
     state: State
-    message: str = ""  # why it failed or what diverged
+    message: str = ""  # errors of what failed, or names of learners that diverged
 
 
 def read_journal(folder: RunFolder) -> list[Entry]:
-    """The entries of a run, oldest first; none if there is no journal or it is damaged."""
+    """Return the entries of a run, oldest first; none if the journal is missing or damaged."""
     try:
         return [_entry(data) for data in read_json(folder.journal_file)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -53,18 +53,18 @@ def is_damaged(folder: RunFolder) -> bool:
 
 
 def _entry(data: dict[str, Any]) -> Entry:
-    """ValueError, KeyError or TypeError if it is not an entry."""
-    told = data["session"]
-    session = Session(float(told["began"]), float(told["seconds"]), str(told["commit"]))
+    """Parse an entry; raises ValueError, KeyError or TypeError if it is invalid."""
+    values = data["session"]
+    session = Session(float(values["began"]), float(values["seconds"]), str(values["commit"]))
     is_known = data["state"] in get_args(State) and data["work"] in get_args(Work)
     if not is_known or not all(0 <= time < LAST_TIME for time in session[:2]):
-        raise ValueError("not what RunLock writes")
+        raise ValueError("not an entry that RunLock wrote")
     process = str(data["host"]), int(data["pid"]), str(data["started"])
     return Entry(str(data["owner"]), *process, data["work"], session, data["state"], str(data.get("message", "")))
 
 
 def is_alive(entry: Entry) -> bool | None:
-    """Whether the process of `entry` still exists; None if it is on another machine, which cannot be asked."""
+    """Whether the process of `entry` still exists; None if it ran on another machine."""
     if entry.host != socket.gethostname():
         return None
     started = start_of(entry.pid)
@@ -72,9 +72,9 @@ def is_alive(entry: Entry) -> bool | None:
 
 
 def start_of(pid: int) -> str | None:
-    """When the process `pid` of this machine started: boot and clock ticks since; None if there is none, or a zombie.
+    """Return the boot ID and start time in clock ticks of process `pid`; None if it does not exist or is a zombie.
 
-    Two processes of one number differ in it.
+    This tells apart two processes that had the same pid.
     """
     proc = Path("/proc")
     try:

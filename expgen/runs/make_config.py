@@ -109,7 +109,7 @@ class OpenedRun:
         """Its learners."""
         return plans_of(self.config)
 
-    def check_can_go_on(self) -> int:
+    def check_can_train(self) -> int:
         """Refuse bad input before the run is taken over or written to; returns how many learners have steps left.
 
         Weights alone are refused where learning needs more: a fresh critic would undo what they have learnt.

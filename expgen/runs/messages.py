@@ -1,4 +1,4 @@
-"""What worker processes of runs and their parent tell each other. A run is named by its folder."""
+"""Messages between the worker processes of runs and their parent. A run is identified by its folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,20 +9,20 @@ from expgen.training.loop import Scores
 
 
 class LearnerId(NamedTuple):
-    """One learner among those of all runs under way."""
+    """One learner of one run."""
 
     run: Path
     name: str
 
 
 class Built(NamedTuple):
-    """A worker has built its learners. It trains on from their checkpoints when its parent answers whether to stop."""
+    """A worker has built its learners. The parent answers whether to stop; then the worker resumes and trains them."""
 
     specs: Mapping[Path, EnvSpec]
 
 
 class Row(NamedTuple):
-    """One row of metrics. The worker goes on when its parent has written it and answers whether to stop."""
+    """One row of metrics. The parent writes it, then answers whether to stop; the worker waits for the answer."""
 
     learner: LearnerId
     row: dict[str, float]
@@ -36,17 +36,17 @@ class Saved(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A learner's life is over: at its schedule's end, on request, or because it diverged or failed."""
+    """A learner has ended: its schedule is complete, it was asked to stop, it diverged or it failed."""
 
     learner: LearnerId
     env_steps: int
     has_diverged: bool = False
-    error: str = ""  # why it failed, in one line
+    error: str = ""  # one line; empty unless it failed
     traceback: str = ""
 
 
 class ScoreRequest(NamedTuple):
-    """Play the policy in the file `weights`; where `learner` is None, the run's whole ensemble."""
+    """Score the policy in the file `weights`, or the run's ensemble if `learner` is None."""
 
     run: Path
     learner: str | None
@@ -55,7 +55,7 @@ class ScoreRequest(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The answer: columns for the row of that step, or why there are none."""
+    """The result of a score request: columns for the row of that step, or an error."""
 
     request: ScoreRequest
     scores: Scores

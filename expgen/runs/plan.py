@@ -1,4 +1,4 @@
-"""A run's learners spelled out: members and, beside an ensemble, the explorer; and which worker trains which."""
+"""LearnerPlan: the settings of each learner of a run; building learners and assigning them to workers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,29 +20,31 @@ from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
 from expgen.training.resources import Resources
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class LearnerPlan:
-    """One policy to train: what, from which seed, on which levels, for how many steps."""
+    """One policy to train: algorithm, seed, levels, steps and settings."""
 
-    name: str  # member0, member1, …, explorer: also its folder among the checkpoints
+    name: str  # member0, member1, …, explorer: also the name of its checkpoint folder
     is_explorer: bool
     algo: str
     seed: int
     levels: LevelSet
-    steps: int  # whole rollouts
+    steps: int  # a multiple of the rollout's steps
     envs: int
     rollout_steps: int
     network: NetworkConfig
     algorithm: Any
     reward: Any
-    average: float  # rate of the averaged weights; 0: none are kept
-    mirror: bool  # whether its games are shown mirrored too
-    recolor: bool  # and in other colours
+    average: float  # rate of the averaged weights; 0: no average
+    mirror: bool  # whether a share of its games is shown mirrored
+    recolor: bool  # whether a share of its games is shown in other colours
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
-    """Members first, in the order of their seeds, then the explorers in that of theirs."""
+    """Return the plans of a run's learners: members, then explorers, each ordered by seed."""
     recipe, explorer = recipe_of(config.algo), config.explorer
     algo = recipe.member or config.algo
     plans = [_plan(config, config, index, algo, recipe.takes_turns) for index in range(config.members)]
@@ -54,7 +56,7 @@ def plans_of(config: TrainConfig) -> list[LearnerPlan]:
 def _plan(
     config: TrainConfig, part: TrainConfig | ExplorerConfig, index: int, algo: str, is_explorer: bool
 ) -> LearnerPlan:
-    """One of the learners that `part` of a config describes."""
+    """Return the plan of learner number `index` of the members or explorers that `part` describes."""
     rollout = config.envs_of(part) * part.rollout_steps
     return LearnerPlan(
         name=explorer_name(index) if is_explorer else f"member{index}",
@@ -75,16 +77,16 @@ def _plan(
 
 
 def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
-    """`count` learners of a run, the last of a population its explorers; one alone is a member."""
+    """Return plans of `count` learners in all, including the explorers of a population if `count` allows."""
     explorers = config.explorer.count if config.explorer else 0
     members = count - explorers if count > explorers else count
     return plans_of(replace(config, members=members))[:count]
 
 
 def member_levels(config: TrainConfig, seed: int) -> LevelSet:
-    """What the member of `seed` trains on: all training levels, or the distinct ones of a bootstrap of them.
+    """Return the levels of the member with `seed`: all training levels, or the distinct ones of a bootstrap sample.
 
-    A bootstrap of n levels has about 63 % of them, so that each level is unseen by about 37 % of the members.
+    A bootstrap sample has about 63 % of the levels, so about 37 % of the members never see a given level.
     """
     levels = config.train_set
     if config.member_levels == "all" or levels.seeds is None:
@@ -95,7 +97,7 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 
 
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
-    """The learner of a plan, untrained, as fast as its device allows."""
+    """Build the untrained learner of a plan, accelerated for its device."""
     recipe = recipe_of(plan.algo)
     games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
     env = build_env(config.env, *games, **config.options)
@@ -117,23 +119,21 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     return Learner(plan.name, env, algorithm, lane, reward, rollout, schedule, plan.seed, director, average)
 
 
-Who = TypeVar("Who")
-
-MEMORY_COST = 2.0  # a step with memory, in steps without: sequences of 512 leave the device waiting
+MEMORY_COST = 2.0  # cost of a step with memory, in steps without: sequences of 512 leave the device waiting
 
 
 def cost_of(plan: LearnerPlan, env_steps: int) -> float:
-    """What is left to do for a learner that has come to `env_steps`."""
+    """Return the remaining cost of a learner that has trained for `env_steps`."""
     left = max(0, plan.steps - env_steps)
     return left * (1.0 if plan.network.memory == "none" else MEMORY_COST)
 
 
-def spread(costs: Mapping[Who, float], num_workers: int) -> list[list[Who]]:
-    """Whose learners each worker trains: the dearest first, each to the worker with the least to do so far."""
-    shares: list[list[Who]] = [[] for _ in range(num_workers)]
+def spread(costs: Mapping[T, float], num_workers: int) -> list[list[T]]:
+    """Assign learners to workers: the most expensive first, each to the worker with the smallest load so far."""
+    shares: list[list[T]] = [[] for _ in range(num_workers)]
     loads = [0.0] * num_workers
-    for who in sorted(costs, key=lambda who: -costs[who]):
+    for learner in sorted(costs, key=lambda learner: -costs[learner]):
         least = loads.index(min(loads))
-        shares[least].append(who)
-        loads[least] += costs[who]
+        shares[least].append(learner)
+        loads[least] += costs[learner]
     return [share for share in shares if share]

@@ -1,6 +1,7 @@
-"""Runs whose learners train in several worker processes on one device: this process hears them and writes.
+"""Training in several worker processes on one device: the parent's side.
 
-Training workers build their share of the learners and train them; a scoring worker plays what they leave to be scored.
+Training workers build and train their share of the learners; one scoring worker plays the weights they save. The parent
+handles their messages and writes the run folders. Only checkpoints are written by the workers.
 """
 
 import contextlib
@@ -18,9 +19,9 @@ from expgen.runs.messages import Built, Ended, LearnerId, Row, Saved, Scored, Sc
 from expgen.runs.plan import cost_of, spread
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
-from expgen.runs.supervise import DEATHS, Job, Learners, Workers, say
-from expgen.runs.workers import WorkerSettings, score_requested, train_assigned
-from expgen.runs.writer import RunWriter, stored_steps
+from expgen.runs.supervise import MAX_DEATHS, Assignment, Learners, Workers, log
+from expgen.runs.workers import WorkerSettings, serve_score_requests, train_learners
+from expgen.runs.writer import RunWriter, checkpoint_steps
 from expgen.text import printable
 from expgen.training.loop import Watcher
 from expgen.training.resources import available_cores, resolve_device
@@ -29,11 +30,12 @@ from expgen.training.resources import available_cores, resolve_device
 def run_in_processes(
     runs: Sequence[OpenedRun], device: str, num_workers: int, watcher: Watcher, hang_seconds: float = 0.0
 ) -> list[RunResult]:
-    """Train all learners of `runs` on `device` in `num_workers` processes; `hang_seconds` is that of `train`.
+    """Train all learners of `runs` on `device` in `num_workers` processes; `hang_seconds` as in `train`.
 
-    This process never uses the device itself.
+    This process itself never uses the device.
     """
-    for config in (run.config for run in runs):
+    for run in runs:
+        config = run.config
         check_known_elsewhere({"--env": config.env, "--algo": config.algo, "--encoder": config.network.encoder})
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
@@ -43,34 +45,34 @@ def run_in_processes(
             variables = cleanup.enter_context(cuda_mps())
             permits = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="expgen-permits-")))
         settings = WorkerSettings(str(chosen), max(1, available_cores() // num_workers), permits, hang_seconds)
-        crew = _Crew(runs, settings, variables, watcher)
-        cleanup.callback(crew.workers.close)
-        crew.build(num_workers)
+        coordinator = _Coordinator(runs, settings, variables, watcher)
+        cleanup.callback(coordinator.workers.close)
+        coordinator.build(num_workers)
         for run in runs:
             lock = cleanup.enter_context(own_run(run.folder))
-            cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
+            cleanup.callback(run.callbacks.on_end, "failed")  # no effect if the run has ended otherwise
             prefix = f"{run.name}/" if len(runs) > 1 else ""
-            crew.writers[run.folder.path] = RunWriter(run, lock, watcher.on_row, prefix)
-        cleanup.callback(crew.workers.close)  # an error ends the workers before the journal says that it has failed
-        crew.train()
-        crew.workers.close()
-        return [crew.conclude(path) for path in crew.writers]
+            coordinator.writers[run.folder.path] = RunWriter(run, lock, watcher.on_row, prefix)
+        cleanup.callback(coordinator.workers.close)  # on an error, before the journal says that the run failed
+        coordinator.train()
+        coordinator.workers.close()
+        return [coordinator.finish(path) for path in coordinator.writers]
 
 
-class _Crew:
-    """All learners of one command, and what is told of them."""
+class _Coordinator:
+    """Starts the workers of all runs, handles their messages and keeps the state of every learner."""
 
     def __init__(
         self, runs: Sequence[OpenedRun], settings: WorkerSettings, variables: dict[str, str], watcher: Watcher
     ) -> None:
-        """`variables` are what the environment of workers has besides."""
+        """`variables` are environment variables to add in worker processes."""
         self.settings, self.watcher = settings, watcher
         self.workers = Workers(self._work_of, self._progress_of, variables)
         self.runs = {run.folder.path: run for run in runs}
         self.plans = {LearnerId(run.folder.path, plan.name): plan for run in runs for plan in run.plans}
-        self.writers: dict[Path, RunWriter] = {}
+        self.writers: dict[Path, RunWriter] = {}  # empty until all learners are built
         self.specs: dict[Path, EnvSpec] = {}
-        self.to_score: dict[ScoreRequest, None] = {}  # in the order of their requests
+        self.to_score: dict[ScoreRequest, None] = {}  # pending requests, oldest first
         self.num_scored = 0
         self.diverged: list[LearnerId] = []
         self.failed: dict[Path, list[str]] = {path: [] for path in self.runs}
@@ -78,68 +80,68 @@ class _Crew:
 
     def build(self, num_workers: int) -> None:
         """Wait until every worker has built its learners, so that bad input is refused before anything is written."""
-        costs = {who: cost_of(plan, self._steps_of(who)) for who, plan in self.plans.items()}
+        costs = {learner: cost_of(plan, self._steps_of(learner)) for learner, plan in self.plans.items()}
         for number, learners in enumerate(spread(costs, num_workers)):
             self.workers.start(f"worker {number}", learners)
-        while any(not job.has_built for job in self.workers.jobs):
-            self._turn()
+        while any(not worker.has_built for worker in self.workers.active):
+            self._handle_messages()
         for run, reasons in self.failed.items():
             if run not in self.specs:
                 raise RuntimeError("; ".join(reasons) or f"no worker could build the learners of {run}")
 
     def train(self) -> None:
-        """Until every learner has ended and been scored; when told to stop, scores are left for the next time."""
+        """Train until every learner has ended and is scored; a stop leaves pending scores for the next session."""
         writers = self.writers.values()
         for run, writer in self.writers.items():
-            writer.open(self.specs[run])
+            writer.start(self.specs[run])
         training = self.workers.training
-        for job in training:
-            self._begin(job)
+        for worker in training:
+            self._rewind(worker)
         done = {writer.prefix + name: steps for writer in writers for name, steps in writer.env_steps.items()}
         self.watcher.on_start(sum(plan.steps for plan in self.plans.values()), done)
-        for request in [request for writer in writers for request in writer.left_to_score()]:
-            self._request(request)
-        for job in training:
-            job.worker.send(self.is_stopping)
+        for writer in writers:
+            for request in list(writer.pending_scores()):
+                self._request_score(request)
+        for worker in training:
+            worker.worker.send(self.is_stopping)
         while self.workers.training or (self.to_score and not self.is_stopping):
-            self._turn()
+            self._handle_messages()
         for run, writer in self.writers.items():
             if writer.is_complete and writer.run.consensus is not None and not self.is_stopping:
-                self._request(ScoreRequest(run, None, 0, None))
+                self._request_score(ScoreRequest(run, None, 0, None))
         while self.to_score and not self.is_stopping:
-            self._turn()
+            self._handle_messages()
 
-    def conclude(self, run: Path) -> RunResult:
-        """Write to the journal how a run has ended."""
-        diverged = tuple(name for of, name in self.diverged if of == run)
+    def finish(self, run: Path) -> RunResult:
+        """Write the final state of a run to its journal."""
+        diverged = tuple(name for path, name in self.diverged if path == run)
         is_scored = not any(request.run == run for request in self.to_score)
-        return self.writers[run].conclude(diverged, tuple(self.failed[run]), is_scored)
+        return self.writers[run].finish(diverged, tuple(self.failed[run]), is_scored)
 
-    def _turn(self) -> None:
-        """Take in what the workers say, for a moment."""
+    def _handle_messages(self) -> None:
         self.is_stopping = self.is_stopping or self.watcher.should_stop()
-        for job, message in self.workers.messages():
-            self._take_in(job, message)
+        for sender, message in self.workers.messages():
+            self._handle(sender, message)
 
-    def _take_in(self, job: Job, message: object) -> None:
+    def _handle(self, sender: Assignment, message: object) -> None:
         match message:
             case Built(specs):
                 self.specs |= specs
-                job.has_built = True
-                if self.writers:  # a worker that was started again
-                    self._begin(job)
-                    job.worker.send(self.is_stopping)
+                sender.has_built = True
+                if self.writers:  # a restarted worker
+                    self._rewind(sender)
+                    sender.worker.send(self.is_stopping)
             case Row(learner, row):
-                if request := self.writers[learner.run].row(learner.name, row):
-                    self._request(request)
-                job.worker.send(self.is_stopping)
+                if request := self.writers[learner.run].write_row(learner.name, row):
+                    self._request_score(request)
+                sender.worker.send(self.is_stopping)
             case Saved(learner, env_steps):
-                self.writers[learner.run].saved(learner.name, env_steps)
+                self.writers[learner.run].report_checkpoint(learner.name, env_steps)
             case Ended(learner, env_steps, has_diverged, error, trace):
-                assert job.learners is not None
-                job.learners.remove(learner)
+                assert sender.learners is not None
+                sender.learners.remove(learner)
                 if error:
-                    self._fail(learner.run, learner.name, error, trace)
+                    self._record_failure(learner.run, learner.name, error, trace)
                 elif has_diverged:
                     self.diverged.append(learner)
                 else:
@@ -148,63 +150,67 @@ class _Crew:
                 self.to_score.pop(request, None)
                 self.num_scored += 1
                 if error:
-                    self._fail(request.run, f"scoring {request.learner or 'the ensemble'}", error, trace)
+                    self._record_failure(request.run, f"scoring {request.learner or 'the ensemble'}", error, trace)
                 else:
-                    self.writers[request.run].scored(request, scores)
+                    self.writers[request.run].write_scores(request, scores)
             case Done():
-                self.workers.leave(job)
+                self.workers.finish(sender)
             case Refused(error):
                 raise error
             case Failed(line, trace):
-                for run in {learner.run for learner in job.learners or ()} or self.writers:
+                for run in {learner.run for learner in sender.learners or ()} or self.writers:
                     if run in self.writers:
-                        self.runs[run].folder.log_failure(job.name, trace)
-                self._lost(job, line)
+                        self.runs[run].folder.log_failure(sender.name, trace)
+                self._handle_death(sender, line)
             case None:
-                self._lost(job, job.worker.exit_reason())
+                self._handle_death(sender, sender.worker.exit_reason())
 
-    def _lost(self, job: Job, why: str) -> None:
-        """Start a worker again that has died, unless that has not helped before or the run is ending."""
-        if self.is_stopping or job.learners == []:  # what it leaves undone stays for a resumed run, if anything
-            self.workers.drop(job)
+    def _handle_death(self, dead: Assignment, why: str) -> None:
+        """Restart a worker that died. If it is given up, record its learners or its score requests as failed."""
+        if self.is_stopping or dead.learners == []:  # a resumed run does any work that is left
+            self.workers.remove(dead)
             return
-        again = self.workers.restart(job, why)
-        if job.learners is None:
-            for request in self.to_score if again else ():
-                again[0].worker.send(request)
-        if not again:
-            undone = job.learners or [LearnerId(request.run, "scoring") for request in self.to_score]
-            self.to_score = self.to_score if job.learners else {}
-            for run, what in dict.fromkeys(undone):
-                self.failed[run].append(f"{what}: {why}")
-                say(f"{what} given up: its process died {DEATHS} times ({why})")
+        restarted = self.workers.restart(dead, why)
+        if restarted and dead.learners is None:
+            for request in self.to_score:
+                restarted[0].worker.send(request)
+        if restarted:
+            return
+        lost = dead.learners
+        if lost is None:
+            lost = [LearnerId(request.run, "scoring") for request in self.to_score]
+            self.to_score = {}
+        for run, name in dict.fromkeys(lost):
+            self.failed[run].append(f"{name}: {why}")
+            log(f"{name} failed: its process died {MAX_DEATHS} times ({why})")
 
     def _work_of(self, learners: Learners) -> Work:
         if learners is None:
             owners = {run: writer.lock.owner for run, writer in self.writers.items()}
-            return partial(score_requested, owners, self.settings)
-        assigned = {who: (self.runs[who.run].config, self.plans[who]) for who in learners}
-        return partial(train_assigned, assigned, self.settings)
+            return partial(serve_score_requests, owners, self.settings)
+        assigned = {learner: (self.runs[learner.run].config, self.plans[learner]) for learner in learners}
+        return partial(train_learners, assigned, self.settings)
 
     def _progress_of(self, learners: Learners) -> object:
-        return self.num_scored if learners is None else [self._steps_of(who) for who in learners]
+        return self.num_scored if learners is None else [self._steps_of(learner) for learner in learners]
 
-    def _steps_of(self, who: LearnerId) -> int:
-        return stored_steps(self.runs[who.run].folder, who.name)
+    def _steps_of(self, learner: LearnerId) -> int:
+        return checkpoint_steps(self.runs[learner.run].folder, learner.name)
 
-    def _begin(self, job: Job) -> None:
-        for who in job.learners or ():
-            self.writers[who.run].begin(who.name, self._steps_of(who))
+    def _rewind(self, worker: Assignment) -> None:
+        """Drop what the worker's learners reported after the checkpoints that they resume from."""
+        for learner in worker.learners or ():
+            self.writers[learner.run].rewind(learner.name, self._steps_of(learner))
 
-    def _request(self, request: ScoreRequest) -> None:
-        """Have a policy played; the first one starts the worker that does."""
+    def _request_score(self, request: ScoreRequest) -> None:
+        """Send `request` to the scoring worker, which the first request starts."""
         self.to_score[request] = None
-        scoring = next((job for job in self.workers.jobs if job.learners is None), None)
-        scoring = scoring or self.workers.start("scoring worker", None)
-        scoring.worker.send(request)
+        scorer = next((worker for worker in self.workers.active if worker.learners is None), None)
+        scorer = scorer or self.workers.start("scoring worker", None)
+        scorer.worker.send(request)
 
-    def _fail(self, run: Path, what: str, error: str, trace: str) -> None:
-        """`what` of a run failed by itself, and its neighbours go on."""
+    def _record_failure(self, run: Path, what: str, error: str, trace: str) -> None:
+        """Record that one learner or one score of a run failed; the others go on."""
         self.failed[run].append(f"{what}: {error}")
         self.runs[run].folder.log_failure(what, trace)
-        say(f"{what} failed: {printable(error)}")
+        log(f"{what} failed: {printable(error)}")

@@ -1,7 +1,4 @@
-"""Progress of work: a bar with rate, time left and latest scores on a terminal or in a notebook, plain lines elsewhere.
-
-And what work begun from Python adds to it: Ctrl-C, which it stops for.
-"""
+"""Progress of training or evaluation: a bar on a terminal or in a notebook, plain lines elsewhere."""
 
 import contextlib
 import importlib.util
@@ -20,8 +17,8 @@ from expgen.runs.stop import StopSignals
 from expgen.text import duration
 from expgen.training.loop import OnRow, Watcher
 
-LINE_SECONDS = 10.0
-SHOWN = {  # names of scores, and the columns of a row that hold them
+LINE_SECONDS = 10.0  # between two plain lines
+SHOWN = {  # label → column of a metrics row
     "return": "episode_return",
     "solved": "episode_solved",
     "train": "train_return",
@@ -29,61 +26,61 @@ SHOWN = {  # names of scores, and the columns of a row that hold them
     "covers": "test_oracle_share",
 }
 Unit = Literal["step", "episode"]
-COUNTS = {"step": "env_steps", "episode": "episodes"}  # the entry of a row that counts them
-MOMENT = 0.1  # seconds, too few for a rate: runs elsewhere report all at once
+COUNTS = {"step": "env_steps", "episode": "episodes"}  # unit → column of a row that counts it
+MIN_RATE_SECONDS = 0.1  # too short for a rate: a run on another machine reports all its rows at once
 
 
 class Progress:
-    """Follows the rows of metrics of all learners together, or of the episodes that someone plays.
+    """Shows the progress of all learners together, or of the episodes that are played.
 
-    Scores are means over the learners of a kind; of a population each kind, members and explorer, has its own.
-    Episodes that are soon played need no line, and none at their end: a table follows.
+    Scores are means over the learners of one kind, members or explorers. For episodes there is no line in the first
+    LINE_SECONDS and none at the end, since a table follows.
     """
 
     def __init__(self, unit: Unit = "step", banner: Sequence[str] = ()) -> None:
-        """`banner`: lines that are printed when work begins, after all that could be refused."""
+        """`banner`: lines to print once the work starts, after all checks of the input."""
         self.unit, self.banner = unit, banner
         self.bar: Any = None
-        self.took: dict[str, float] = {}  # seconds between the last two rows of each learner
+        self.round_seconds: dict[str, float] = {}  # time between the last two rows of each learner
 
     def start(self, total: int, done: dict[str, int]) -> None:
-        """Work begins: `total` steps or episodes, of which `done` are done, by who took them. It may begin again."""
+        """Start, or restart, with `total` steps or episodes in all and those already `done` by each learner."""
         self.close()
         print(*(f"{line}\n" for line in self.banner), sep="", end="", file=sys.stderr, flush=True)
         self.banner = ()
         self.total, self.done = total, dict(done)
-        self.latest: dict[str, dict[str, float]] = {}  # scores by whose they are
-        self.heard: dict[str, float] = {}  # when each learner's last row came
-        self.took = {}
-        begun, is_step = sum(self.done.values()), self.unit == "step"
-        if has_viewer():
-            how = {"unit": self.unit, "unit_scale": True, "dynamic_ncols": True, "leave": is_step}
-            self.bar = _bar_kind()(total=total, initial=begun, **how)
+        self.latest: dict[str, dict[str, float]] = {}  # latest scores of each learner
+        self.row_time: dict[str, float] = {}  # time of each learner's last row
+        self.round_seconds = {}
+        initial, is_step = sum(self.done.values()), self.unit == "step"
+        if shows_bar():
+            options = {"unit": self.unit, "unit_scale": True, "dynamic_ncols": True, "leave": is_step}
+            self.bar = _bar_class()(total=total, initial=initial, **options)
         self.printed = -LINE_SECONDS if is_step else time.monotonic()
-        self.began = None if is_step else (self.printed, begun)  # steps: with the first row, for a run begins slowly
+        self.began = None if is_step else (self.printed, initial)  # steps: set by the first row, since starting is slow
 
     def row(self, learner: str, row: dict[str, float]) -> None:
-        """Take in one row of metrics."""
+        """Add one row of metrics."""
         before, now = sum(self.done.values()), time.monotonic()
         self.done[learner] = int(row[COUNTS[self.unit]])
         count = sum(self.done.values())
-        if learner in self.heard:
-            self.took[learner] = now - self.heard[learner]
-        self.heard[learner] = now
-        scores = {short: row[name] for short, name in SHOWN.items() if name in row}
-        others = {} if self.unit == "episode" else self.latest  # of episodes, whoever plays now
+        if learner in self.row_time:
+            self.round_seconds[learner] = now - self.row_time[learner]
+        self.row_time[learner] = now
+        scores = {label: row[column] for label, column in SHOWN.items() if column in row}
+        others = {} if self.unit == "episode" else self.latest  # for episodes show only the current player
         self.latest = {**others, learner: {**self.latest.get(learner, {}), **scores}}
         if self.bar is not None:
             self.bar.update(count - before)
             self.bar.set_postfix_str(self.scores())
             return
         self.began = self.began or (now, count)
-        is_news = self.unit == "step" or count > before
+        is_new = self.unit == "step" or count > before
         is_milestone = self.unit == "step" and (count >= self.total or "test_return" in row)
-        if is_news and (now - self.printed >= LINE_SECONDS or is_milestone):
+        if is_new and (now - self.printed >= LINE_SECONDS or is_milestone):
             self.printed = now
             elapsed = now - self.began[0]
-            rate = (count - self.began[1]) / elapsed if elapsed > MOMENT else 0.0
+            rate = (count - self.began[1]) / elapsed if elapsed > MIN_RATE_SECONDS else 0.0
             parts = [f"{count:,}/{self.total:,} {self.unit}s"]
             if rate:
                 speed = f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"
@@ -91,29 +88,29 @@ class Progress:
             print("  ".join([*parts, self.scores()]), file=sys.stderr, flush=True)
 
     def scores(self) -> str:
-        """`return 3.00 solved 0.25`; of a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
+        """`return 3.00 solved 0.25`; for a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
         kinds: dict[str, list[str]] = {}
         for learner in {**self.done, **self.latest}:
             kinds.setdefault(_kind_of(learner), []).append(learner)
         parts = []
         for kind, learners in kinds.items():
-            found = [self.latest.get(learner, {}) for learner in learners]
-            values = {name: [scores[name] for scores in found if name in scores] for name in SHOWN}
-            text = " ".join(f"{name} {statistics.fmean(each):.2f}" for name, each in values.items() if each)
+            latest = [self.latest.get(learner, {}) for learner in learners]
+            values = {label: [scores[label] for scores in latest if label in scores] for label in SHOWN}
+            text = " ".join(f"{label} {statistics.fmean(each):.2f}" for label, each in values.items() if each)
             if len(kinds) > 1 and self.unit == "step":
                 steps = tqdm.format_sizeof(sum(self.done.get(learner, 0) for learner in learners))
                 text = f"{kind}{'s' * (len(learners) > 1)} {steps}: {text or '-'}"
             parts.append(text)
         return " | ".join(part for part in parts if part)
 
-    def make_room(self) -> None:
-        """Take the bar away until the next row: something else is about to be printed."""
+    def hide_bar(self) -> None:
+        """Clear the bar until the next row, before something else is printed."""
         if self.bar is not None:
             self.bar.clear()
 
-    def still_to_do(self) -> str:
-        """What a stop waits for, and how long that took the slowest learner the last time."""
-        about = f", about {duration(max(self.took.values()))}" if self.took else ""
+    def when_stopping(self) -> str:
+        """Return when a stopped run will end, with the time of the slowest learner's last round."""
+        about = f", about {duration(max(self.round_seconds.values()))}" if self.round_seconds else ""
         return f"when every learner has finished its rollout and update and written a checkpoint{about}"
 
     def close(self) -> None:
@@ -127,8 +124,8 @@ class Progress:
         self.close()
 
 
-class SoFar:
-    """Tells `on_row` of the episodes that `player` plays, as they end."""
+class EpisodeMeans:
+    """Callback for each episode of `player`: calls `on_row` with the means over its episodes so far."""
 
     def __init__(self, player: str, on_row: OnRow) -> None:
         self.player, self.on_row, self.count, self.total_return, self.solved = player, on_row, 0, 0.0, 0
@@ -142,14 +139,14 @@ class SoFar:
 
 
 @contextlib.contextmanager
-def watched(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
-    """`watcher` for work begun from Python: with a bar where somebody sees it, unless `quiet`, and stopped by Ctrl-C.
+def with_progress(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
+    """Add a progress bar, unless `quiet`, and signal handling to the `watcher` of a Python caller.
 
-    The first Ctrl-C has every learner write a checkpoint and the work return; the second raises KeyboardInterrupt. So
-    do other signals that end processes, which are passed on once the work has returned.
+    The first Ctrl-C has every learner write a checkpoint and the call return; the second raises KeyboardInterrupt.
+    SIGTERM and SIGHUP do the same, and are sent again to this process once the call has returned.
     """
     progress = Progress()
-    shown = Watcher(progress.start, progress.row) if has_viewer() and not quiet else Watcher()
+    shown = Watcher(progress.start, progress.row) if shows_bar() and not quiet else Watcher()
 
     def start(total: int, done: dict[str, int]) -> None:
         shown.on_start(total, done)
@@ -159,14 +156,14 @@ def watched(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
         shown.on_row(learner, values)
         watcher.on_row(learner, values)
 
-    with progress, StopSignals(still_to_do=progress.still_to_do) as signals:
+    with progress, StopSignals(when_stopping=progress.when_stopping) as signals:
         yield Watcher(start, row, lambda: signals.arrived() or watcher.should_stop())
     if signals.number not in (None, signal.SIGINT):
         os.kill(os.getpid(), signals.number)
 
 
-def has_viewer() -> bool:
-    """Whether somebody sees a bar move: on a terminal or in a notebook."""
+def shows_bar() -> bool:
+    """Whether a bar can be shown: on a terminal or in a notebook."""
     return sys.stderr.isatty() or _in_notebook()
 
 
@@ -175,8 +172,8 @@ def _in_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
-def _bar_kind() -> Any:
-    """A bar of text or, in notebooks that have widgets, a widget."""
+def _bar_class() -> Any:
+    """Return tqdm's text bar, or its widget in notebooks that support widgets."""
     if _in_notebook() and importlib.util.find_spec("ipywidgets"):
         from tqdm.notebook import tqdm as widget
 
@@ -185,5 +182,5 @@ def _bar_kind() -> Any:
 
 
 def _kind_of(learner: str) -> str:
-    """`member` for `member3`, also where it is `RUN/member3`."""
+    """`member` for `member3` and for `RUN/member3`."""
     return learner.rpartition("/")[2].rstrip("0123456789")

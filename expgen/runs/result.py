@@ -1,4 +1,4 @@
-"""RunResult: what `expgen.train` answers; and scores taken while a run trained, as score rows without intervals."""
+"""RunResult, which `expgen.train` returns; and the scores in metrics.csv as score rows without intervals."""
 
 import itertools
 import math
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RunResult:
-    """What training left behind."""
+    """A run after training: its folder, its final state, its scores and its agent."""
 
     folder: RunFolder
     config: TrainConfig
     diverged: tuple[str, ...]
     is_complete: bool
-    failed: tuple[str, ...] = ()  # what was given up, and why: learners whose worker process died again and again
+    failed: tuple[str, ...] = ()  # learners or scores that failed, with the error
 
     @property
     def state(self) -> State:
-        """What has become of the run."""
+        """The final state of the run."""
         return "failed" if self.failed else "diverged" if self.diverged else "done" if self.is_complete else "stopped"
 
     def __repr__(self) -> str:
@@ -43,17 +43,17 @@ class RunResult:
 
     @property
     def scores(self) -> list[Score]:
-        """Every row of scores.csv: who played, on which split and levels, mean return with its interval, solved."""
+        """The rows of scores.csv: agent, split, levels, mean return with its interval, solved rate."""
         return list(rows_so_far(self.folder.scores_file))
 
     @property
     def agent(self) -> Agent:
-        """What plays, from the newest checkpoints; `load_agent(result.folder.path, …)` has more choices."""
+        """The agent with the newest checkpoints; `load_agent(result.folder.path, …)` has more options."""
         return load_agent(self.folder.path)
 
     @property
     def curves(self) -> "DataFrame":
-        """metrics.csv: one row per learner and update, columns as the glossary has them, NaN where nothing was said."""
+        """metrics.csv: one row per learner and update, NaN for empty cells; the glossary explains the columns."""
         try:
             import pandas
         except ImportError:
@@ -66,9 +66,9 @@ class RunResult:
 
 
 def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
-    """Line of metrics.csv and row, for each learner, scored step and split.
+    """Return (line number in metrics.csv, score row) for each learner, scored step and split.
 
-    A run does not keep which code it ran, so only who has just trained it can say `commit`.
+    commit: the code that trained the run, which metrics.csv does not record.
     """
     config, _ = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}

@@ -1,7 +1,7 @@
 """RunLock: which process owns a run. A newer process takes ownership and the old one stops at its next write.
 
-On a cluster a machine may be taken for dead and still write. So the owner is named by the last entry of the run's
-journal, and every process checks before each write that the last entry is its own.
+On a cluster a machine that seems dead may still write. So the last entry of the run's journal names the owner, and
+every process checks before each write that the last entry is its own.
 """
 
 import contextlib
@@ -23,35 +23,35 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, State, Work, is_alive, is_damaged, read_journal, start_of, write_journal
 from expgen.training.sessions import Session
 
-SAVE_SECONDS = 60.0  # of work that a kill may leave out of the journal
+SAVE_SECONDS = 60.0  # between saves of the working time to the journal; a kill loses at most this
 
 
 class RunLock:
     """One process's ownership of a run, and its entry in the journal."""
 
     def __init__(self, folder: RunFolder, work: Work = "train", save_seconds: float = SAVE_SECONDS) -> None:
-        """`work` is what the owner does with the run; its time is saved every `save_seconds`."""
+        """`work` is what the owner does with the run; its working time is saved every `save_seconds`."""
         self.folder, self.owner, self.save_seconds = folder, uuid.uuid4().hex, save_seconds
         process = socket.gethostname(), os.getpid(), start_of(os.getpid()) or ""
         self.entry = Entry(self.owner, *process, work, Session(time.time(), 0.0, commit()), "running")
         self.began = self.saved = time.monotonic()
 
     def take(self) -> None:
-        """Become the owner; whoever was it stops at its next write."""
+        """Become the owner; the previous owner stops at its next write."""
         make_folder(self.folder.path)
         with _locked(self.folder.path):
             if is_damaged(self.folder):
-                print(f"expgen: {self.folder.journal_file} is damaged; a new one begins", file=sys.stderr)
+                print(f"expgen: {self.folder.journal_file} is damaged; starting a new one", file=sys.stderr)
             write_journal(self.folder, [*read_journal(self.folder), self.entry])
 
     def check(self) -> None:
-        """Before each write: TakenOver if another process owns the run, FailedStorage if its folder was deleted."""
+        """Raise TakenOver or FailedStorage as `check_owner` does; called before each write."""
         check_owner(self.folder, self.owner)
         if time.monotonic() - self.saved >= self.save_seconds:
             self.save("running")
 
     def save(self, state: State, message: str = "") -> None:
-        """Write how long this process has worked and what has become of the run."""
+        """Write the working time of this process and the state of the run to the journal."""
         self.saved = time.monotonic()
         session = self.entry.session._replace(seconds=round(self.saved - self.began, 3))
         self.entry = replace(self.entry, session=session, state=state, message=message)
@@ -62,28 +62,28 @@ class RunLock:
 
 @contextlib.contextmanager
 def own_run(folder: RunFolder, work: Work = "train") -> Iterator[RunLock]:
-    """Own the run in `folder` meanwhile; an error that ends it is written to the journal.
+    """Own the run in `folder` inside the `with` block; an error that ends the block is written to the journal.
 
-    What can no longer be written there is a FailedStorage.
+    A StorageError in the block becomes a FailedStorage.
     """
     folder.check_entries()
     lock = RunLock(folder, work)
     lock.take()
-    folder.sweep()  # after it, so that a process whose file this deletes finds out why
+    folder.delete_partial_files()  # after `take`, so that a process whose file this deletes raises TakenOver
     try:
         yield lock
     except TakenOver:
         raise
     except BaseException as error:
-        with contextlib.suppress(InputError):  # no space left for this either; TakenOver explains the error
+        with contextlib.suppress(InputError):  # the disk may be full; TakenOver replaces the error
             lock.save("failed", error_line(error))
-        if isinstance(error, StorageError):  # it could be written until now: that is a failure, not bad input
+        if isinstance(error, StorageError):  # the folder was writable before: a failure, not bad input
             raise FailedStorage(str(error)) from None
         raise
 
 
 def check_owner(folder: RunFolder, owner: str) -> None:
-    """TakenOver unless `owner` owns the run; FailedStorage if its folder was deleted."""
+    """Raise TakenOver unless `owner` owns the run, and FailedStorage if its folder was deleted."""
     if not folder.journal_file.exists():
         raise FailedStorage(f"{folder.path} was deleted while it was being written; nothing more is saved")
     entries = read_journal(folder)
@@ -92,7 +92,7 @@ def check_owner(folder: RunFolder, owner: str) -> None:
 
 
 def refuse_if_alive(folder: RunFolder) -> None:
-    """InputError if another process of this machine works on the run now."""
+    """Raise InputError if another process of this machine is working on the run."""
     for entry in read_journal(folder)[-1:]:
         if entry.state == "running" and entry.pid != os.getpid() and is_alive(entry):
             since = datetime.fromtimestamp(entry.session.began).strftime("%Y-%m-%d %H:%M:%S")
@@ -102,7 +102,7 @@ def refuse_if_alive(folder: RunFolder) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """No other process changes the journal meanwhile. Where the file system has no locks, `check_owner` must do."""
+    """Lock the journal against other processes. On a file system without locks there is only `check_owner`."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:

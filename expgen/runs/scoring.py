@@ -1,4 +1,4 @@
-"""What an agent got: rows of scores.csv and of exploration.csv, while a run trains, at its end and whenever asked."""
+"""Scoring: play an agent on a split and make rows of scores.csv and exploration.csv."""
 
 import json
 from collections.abc import Callable, Collection, Generator
@@ -32,18 +32,18 @@ METRIC_PREFIXES: dict[Weights, str] = {"live": "", "average": "average_"}
 
 
 class ScoredAgent(NamedTuple):
-    """A row, the agent as it was when it had played, and what it explored where it was trained to."""
+    """A score row, the agent after its last episode, and exploration measures if it was trained to explore."""
 
     score: Score
-    agent: Agent | None  # None where only what came of it was sent
+    agent: Agent | None  # None if another process played it
     exploration: Exploration | None
 
 
 def score_agent(
     loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet, on_episode: OnEpisode = lambda episode: None
 ) -> Generator[None, None, ScoredAgent]:
-    """One agent on one set of levels; gives way once a step. A policy that learnt from r_I is measured by it too."""
-    commit()  # asked for before it plays: the checkout may move on while it does
+    """Play one agent on one set of levels; yields once a step. Explorers trained on r_I are also measured by r_I."""
+    commit()  # cached before the episodes: the checkout may change meanwhile
     reward = loaded.policy.reward if loaded.policy else None
     watcher = ExplorationWatcher(reward, arena.num_envs, arena.episodes) if isinstance(reward, KnnConfig) else None
     evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, on_episode)
@@ -55,12 +55,12 @@ def score_agent(
 
 @cache
 def _oracle(env: str, options: str) -> Oracle | None:
-    """Made once: it remembers the levels it has counted. `options` are JSON, for some hold lists."""
+    """Return the oracle of an environment, which caches levels. `options` are JSON text, since lists are unhashable."""
     return make_oracle(env, **json.loads(options))
 
 
-def keep_scores(file: Path, scored: Collection[ScoredAgent]) -> None:
-    """Add rows to the score file `file`, and what was explored to exploration.csv beside it."""
+def save_scores(file: Path, scored: Collection[ScoredAgent]) -> None:
+    """Append score rows to `file`, and exploration rows to exploration.csv in the same folder."""
     append_scores(file, [one.score for one in scored])
     explored = [exploration_row(one.score, one.exploration) for one in scored if one.exploration is not None]
     if explored and not file.is_char_device():
@@ -68,7 +68,7 @@ def keep_scores(file: Path, scored: Collection[ScoredAgent]) -> None:
 
 
 class RunScorer:
-    """Scores what a run trains, with games and randomness of its own: training never notices."""
+    """Scores the policies of a run, with its own games and random numbers: training is not affected."""
 
     def __init__(
         self,
@@ -78,18 +78,18 @@ class RunScorer:
         resources: Resources,
         before_writing: Callable[[], None] = lambda: None,
     ) -> None:
-        """`agent` is what the run's policies make; `before_writing` raises where the run is no longer ours."""
+        """`agent` is the run's agent; `before_writing` is called before each write and raises if the run is lost."""
         self.agent, self.config, self.folder, self.before_writing = agent, config, folder, before_writing
         self.plans = {plan.name: plan for plan in plans_of(config)}
         self.device = str(resources.device)
         self.arena = Arena(config.env, config.options, config.eval_episodes, threads=resources.env_threads)
 
     def score_learner(self, learner: Learner) -> Generator[None, None, Scores]:
-        """What a learner of this process has come to."""
+        """Score a learner of this process."""
         return self.score(learner.name, learner.env_steps, learner.policies())
 
-    def answer(self, request: ScoreRequest) -> Generator[None, None, Scores]:
-        """What the weights in a file have come to; the ensemble is played in one go, since it is a run's last score."""
+    def score_request(self, request: ScoreRequest) -> Generator[None, None, Scores]:
+        """Score saved weights, or the ensemble, which is the last score of a run and is played without yielding."""
         if request.learner is None or request.weights is None:
             self.score_ensemble()
             return {}
@@ -98,13 +98,13 @@ class RunScorer:
         return (yield from self.score(request.learner, request.env_steps, policies))
 
     def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
-        """Metrics of every policy of a learner on both splits; the last ones of a learner also become rows."""
+        """Score a learner's policies on both splits and return metrics; the final scores also go to scores.csv."""
         plan, metrics = self.plans[learner], Scores()
         for weights, policy in policies.items():
             load = partial(self._loaded, plan, env_steps, for_play(policy), weights)
             scored = yield from self._score_splits(load, plan.levels)
             if env_steps >= plan.steps:
-                self._keep(scored)
+                self._save(scored)
             metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
         return metrics
 
@@ -114,10 +114,7 @@ class RunScorer:
         return LoadedAgent(player, plan.algo, plan.seed, plan.name, settings, env_steps, described)
 
     def score_ensemble(self) -> None:
-        """Rows of all policies together, with explorers and with random actions in their place.
-
-        An ensemble of which any policy has averaged weights is scored with these too.
-        """
+        """Score all policies together: with the explorers, with random actions instead, and with averaged weights."""
         assert self.agent.consensus is not None
         variants: list[dict[str, Any]] = [{"weights": "live"}]
         if self.agent.members and self.agent.consensus.vote != "turns":
@@ -127,23 +124,23 @@ class RunScorer:
             variants.append({"weights": "average"})
         for variant in variants:
             load = partial(build_agent, self.agent, device=self.device, **variant)
-            self._keep(result_of(self._score_splits(load, self.agent.levels)))
+            self._save(result_of(self._score_splits(load, self.agent.levels)))
 
     def _score_splits(
         self, load: Callable[[], LoadedAgent], train_set: LevelSet
     ) -> Generator[None, None, list[ScoredAgent]]:
-        """`load` makes a fresh agent for each split."""
+        """Score a new agent, made by `load`, on each split."""
         scored = []
         for split in SPLITS if self.agent.has_unseen_levels else SPLITS[:1]:
             levels = train_set if split == "train" else self.agent.test_set
             scored.append((yield from score_agent(load(), self.arena, split, levels)))
         return scored
 
-    def _keep(self, scored: list[ScoredAgent]) -> None:
-        """What the file does not have yet."""
+    def _save(self, scored: list[ScoredAgent]) -> None:
+        """Append the rows that scores.csv does not have yet."""
         known = set(map(_identity, rows_so_far(self.folder.scores_file)))
         self.before_writing()
-        keep_scores(self.folder.scores_file, [one for one in scored if _identity(one.score) not in known])
+        save_scores(self.folder.scores_file, [one for one in scored if _identity(one.score) not in known])
 
 
 def _identity(row: Score) -> tuple[str, str, str, int, str]:

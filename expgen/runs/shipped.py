@@ -17,7 +17,7 @@ from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent
-from expgen.runs.folder import RunFolder, described_in
+from expgen.runs.folder import RunFolder, parsing
 from expgen.settings import LAST_SEED, check_integer, check_location, check_type, to_python_number
 from expgen.storage.hub import is_hub
 from expgen.storage.location import Location, absolute
@@ -65,7 +65,7 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
         folder, data = RunFolder(card.parent), read_card(card)
-        with described_in(card, "a card that scripts/bundle wrote"):
+        with parsing(card, "a card that scripts/bundle wrote"):
             for name, facts in data["agents"].items():
                 agents[name] = BundledAgent(name, folder, **{"trained": data["trained"], **facts})
     return agents

@@ -1,4 +1,4 @@
-"""What has become of runs and how long they still take, from their journals and metrics."""
+"""The state of runs and their remaining time, from journals and metrics."""
 
 import math
 import time
@@ -15,14 +15,14 @@ from expgen.storage.location import Location, is_url, join
 from expgen.storage.view import local_copy, snapshots_below
 from expgen.training.metrics import MetricsFile
 
-SILENT_SECONDS = 600.0  # after which a run on another machine that has written nothing may be dead
+SILENT_SECONDS = 600.0  # without a write, after which a run on another machine may be dead
 
 RunState = Literal["running", "scoring", "silent", "dead", "done", "stopped", "diverged", "failed", "damaged"]
 
 
 @dataclass(frozen=True)
 class RunStatus:
-    """One run. `seconds_left` is None if unknown."""
+    """The state of one run. `seconds_left` is None if unknown."""
 
     path: Path
     state: RunState
@@ -33,42 +33,43 @@ class RunStatus:
 
 
 def run_status(path: Path) -> RunStatus:
-    """The state of the run in `path`: what its journal says last, and whether that process is alive."""
+    """Return the state of the run in `path`, from the last journal entry and whether its process is alive."""
     folder = RunFolder(path)
     entry = next(reversed(read_journal(folder)), None)
-    try:  # without a config its learners are not built yet, or could not be
+    try:  # there is no config until the learners are built
         steps, total, left = _progress(folder) if folder.exists() else (0, 0, None)
     except (InputError, OSError) as error:
         return RunStatus(path, "damaged", 0, 0, None, " ".join(str(error).split()))
     state = _state_of(folder, entry)
-    is_ahead = state in ("running", "silent", "dead", "stopped")
-    return RunStatus(path, state, steps, total, left if is_ahead else None, entry.message if entry else "")
+    can_continue = state in ("running", "silent", "dead", "stopped")
+    return RunStatus(path, state, steps, total, left if can_continue else None, entry.message if entry else "")
 
 
 def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
-    """Steps done, steps asked for, and seconds left if they are known."""
+    """Return steps done, steps in all, and seconds left (None if unknown)."""
     config, _ = folder.read_config()
     latest = MetricsFile(folder.metrics_file).latest()
     steps, total, left = 0, 0, 0.0
     for plan in plans_of(config):
         row = latest.get(plan.name, {})
-        done, seconds = max(int(row.get("env_steps", 0)), named_steps(folder, plan.name)), row.get("seconds", 0.0)
+        done = max(int(row.get("env_steps", 0)), newest_checkpoint_steps(folder, plan.name))
+        seconds = row.get("seconds", 0.0)
         steps, total = steps + min(done, plan.steps), total + plan.steps
         if done < plan.steps:
-            unknown = not (done and seconds)
-            left = max(left, math.inf if unknown else (plan.steps - done) * seconds / done)  # the slowest counts
+            is_known = done and seconds
+            left = max(left, (plan.steps - done) * seconds / done if is_known else math.inf)  # of the slowest learner
     return steps, total, left if math.isfinite(left) else None
 
 
-def named_steps(folder: RunFolder, learner: str) -> int:
-    """Steps of the newest checkpoint by its name, be it good or not."""
+def newest_checkpoint_steps(folder: RunFolder, learner: str) -> int:
+    """Return the steps of the newest checkpoint by its file name, without reading the file."""
     names = (path.stem for path in folder.checkpoints_of(learner).glob("*.safetensors"))
     return max((int(name) for name in names if name.isdigit()), default=0)
 
 
 def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
     if entry is None:
-        return "stopped"  # without a journal, or with a damaged one
+        return "stopped"  # no journal, or a damaged one
     if entry.state != "running":
         return entry.state
     alive = is_alive(entry)
@@ -81,8 +82,11 @@ def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
     return "scoring" if entry.work == "score" else "running"
 
 
-def runs_in(where: Location) -> Iterator[Path]:
-    """`where` if it is a run folder, else the run folders in it or in its `runs`; of a URL, copies without weights."""
+def find_runs(where: Location) -> Iterator[Path]:
+    """Yield `where` if it is a run folder, else the run folders in it or in its `runs`.
+
+    For a URL these are local copies without weights.
+    """
     if is_url(where):
         yield from _runs_at(str(where))
         return
@@ -105,7 +109,7 @@ def _runs_at(url: str) -> Iterator[Path]:
     if _is_run(folder):
         yield folder
     elif not folder.exists():
-        raise InputError(f"RUNS is {url!r}; accepted: where expgen keeps runs")
+        raise InputError(f"RUNS is {url!r}; accepted: a URL of a run or of a folder of runs")
 
 
 def _is_run(path: Path) -> bool:

@@ -1,7 +1,7 @@
-"""StopSignals: what Ctrl-C, SIGTERM and SIGHUP do to a command, so that none of them is lost.
+"""StopSignals: how a command reacts to Ctrl-C, SIGTERM and SIGHUP.
 
-An exception raised while a module is imported, an object deleted or C code calls back may be swallowed there. So a
-signal that finds nothing to save exits on the spot, and one that unwinds sets a limit to how long that may take.
+KeyboardInterrupt may be swallowed if it is raised during an import, in a destructor or in a callback from C. So where
+there is nothing to save, a signal ends the process directly, and after KeyboardInterrupt a timer ends it.
 """
 
 import contextlib
@@ -13,24 +13,24 @@ from types import FrameType
 from typing import Any, Literal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-UNWIND_SECONDS = 10.0  # after KeyboardInterrupt, within which the command must have ended
+UNWIND_SECONDS = 10.0  # after KeyboardInterrupt, before the process is ended
 
 Reaction = Literal["ask", "unwind", "exit"]
 
 
 class StopSignals:
-    """How a command reacts to the next signal; each one makes the reaction to the next more abrupt.
+    """Signal handlers of a command. Each signal escalates the reaction to the next: `ask`, `unwind`, `exit`.
 
-    `ask`: `arrived` says so, and work that asks stops at its next checkpoint. `unwind`: KeyboardInterrupt. `exit`: the
-    process ends. Only the main thread can handle signals; elsewhere this does nothing.
+    `ask`: `arrived` returns True, and the work stops at its next checkpoint. `unwind`: raise KeyboardInterrupt. `exit`:
+    end the process. Only the main thread can handle signals; in other threads this does nothing.
     """
 
     def __init__(
-        self, reaction: Reaction = "ask", still_to_do: Callable[[], str] = lambda: "after the rollout under way"
+        self, reaction: Reaction = "ask", when_stopping: Callable[[], str] = lambda: "after the current rollout"
     ) -> None:
-        """`still_to_do` says, when asked to stop, what is finished and written before; it must not print."""
+        """`when_stopping` returns when the command will stop, for the message; it must not print."""
         self.reaction: Reaction = reaction
-        self.still_to_do = still_to_do
+        self.when_stopping = when_stopping
         self.number: int | None = None
         self.before: dict[int, Any] = {}
         self.deadline: threading.Timer | None = None
@@ -46,7 +46,7 @@ class StopSignals:
         match self.reaction:
             case "ask":
                 self.reaction = "unwind"
-                _say(f"expgen: stopping {self.still_to_do()}; again to stop at once")
+                _write_line(f"expgen: stopping {self.when_stopping()}; a second signal stops at once")
             case "unwind":
                 self.reaction = "exit"
                 self.deadline = threading.Timer(UNWIND_SECONDS, self._exit)
@@ -57,20 +57,20 @@ class StopSignals:
                 self._exit()
 
     def _exit(self) -> None:
-        _say("expgen: interrupted")
+        _write_line("expgen: interrupted")
         os._exit(128 + (self.number or 0))
 
     def _leave_terminals(self) -> None:
-        """Where the terminal has been closed, printing to it would fail: what is still said goes nowhere."""
+        """Redirect the standard streams of a closed terminal to /dev/null, since printing to it would fail."""
         for handle in self.terminals:
             if not os.isatty(handle):
-                with open(os.devnull, "r+b", buffering=0) as nowhere:
-                    os.dup2(nowhere.fileno(), handle)
+                with open(os.devnull, "r+b", buffering=0) as null:
+                    os.dup2(null.fileno(), handle)
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+                if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it
                     self.before[number] = signal.signal(number, self._handle)
         return self
 
@@ -81,7 +81,7 @@ class StopSignals:
             signal.signal(number, handler)
 
 
-def _say(line: str) -> None:
-    """Print to standard error, also in the middle of another print, which Python's own streams do not allow."""
+def _write_line(line: str) -> None:
+    """Write to standard error; unlike `print`, this may interrupt another print."""
     with contextlib.suppress(OSError):
         os.write(2, f"{line}\n".encode())

@@ -1,7 +1,7 @@
-"""Workers: the worker processes of one command, and what becomes of those that die.
+"""Workers: the worker processes of one command, restarted when they die.
 
-A worker that dies takes nobody along: it is started again from its learners' checkpoints; where that does not help,
-each of them gets a process of its own, and only the one that dies again is given up.
+A worker that dies is restarted from its learners' checkpoints. After MAX_DEATHS deaths without progress each of its
+learners gets a process of its own, and a learner whose own process dies again is given up.
 """
 
 import sys
@@ -12,87 +12,91 @@ from multiprocessing.connection import wait
 from expgen.fast.processes import EXIT_SECONDS, Work, Worker
 from expgen.runs.messages import LearnerId
 
-DEATHS = 3  # of a worker in a row, without progress, after which it is given up
-POLL_SECONDS = 0.2  # between two looks at whether to stop
+MAX_DEATHS = 3  # deaths of a worker in a row, without progress, before it is given up
+POLL_SECONDS = 0.2  # longest wait for a message, so that a stop request is noticed
 
-Learners = list[LearnerId] | None  # that a worker still trains; None: it scores
+Learners = list[LearnerId] | None  # the unfinished learners of a training worker; None for the scoring worker
 
 
 @dataclass
-class Job:
-    """What a worker process was started for, and how often it has died since it last got on."""
+class Assignment:
+    """A worker process, its learners, and its deaths since it last made progress."""
 
     name: str
     learners: Learners
     worker: Worker
-    progress: object  # what it had come to when it was started
+    progress: object  # value of `progress_of` when the worker was started
     deaths: int
     has_built: bool
 
 
 class Workers:
-    """Starts worker processes, hears them, and starts again what dies."""
+    """Starts worker processes, receives their messages and restarts those that die."""
 
     def __init__(
         self, work_of: Callable[[Learners], Work], progress_of: Callable[[Learners], object], variables: dict[str, str]
     ) -> None:
-        """What a worker does, by what one sees that it gets on, and what its environment has besides."""
+        """
+        work_of: returns the function that a worker runs.
+        progress_of: returns a value that changes whenever the worker makes progress.
+        variables: environment variables to add in worker processes.
+        """
         self.work_of, self.progress_of, self.variables = work_of, progress_of, variables
-        self.jobs: list[Job] = []
-        self.leaving: list[Worker] = []  # done, and not waited for while others want answers
+        self.active: list[Assignment] = []
+        self.finished: list[Worker] = []  # waited for in `close`, so that active workers get their answers first
 
     @property
-    def training(self) -> list[Job]:
-        """Those that train."""
-        return [job for job in self.jobs if job.learners is not None]
+    def training(self) -> list[Assignment]:
+        """The active training workers."""
+        return [assigned for assigned in self.active if assigned.learners is not None]
 
-    def start(self, name: str, learners: Learners, deaths: int = 0) -> Job:
-        """Start a worker that trains `learners` or, with None, scores."""
+    def start(self, name: str, learners: Learners, deaths: int = 0) -> Assignment:
+        """Start a worker that trains `learners`, or the scoring worker for None."""
         worker = Worker(self.work_of(learners), self.variables)
-        job = Job(name, learners, worker, self.progress_of(learners), deaths, has_built=learners is None)
-        self.jobs.append(job)
-        return job
+        assigned = Assignment(name, learners, worker, self.progress_of(learners), deaths, has_built=learners is None)
+        self.active.append(assigned)
+        return assigned
 
-    def messages(self) -> Iterator[tuple[Job, object]]:
-        """What the workers say, for a moment; None of one that has died."""
-        jobs = {job.worker.connection: job for job in self.jobs}
-        for connection in wait(list(jobs), POLL_SECONDS):
-            job = jobs[connection]  # type: ignore[index]
-            yield job, job.worker.receive()
+    def messages(self) -> Iterator[tuple[Assignment, object]]:
+        """Wait up to POLL_SECONDS and yield one message of each worker that sent any; None if the worker died."""
+        by_connection = {assigned.worker.connection: assigned for assigned in self.active}
+        for connection in wait(list(by_connection), POLL_SECONDS):
+            assigned = by_connection[connection]  # type: ignore[index]
+            yield assigned, assigned.worker.receive()
 
-    def leave(self, job: Job) -> None:
-        """The worker is done."""
-        self.jobs.remove(job)
-        self.leaving.append(job.worker)
+    def finish(self, assigned: Assignment) -> None:
+        """Remove a worker that is done, without waiting for its exit."""
+        self.active.remove(assigned)
+        self.finished.append(assigned.worker)
 
-    def drop(self, job: Job) -> None:
-        """The worker has died, and that is that."""
-        self.jobs.remove(job)
-        job.worker.close()
+    def remove(self, assigned: Assignment) -> None:
+        """Remove a worker that died."""
+        self.active.remove(assigned)
+        assigned.worker.close()
 
-    def restart(self, job: Job, why: str) -> Sequence[Job]:
-        """The worker has died: start it again, or each of its learners by itself; none where that has not helped."""
-        self.drop(job)
-        deaths = job.deaths + 1 if job.progress == self.progress_of(job.learners) else 1
-        if deaths < DEATHS:
-            say(f"{job.name} died ({why}); it is started again")
-            if not job.has_built:
-                self.variables = {}  # what it died of may be MPS
-            return [self.start(job.name, job.learners, deaths)]
-        if job.learners is None or len(job.learners) == 1:
+    def restart(self, assigned: Assignment, why: str) -> Sequence[Assignment]:
+        """Restart a worker that died, or split it into one worker per learner; return none if it is given up."""
+        self.remove(assigned)
+        deaths = assigned.deaths + 1 if assigned.progress == self.progress_of(assigned.learners) else 1
+        if deaths < MAX_DEATHS:
+            log(f"{assigned.name} died ({why}); restarting it")
+            if not assigned.has_built:
+                self.variables = {}  # MPS may be the cause of death
+            return [self.start(assigned.name, assigned.learners, deaths)]
+        if assigned.learners is None or len(assigned.learners) == 1:
             return []
-        say(f"{job.name} died {DEATHS} times ({why}); each of its learners gets a process of its own")
-        return [self.start(f"the worker of {learner.name}", [learner], DEATHS - 1) for learner in job.learners]
+        log(f"{assigned.name} died {MAX_DEATHS} times ({why}); restarting each of its learners in a separate process")
+        return [self.start(f"the worker of {learner.name}", [learner], MAX_DEATHS - 1) for learner in assigned.learners]
 
     def close(self) -> None:
-        """End all, whatever they are doing."""
-        for job in self.jobs:
-            job.worker.close()
-        for worker in self.leaving:
+        """Kill the active workers and wait for the finished ones."""
+        for assigned in self.active:
+            assigned.worker.close()
+        for worker in self.finished:
             worker.close(EXIT_SECONDS)
-        self.jobs, self.leaving = [], []
+        self.active, self.finished = [], []
 
 
-def say(line: str) -> None:
-    """Tell whoever watches the command."""
+def log(line: str) -> None:
+    """Print a line to standard error."""
     print(f"expgen: {line}", file=sys.stderr, flush=True)

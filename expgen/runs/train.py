@@ -1,4 +1,4 @@
-"""train: a config → learners side by side → checkpoints, metrics and scores in a run folder."""
+"""train: train the learners of a config and write checkpoints, metrics and scores to a run folder."""
 
 import contextlib
 import sys
@@ -16,7 +16,7 @@ from expgen.evaluation.evaluate import result_of
 from expgen.runs.make_config import OpenedRun, RunRequest, open_run
 from expgen.runs.plan import build_learner
 from expgen.runs.processes import run_in_processes
-from expgen.runs.progress import watched
+from expgen.runs.progress import with_progress
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
 from expgen.runs.scoring import RunScorer
@@ -53,29 +53,30 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     **settings: Any,
 ) -> RunResult:
-    """Train a policy, or several side by side, and write checkpoints, metrics and scores to a run folder.
+    """Train one or more policies and write checkpoints, metrics and scores to a run folder.
 
-    env: environment to train on, as `make_env` takes it: a name, an environment, or what makes one (default minimaze).
-    algo: what learns; ppo by default, with preset="best" openend.
+    env: environment to train on, as in `make_env`: a name, an environment or a factory (default minimaze).
+    algo: algorithm (default ppo; openend with preset="best").
     preset: scale of the run, one of PRESETS.
     run: run folder or URL.
     device: auto, cpu, cuda or cuda:N.
-    processes: number of worker processes that share the learners; 1 is this process, `auto` several on a GPU with
-        cores to spare. Workers are new Python processes: they know what modules register, not what a script does.
-    hang_seconds: a learner whose games take longer for one step, or its minibatch, is ended and the others go on; they
-        train in worker processes then. 0: there is no limit, as a debugger needs it.
-    resume: continue the run that is in the folder; only what RESUMABLE in make_config.py names may be raised.
-    take_over: continue it even if another process of this machine trains it now; that process stops.
-    quiet: show no progress; without it there is a bar, but only on a terminal or in a notebook.
-    log: tools that follow the run beside TensorBoard, which always does: `wandb`, `mlflow`.
-    callbacks: objects with methods of Callback, which are told of updates, scores, checkpoints and the end.
-    on_start, on_row: called with the total steps and those done, then with each row of metrics.
-    should_stop: asked after each rollout; True saves a checkpoint and returns.
-    settings: fields of TrainConfig and of the configs inside it; `options` are those of the environment, `wrappers` its
+    processes: number of worker processes that share the learners. 1 trains in this process; `auto` starts several on a
+        GPU if there are enough cores. Workers are new Python processes: they know names that a module registers, but
+        not those that a script or notebook registers.
+    hang_seconds: longest time for one step of a learner's games or one minibatch; a learner that takes longer is ended
+        and the others go on. With a limit, learners train in worker processes. 0: no limit.
+    resume: continue the run in the folder; only the settings in RESUMABLE (make_config.py) may be raised.
+    take_over: continue the run even if another process of this machine is training it; that process stops.
+    quiet: show no progress bar; there is one by default on a terminal and in a notebook.
+    log: further tools to log to: `wandb`, `mlflow`. TensorBoard events are always written.
+    callbacks: Callback objects, called at updates, scores, checkpoints and the end.
+    on_start, on_row: called with the total steps and the steps already done; then with each row of metrics.
+    should_stop: called after each rollout; True saves a checkpoint and returns.
+    settings: fields of TrainConfig and of the configs inside it; `options` of the environment; `wrappers`, its
         Gymnasium wrappers.
 
-    Ctrl-C finishes the rollouts under way, writes checkpoints and returns what there is (`is_complete` is False); a
-    second one raises KeyboardInterrupt at once.
+    Ctrl-C finishes the current rollouts, writes checkpoints and returns a result whose `is_complete` is False; a second
+    Ctrl-C raises KeyboardInterrupt at once.
     """
     for name, text in (("algo", algo), ("preset", preset)):
         check_type(name, text, (str, type(None)), "a name; see expgen train --help")
@@ -84,25 +85,25 @@ def train(
     if run is not None:
         check_location("run", run)
     request = RunRequest(env, algo, preset, run, resume, take_over, settings, log, callbacks)
-    with watched(Watcher(on_start, on_row, should_stop), quiet) as watcher:
-        (result,) = train_together([request], str(resolve_device(device)), processes, hang_seconds, watcher)
+    with with_progress(Watcher(on_start, on_row, should_stop), quiet) as watcher:
+        (result,) = train_runs([request], str(resolve_device(device)), processes, hang_seconds, watcher)
     if not (quiet or result.is_complete or result.diverged or result.failed):
-        go_on = f"expgen.train(run={str(run or result.folder.path)!r}, resume=True)"
-        print(f"expgen: stopped; go on with: {go_on}", file=sys.stderr)
+        call = f"expgen.train(run={str(run or result.folder.path)!r}, resume=True)"
+        print(f"expgen: stopped; continue with: {call}", file=sys.stderr)
     return result
 
 
-def train_together(
+def train_runs(
     requests: Sequence[RunRequest],
     device: str = "auto",
     processes: int | str = 1,
     hang_seconds: float = 0.0,
     watcher: Watcher | None = None,
 ) -> list[RunResult]:
-    """Train several runs, whose learners share the worker processes; in one process, run after run.
+    """Train several runs: their learners share the worker processes, or without workers the runs train in turn.
 
-    `device`, `processes` and `hang_seconds` are those of `train`. Learners of several runs side by side are told of as
-    `RUN/LEARNER`. A stop may leave the last runs without a result.
+    `device`, `processes` and `hang_seconds` are as in `train`. With several runs in worker processes, `watcher` gets
+    learners as `RUN/LEARNER`. After a stop the last runs may have no result.
     """
     check_processes(processes)
     check_type("--hang-seconds", hang_seconds, (int, float), "seconds, or 0 for no limit")
@@ -111,32 +112,32 @@ def train_together(
     with contextlib.ExitStack() as cleanup:
         runs = []
         for request in requests:
-            run, should_stop = _opened(cleanup, request, watcher.should_stop)
+            run, should_stop = _open(cleanup, request, watcher.should_stop)
             watcher = replace(watcher, should_stop=should_stop)
             runs.append(run)
-        workers = num_workers(processes, device, sum(run.check_can_go_on() for run in runs))
+        workers = num_workers(processes, device, sum(run.check_can_train() for run in runs))
         if workers > 1 or hang_seconds:
             return run_in_processes(runs, device, workers, watcher, hang_seconds)
         results: list[RunResult] = []
         for request, run in zip(requests, runs, strict=True):
             if results and watcher.should_stop():
                 break
-            if results and not is_url(request.run):  # it was opened hours ago, perhaps: others may have begun it
-                open_run(_named(request))
-            results.append(_run(run, device, watcher))
+            if results and not is_url(request.run):  # another process may have started it during the previous runs
+                open_run(_with_env_name(request))
+            results.append(_train_here(run, device, watcher))
         return results
 
 
-def _opened(
+def _open(
     cleanup: contextlib.ExitStack, request: RunRequest, should_stop: Callable[[], bool]
 ) -> tuple[OpenedRun, Callable[[], bool]]:
-    """A run that may begin, and when it should stop; `cleanup` brings what lies at a URL there in the end."""
-    request = _named(request)
+    """Open a run and return it with its stop condition; `cleanup` uploads a run at a URL."""
+    request = _with_env_name(request)
     check_loggers(request.log)
     check_callbacks(request.callbacks)
     name = str(request.run).rpartition("/")[2]
     if is_url(request.run):
-        open_run(request)  # before the URL is taken over
+        open_run(request)  # refuse bad input before taking over the URL
         space = cleanup.enter_context(workspace(str(request.run)))
         request, should_stop = replace(request, run=space.folder), space.stop_when_taken_over(should_stop)
     run = open_run(request)
@@ -145,8 +146,8 @@ def _opened(
     return replace(run, name=name, callbacks=Callbacks([*loggers, *request.callbacks])), should_stop
 
 
-def _named(request: RunRequest) -> RunRequest:
-    """The environment and its options as files keep them; what the user names in them is trusted from here on."""
+def _with_env_name(request: RunRequest) -> RunRequest:
+    """Replace the environment and its options by what config.json stores; modules that they name become trusted."""
     settings, env = dict(request.settings), request.env
     check_type("options", settings.get("options", {}), Mapping, "a dictionary of the environment's options")
     options = dict(settings.get("options", {}))
@@ -158,8 +159,8 @@ def _named(request: RunRequest) -> RunRequest:
     return replace(request, env=None if env is None else name, settings=settings)
 
 
-def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
-    """All learners in this process."""
+def _train_here(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
+    """Train all learners of a run in this process."""
     resources = plan_resources(device, len(run.plans))
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(torch.set_num_threads, torch.get_num_threads())
@@ -167,26 +168,31 @@ def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
         learners = []
         for plan in run.plans:
             learner = build_learner(run.config, plan, resources)
-            cleanup.callback(_close, learner)
+            cleanup.callback(_close_learner, learner)
             learners.append(learner)
-        lock = cleanup.enter_context(own_run(run.folder))  # before the checkpoints that it resumes from are read
-        cleanup.callback(run.callbacks.on_end, "failed")  # unless it has ended otherwise
+        lock = cleanup.enter_context(own_run(run.folder))  # before reading the checkpoints to resume from
+        cleanup.callback(run.callbacks.on_end, "failed")  # no effect if the run has ended otherwise
         writer = RunWriter(run, lock, watcher.on_row)
         for learner in learners:
             if checkpoint := latest_checkpoint(run.folder.checkpoints_of(learner.name), is_quiet=True):
                 resume_learner(learner, checkpoint)
-        agent = writer.open(learners[0].env.spec)
+        agent = writer.start(learners[0].env.spec)
         for learner in learners:
-            writer.begin(learner.name, learner.env_steps)
+            writer.rewind(learner.name, learner.env_steps)
         scorer = RunScorer(agent, run.config, run.folder, resources, lock.check)
         watcher.on_start(sum(plan.steps for plan in run.plans), dict(writer.env_steps))
-        for request in writer.left_to_score():  # by worker processes of an earlier session
-            writer.scored(request, result_of(scorer.answer(request)))
+        for request in writer.pending_scores():
+            writer.write_scores(request, result_of(scorer.score_request(request)))
         generators = {}
         for learner in learners:
-            checkpoints = run.folder.checkpoints_of(learner.name)
-            told = (scorer.score_learner, writer.row, checkpoints, watcher.should_stop, writer.saved)
-            generators[learner.name] = train_learner(learner, *told)
+            generators[learner.name] = train_learner(
+                learner,
+                scorer.score_learner,
+                writer.write_row,
+                run.folder.checkpoints_of(learner.name),
+                watcher.should_stop,
+                writer.report_checkpoint,
+            )
         errors = run_pipeline(generators, LocalPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}
@@ -196,12 +202,12 @@ def _run(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
             run.folder.log_failure(name, "".join(traceback.format_exception(error)))
         if writer.is_complete and agent.consensus is not None:
             scorer.score_ensemble()
-        return writer.conclude(diverged, tuple(f"{name}: {error_line(error)}" for name, error in failed.items()))
+        return writer.finish(diverged, tuple(f"{name}: {error_line(error)}" for name, error in failed.items()))
 
 
-def _close(learner: Learner) -> None:
-    """A game that fails on its way out too takes nobody along."""
+def _close_learner(learner: Learner) -> None:
+    """Close the games of a learner; print an error instead of raising it, so that cleanup continues."""
     try:
         learner.close()
-    except Exception as error:  # whatever it raises
+    except Exception as error:
         print(f"expgen: {learner.name} could not close its game: {printable(error_line(error))}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""What worker processes do. Training workers train their share of the learners; a scoring worker plays policies.
+"""The worker processes of runs: training workers train their share of the learners, the scoring worker plays policies.
 
-Their parent writes the run folder. A score costs a training worker only the time to save the weights: the scoring
-worker plays them as they are written, while the learners continue to train.
+Their parent writes the run folder. A training worker does not wait for scores: it saves the weights, the scoring worker
+plays them, and the learners continue to train meanwhile.
 """
 
 import contextlib
@@ -33,117 +33,122 @@ from expgen.training.loop import Scores, train_learner
 from expgen.training.pipeline import LocalPermits, run_pipeline
 from expgen.training.resources import limit_cores, plan_resources
 
-AT_ONCE = 4  # policies that play side by side: while one's games step, another chooses its actions
+PARALLEL_SCORES = 4  # policies played in turn: while the games of one step, another chooses its actions
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """What a worker may use, and for how long."""
+    """What a worker may use, and when it is considered hung."""
 
     device: str
     cores: int  # its share of the machine
-    permits: Path | None  # folder of the permits to update that all training workers share; None: each has its own
-    hang_seconds: float  # limit of HangLimit; 0 for none
+    permits: Path | None  # folder of the update permits that all training workers share; None: each has its own
+    hang_seconds: float  # limit of HangLimit; 0: no limit
 
 
-def train_assigned(
+def train_learners(
     assigned: Mapping[LearnerId, tuple[TrainConfig, LearnerPlan]], settings: WorkerSettings, parent: Connection
 ) -> None:
-    """Build the learners `assigned`, wait for the parent, train each from its newest checkpoint."""
+    """Build the assigned learners, wait for the parent, resume each from its newest checkpoint and train it."""
     with limit_cores(settings.cores), contextlib.ExitStack() as cleanup:
         resources = plan_resources(settings.device, len(assigned))
         torch.set_num_threads(resources.torch_threads)
         learners: dict[LearnerId, Learner] = {}
-        for who, (config, plan) in assigned.items():
-            learners[who] = build_learner(config, plan, resources)
-            cleanup.callback(learners[who].close)
-        parent.send(Built({who.run: learner.env.spec for who, learner in learners.items()}))
-        answers, limit = _Answers(parent), HangLimit(settings.hang_seconds)
+        for learner_id, (config, plan) in assigned.items():
+            learners[learner_id] = build_learner(config, plan, resources)
+            cleanup.callback(learners[learner_id].close)
+        parent.send(Built({learner_id.run: learner.env.spec for learner_id, learner in learners.items()}))
+        reporter, limit = _Reporter(parent), HangLimit(settings.hang_seconds)
         generators = {}
-        for who, learner in learners.items():
-            folder = RunFolder(who.run)
-            checkpoints = folder.checkpoints_of(who.name)
+        for learner_id, learner in learners.items():
+            folder = RunFolder(learner_id.run)
+            checkpoints = folder.checkpoints_of(learner_id.name)
             if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
-            score, report = partial(hand_over, folder.to_score(who.name)), partial(answers.report, who)
-            on_checkpoint = partial(answers.saved, who)
-            training = train_learner(learner, score, report, checkpoints, answers.should_stop, on_checkpoint)
-            generators[who] = _announced(training, who, learner, parent, limit)
+            score = partial(save_to_score, folder.to_score(learner_id.name))
+            report, on_checkpoint = partial(reporter.row, learner_id), partial(reporter.checkpoint, learner_id)
+            training = train_learner(learner, score, report, checkpoints, reporter.should_stop, on_checkpoint)
+            generators[learner_id] = _reporting_end(training, learner_id, learner, parent, limit)
         number, shared = resources.updates_at_once, settings.permits
         run_pipeline(generators, LocalPermits(number) if shared is None else SharedPermits(shared, number))
 
 
-def hand_over(folder: Path, learner: Learner) -> Generator[None, None, Scores]:
-    """Write the weights of `learner` to `folder`, for another process to score; there are no scores to tell."""
+def save_to_score(folder: Path, learner: Learner) -> Generator[None, None, Scores]:
+    """Write the weights of `learner` to `folder` for the scoring worker; returns no scores."""
     facts: dict[str, Any] = {"learner": learner.name, "env_steps": learner.env_steps}
     tensors = with_prefix("policy", learner.algorithm.policy.state_dict())
     if learner.average is not None and learner.average.updates:
         tensors |= learner.average.state()
         facts |= learner.average.facts()
     write_checkpoint(checkpoint_file(folder, learner.env_steps), tensors, facts)
-    yield from ()  # there is nothing to give way for
+    yield from ()  # a generator, as `train_learner` expects, that never yields
     return {}
 
 
-class _Answers:
-    """Whether to stop, as the parent answers when learners are built and after each row."""
+class _Reporter:
+    """Reports rows and checkpoints to the parent, which answers each row with whether to stop."""
 
     def __init__(self, parent: Connection) -> None:
-        self.parent, self.is_stop = parent, bool(parent.recv())
+        self.parent, self.is_stopping = parent, bool(parent.recv())  # the answer to `Built`
 
     def should_stop(self) -> bool:
-        return self.is_stop
+        return self.is_stopping
 
-    def report(self, who: LearnerId, name: str, row: dict[str, float]) -> None:
-        """Report a row of a learner: it is on disk before a checkpoint follows it."""
-        self.parent.send(Row(who, row))
-        self.is_stop = self.parent.recv()
+    def row(self, learner_id: LearnerId, name: str, row: dict[str, float]) -> None:
+        """OnRow a row and wait until it is written, so that no checkpoint is ahead of the rows."""
+        self.parent.send(Row(learner_id, row))
+        self.is_stopping = self.parent.recv()
 
-    def saved(self, who: LearnerId, name: str, env_steps: int) -> None:
-        """Report a checkpoint, which needs no answer."""
-        self.parent.send(Saved(who, env_steps))
+    def checkpoint(self, learner_id: LearnerId, name: str, env_steps: int) -> None:
+        self.parent.send(Saved(learner_id, env_steps))
 
 
-def _announced(
-    life: Generator[Phase, None, None], who: LearnerId, learner: Learner, parent: Connection, limit: HangLimit
+def _reporting_end(
+    training: Generator[Phase, None, None],
+    learner_id: LearnerId,
+    learner: Learner,
+    parent: Connection,
+    limit: HangLimit,
 ) -> Iterator[Phase]:
-    """`life`, whose end the parent hears of."""
+    """Yield from `training` and tell the parent how it ended."""
 
     def fail(error: str, trace: str) -> None:
-        parent.send(Ended(who, learner.env_steps, error=error, traceback=trace))
+        parent.send(Ended(learner_id, learner.env_steps, error=error, traceback=trace))
 
     try:
-        yield from limit.on(life, fail)
+        yield from limit.limit(training, fail)
     except Diverged:
-        parent.send(Ended(who, learner.env_steps, has_diverged=True))
+        parent.send(Ended(learner_id, learner.env_steps, has_diverged=True))
         raise
-    except (StorageError, EOFError, ConnectionError, GeneratorExit):  # not its own failure
+    except (StorageError, EOFError, ConnectionError, GeneratorExit):  # of the run or the parent, not of this learner
         raise
     except (Exception, SystemExit) as error:
         fail(error_line(error), traceback.format_exc())
         raise
-    parent.send(Ended(who, learner.env_steps))
+    parent.send(Ended(learner_id, learner.env_steps))
 
 
-def score_requested(owners: Mapping[Path, str], settings: WorkerSettings, parent: Connection) -> None:
-    """Answer each `ScoreRequest` of `parent` as it ends.
+def serve_score_requests(owners: Mapping[Path, str], settings: WorkerSettings, parent: Connection) -> None:
+    """Play each `ScoreRequest` of `parent` and send back the scores.
 
-    `owners` has the `RunLock.owner` of each run folder, without which nothing is written to it.
+    owners: the `RunLock.owner` of each run folder, which is checked before each write.
     """
     with limit_cores(settings.cores):
-        resources = plan_resources(settings.device, AT_ONCE)
+        resources = plan_resources(settings.device, PARALLEL_SCORES)
         torch.set_num_threads(resources.torch_threads)
         scorers = {}
         for run, owner in owners.items():
             folder = RunFolder(run)
-            is_ours = partial(check_owner, folder, owner)
-            scorers[run] = RunScorer(read_agent(run), folder.read_config()[0], folder, resources, is_ours)
+            check_lock = partial(check_owner, folder, owner)
+            scorers[run] = RunScorer(read_agent(run), folder.read_config()[0], folder, resources, check_lock)
         playing: dict[ScoreRequest, Generator[None, None, Scores]] = {}
         limit = HangLimit(settings.hang_seconds)
         while True:
-            while len(playing) < AT_ONCE and (not playing or parent.poll()):
+            while len(playing) < PARALLEL_SCORES and (not playing or parent.poll()):
                 request: ScoreRequest = parent.recv()
-                playing[request] = limit.on(scorers[request.run].answer(request), _failing(request, parent))
+                playing[request] = limit.limit(
+                    scorers[request.run].score_request(request), _on_failure(request, parent)
+                )
             for request, work in list(playing.items()):
                 try:
                     next(work)
@@ -152,11 +157,11 @@ def score_requested(owners: Mapping[Path, str], settings: WorkerSettings, parent
                     parent.send(Scored(request, finished.value))
                 except (StorageError, TakenOver):
                     raise
-                except (Exception, SystemExit) as error:  # whatever a game raises costs its own score alone
+                except (Exception, SystemExit) as error:  # an error of one game fails only its own score
                     del playing[request]
-                    _failing(request, parent)(error_line(error), traceback.format_exc())
+                    _on_failure(request, parent)(error_line(error), traceback.format_exc())
 
 
-def _failing(request: ScoreRequest, parent: Connection) -> OnHang:
-    """Tells `parent` that `request` failed."""
+def _on_failure(request: ScoreRequest, parent: Connection) -> OnHang:
+    """Return a callback that tells `parent` that `request` failed."""
     return lambda error, trace: parent.send(Scored(request, {}, error, trace))

@@ -1,8 +1,8 @@
-"""RunWriter: all that is written of a run while it trains, checkpoints apart, in this process or by workers.
+"""RunWriter: writes the files of a run while it trains, except checkpoints.
 
-Weights that wait to be scored beside training are files, so that a kill loses no score that is due. A learner writes
-them before the row of that step, the row is written before any checkpoint that follows, and the file goes when the row
-has its scores. So what lies there after a kill is due, unless it is past the learner's checkpoint.
+Weights that wait for the scoring worker are files, so that no due score is lost if the run is killed. A learner writes
+the weights before the row of their step, the row is written before the next checkpoint, and the file is deleted once
+the row has its scores. So a file found on resume is due, unless it is newer than the learner's checkpoint.
 """
 
 import contextlib
@@ -24,33 +24,33 @@ from expgen.training.loop import OnRow
 from expgen.training.metrics import MetricsFile, repair_metrics
 
 
-def stored_steps(folder: RunFolder, learner: str) -> int:
-    """Steps of the newest good checkpoint, from which `learner` goes on."""
+def checkpoint_steps(folder: RunFolder, learner: str) -> int:
+    """Return the steps of the newest valid checkpoint of `learner`; 0 without one."""
     checkpoint = latest_checkpoint(folder.checkpoints_of(learner), is_quiet=True)
     return int(checkpoint.facts["env_steps"]) if checkpoint else 0
 
 
 def files_to_score(folder: RunFolder, learner: str) -> list[tuple[int, Path]]:
-    """Steps and files of the weights of `learner` that wait to be scored, in that order."""
+    """Return steps and file of each weights file of `learner` that waits to be scored, oldest first."""
     files = sorted(folder.to_score(learner).glob("*.safetensors"))
     return [(int(file.stem), file) for file in files if file.stem.isdigit()]
 
 
 class RunWriter:
-    """Writes the config, rows and events of a run that this process owns; knows which scores are still to come."""
+    """Writes config, metrics and scores of a run that this process owns, and calls its callbacks."""
 
     def __init__(self, run: OpenedRun, lock: RunLock, on_row: OnRow, prefix: str = "") -> None:
-        """`on_row` gets every row, under the learner's name after `prefix`."""
+        """`on_row` is called with each row and the learner's name after `prefix`."""
         self.run, self.folder, self.lock, self.on_row, self.prefix = run, run.folder, lock, on_row, prefix
         self.plans = {plan.name: plan for plan in run.plans}
         self.env_steps = dict.fromkeys(self.plans, 0)
         repair_metrics(self.folder.metrics_file)
         self.metrics, self.callbacks = MetricsFile(self.folder.metrics_file), run.callbacks
 
-    def open(self, spec: EnvSpec) -> AgentDescription:
-        """Write config.json and agent.json; `spec` is the environment's. Returns the agent that the run makes."""
+    def start(self, spec: EnvSpec) -> AgentDescription:
+        """Write config.json and agent.json; return the agent that the run trains. `spec` is the environment's."""
         agent = describe_run(self.folder.path, self.run.config, spec, self.run.consensus)
-        if self.folder.exists():  # training has no say in the rest of its agent
+        if self.folder.exists():  # a resumed run keeps the settings of agent.json that training does not decide
             before = read_agent(self.folder.path)
             tuned = before.tuned if before.consensus == agent.consensus else ()
             agent = replace(agent, weights=before.weights, tuned=tuned)
@@ -59,8 +59,8 @@ class RunWriter:
         self.callbacks.on_start(self.folder.path, flatten(self.run.config))
         return agent
 
-    def begin(self, learner: str, env_steps: int) -> None:
-        """`learner` is about to continue from its checkpoint of `env_steps`: drop what it reported after it."""
+    def rewind(self, learner: str, env_steps: int) -> None:
+        """Drop what `learner` reported after the checkpoint of `env_steps` that it resumes from."""
         self.env_steps[learner] = env_steps
         self.metrics.drop_rows_after(learner, env_steps)
         self.callbacks.on_learner(learner, env_steps)
@@ -68,8 +68,8 @@ class RunWriter:
             if steps > env_steps:
                 file.unlink(missing_ok=True)
 
-    def row(self, learner: str, row: dict[str, float]) -> ScoreRequest | None:
-        """Write one row; returns what is to be scored if the learner has saved weights for that."""
+    def write_row(self, learner: str, row: dict[str, float]) -> ScoreRequest | None:
+        """Append a row to metrics.csv; return a score request if the learner has saved weights for that step."""
         self.lock.check()
         self.metrics.append(learner, row)
         self.callbacks.on_update(learner, row)
@@ -78,27 +78,26 @@ class RunWriter:
         weights = checkpoint_file(self.folder.to_score(learner), env_steps)
         return ScoreRequest(self.folder.path, learner, env_steps, weights) if weights.exists() else None
 
-    def scored(self, request: ScoreRequest, scores: dict[str, float]) -> None:
-        """Add the scores to the row of their step, then delete the weights.
+    def write_scores(self, request: ScoreRequest, scores: dict[str, float]) -> None:
+        """Add the scores to the row of their step, then delete the weights file.
 
-        `on_row` gets them with the learner's present number of steps.
+        `on_row` is called with the scores and the learner's current steps.
         """
         if request.learner is None or request.weights is None:
             return
         self.lock.check()
         if self.metrics.complete_row(request.learner, request.env_steps, scores):
             self.callbacks.on_score(request.learner, request.env_steps, scores)
-            now = {"env_steps": self.env_steps[request.learner], **scores}
-            self.on_row(self.prefix + request.learner, now)
+            self.on_row(self.prefix + request.learner, {"env_steps": self.env_steps[request.learner], **scores})
         request.weights.unlink(missing_ok=True)
 
-    def saved(self, learner: str, env_steps: int) -> None:
-        """A checkpoint of `learner` has been written."""
+    def report_checkpoint(self, learner: str, env_steps: int) -> None:
+        """Tell the callbacks that a checkpoint of `learner` was written."""
         file = checkpoint_file(self.folder.checkpoints_of(learner), env_steps)
         self.callbacks.on_checkpoint(learner, env_steps, file)
 
-    def left_to_score(self) -> Iterator[ScoreRequest]:
-        """Weights that earlier processes saved and did not score."""
+    def pending_scores(self) -> Iterator[ScoreRequest]:
+        """Yield requests for the weights that earlier sessions saved but did not score."""
         for name in self.plans:
             for env_steps, weights in files_to_score(self.folder, name):
                 yield ScoreRequest(self.folder.path, name, env_steps, weights)
@@ -108,18 +107,20 @@ class RunWriter:
         """Whether every learner has reached the end of its schedule."""
         return all(self.env_steps[name] >= plan.steps for name, plan in self.plans.items())
 
-    def conclude(self, diverged: tuple[str, ...], failed: tuple[str, ...], is_scored: bool = True) -> RunResult:
-        """Write how the run has ended: no more rows will come, and no worker is left that writes.
+    def finish(self, diverged: tuple[str, ...], failed: tuple[str, ...], is_scored: bool = True) -> RunResult:
+        """Write the final state of the run to its journal. No worker may be left that writes to the run.
 
-        `diverged` are learners; `failed` says what was given up and why; with `is_scored` no score is left to be made.
+        diverged: names of learners.
+        failed: one line for each learner or score that failed.
+        is_scored: whether no score is pending.
         """
         is_complete = self.is_complete and not failed and is_scored
         result = RunResult(self.folder, self.run.config, diverged, is_complete, failed)
         self.callbacks.on_end(result.state)
-        self.folder.sweep()  # files of workers that were killed
-        waited = self.folder.path / "scoring" / "checkpoints"
-        for place in (*waited.glob("*"), waited, waited.parent):
-            with contextlib.suppress(OSError):  # something still waits there
-                place.rmdir()
+        self.folder.delete_partial_files()  # of workers that were killed
+        scoring = self.folder.path / "scoring" / "checkpoints"
+        for folder in (*scoring.glob("*"), scoring, scoring.parent):
+            with contextlib.suppress(OSError):  # not empty: scores are pending
+                folder.rmdir()
         self.lock.save(result.state, "; ".join(failed) or ", ".join(diverged))
         return result

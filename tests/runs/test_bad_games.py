@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from expgen.runs import processes
+from expgen.runs import supervise
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
 from expgen.runs.make_config import make_config
@@ -69,7 +69,7 @@ def test_one_bad_game_ends_its_own_learner(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "DEATHS", 1)
+    monkeypatch.setattr(supervise, "MAX_DEATHS", 1)
     result = small.train(tmp_path, UPDATES, **with_how(settings, how), hang_seconds=limit)
     assert not result.is_complete and result.failed == (f"member1: {why}",)
     assert all(equal(small.weights(good, name), small.weights(tmp_path, name)) for name in ("member0", "member2"))

@@ -73,7 +73,7 @@ def test_killed_workers_are_started_again_and_nothing_differs(
     assert small.train(tmp_path, **settings(small), processes=2, on_row=kill_at_once).is_complete
     assert is_whole(tmp_path)
     lines = capsys.readouterr().err.splitlines()
-    assert "expgen: worker 0 died (killed by SIGKILL); it is started again" in lines
+    assert "expgen: worker 0 died (killed by SIGKILL); restarting it" in lines
 
 
 def test_worker_that_dies_again_and_again_takes_only_its_own_learners_along(

@@ -8,7 +8,7 @@ import pytest
 
 from expgen.evaluation.evaluate import Episode
 from expgen.runs import progress
-from expgen.runs.progress import Progress, SoFar
+from expgen.runs.progress import EpisodeMeans, Progress
 
 
 class Terminal(io.StringIO):
@@ -91,7 +91,7 @@ def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
     watch = Progress("episode")
     watch.start(4, {})
     watch.row("agent", {"episodes": 1})
-    watch.make_room()
+    watch.hide_bar()
     last = terminal.getvalue().rpartition("\r")
     assert last[2] == "" and last[0].rpartition("\r")[2].strip() == ""  # spaces over the bar, then the line's start
     watch.row("agent", {"episodes": 4, "episode_return": 2.0})
@@ -109,7 +109,7 @@ def test_steps_of_earlier_sessions_count(clock: list[float], capsys: pytest.Capt
 
 def test_each_episode_tells_the_means_so_far() -> None:
     told: list[tuple[str, dict[str, float]]] = []
-    so_far = SoFar("member0", lambda who, row: told.append((who, row)))
+    so_far = EpisodeMeans("member0", lambda who, row: told.append((who, row)))
     so_far(Episode(level=1, episode_return=10.0, length=5, solved=True))
     so_far(Episode(level=2, episode_return=0.0, length=9, solved=False))
     assert told == [
@@ -134,11 +134,11 @@ def test_a_stop_is_as_far_away_as_the_slowest_learners_round(monkeypatch: pytest
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     watch = Progress()
     what = "when every learner has finished its rollout and update and written a checkpoint"
-    assert watch.still_to_do() == what
+    assert watch.when_stopping() == what
     watch.start(9000, {})
     for now[0], learner in ((1, "member0"), (2, "explorer"), (6, "member0")):
         watch.row(learner, {"env_steps": int(now[0])})
-    assert watch.still_to_do() == f"{what}, about 5 s"
+    assert watch.when_stopping() == f"{what}, about 5 s"
     now[0] = 402
     watch.row("explorer", {"env_steps": 10})
-    assert watch.still_to_do() == f"{what}, about 6.7 min"
+    assert watch.when_stopping() == f"{what}, about 6.7 min"

@@ -108,7 +108,7 @@ def test_damaged_journal_is_told_and_does_not_stop_a_resume(
     small.train(folder.path, 1)
     folder.journal_file.write_text(content)
     assert small.train(folder.path, 2, resume=True).is_complete
-    assert capsys.readouterr().err == f"expgen: {folder.journal_file} is damaged; a new one begins\n"
+    assert capsys.readouterr().err == f"expgen: {folder.journal_file} is damaged; starting a new one\n"
     assert [entry.state for entry in read_journal(folder)] == ["done"]
 
 

@@ -30,9 +30,9 @@ def test_the_first_asks_and_the_second_stops_at_once(number: int, capfd: pytest.
 
 
 def test_a_stop_says_what_is_still_done(capfd: pytest.CaptureFixture[str]) -> None:
-    with StopSignals(still_to_do=lambda: "in 3 s, with a checkpoint"):
+    with StopSignals(when_stopping=lambda: "in 3 s, with a checkpoint"):
         signal.raise_signal(signal.SIGINT)
-    assert capfd.readouterr().err == "expgen: stopping in 3 s, with a checkpoint; again to stop at once\n"
+    assert capfd.readouterr().err == "expgen: stopping in 3 s, with a checkpoint; a second signal stops at once\n"
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -1,4 +1,4 @@
-"""Workers: what is started again when a worker process dies, and when that is given up."""
+"""Workers: which worker processes are restarted when they die, and which are given up."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from expgen.runs import supervise
 from expgen.runs.messages import LearnerId
-from expgen.runs.supervise import DEATHS, Job, Learners, Workers
+from expgen.runs.supervise import MAX_DEATHS, Assignment, Learners, Workers
 
 A, B = (LearnerId(Path("run"), name) for name in ("member0", "member1"))
 
@@ -25,19 +25,19 @@ class Process:
 
 @pytest.fixture
 def steps() -> dict[LearnerId, int]:
-    """How far each learner's checkpoint is."""
+    """Steps of each learner's checkpoint."""
     return {A: 0, B: 0}
 
 
 @pytest.fixture
 def workers(steps: dict[LearnerId, int], monkeypatch: pytest.MonkeyPatch) -> Workers:
     monkeypatch.setattr(supervise, "Worker", Process)
-    progress: Callable[[Learners], object] = lambda learners: [steps[who] for who in learners or ()]  # noqa: E731
+    progress: Callable[[Learners], object] = lambda learners: [steps[learner] for learner in learners or ()]  # noqa: E731
     return Workers(lambda learners: lambda connection: None, progress, {"CUDA_MPS": "1"})
 
 
-def die(workers: Workers, job: Job, times: int) -> list[Job]:
-    """What is started again, after so many deaths of the same work."""
+def die(workers: Workers, job: Assignment, times: int) -> list[Assignment]:
+    """Let the worker die `times` times; return the workers that are restarted."""
     again = [job]
     for _ in range(times):
         (job,) = again
@@ -45,29 +45,29 @@ def die(workers: Workers, job: Job, times: int) -> list[Job]:
     return again
 
 
-def test_a_worker_that_dies_is_started_again_and_then_each_of_its_learners_by_itself(workers: Workers) -> None:
+def test_dead_worker_is_restarted_and_then_split_into_one_worker_per_learner(workers: Workers) -> None:
     first = workers.start("worker 0", [A, B])
-    (again,) = die(workers, first, DEATHS - 1)
-    assert first.worker.is_closed and again.learners == [A, B] and workers.jobs == [again]  # type: ignore[attr-defined]
+    (again,) = die(workers, first, MAX_DEATHS - 1)
+    assert first.worker.is_closed and again.learners == [A, B] and workers.active == [again]  # type: ignore[attr-defined]
     alone = workers.restart(again, "killed by SIGKILL")
-    assert [job.learners for job in alone] == [[A], [B]] == [job.learners for job in workers.jobs]
-    assert workers.restart(alone[0], "killed by SIGKILL") == [] and workers.jobs == [alone[1]]
+    assert [job.learners for job in alone] == [[A], [B]] == [job.learners for job in workers.active]
+    assert workers.restart(alone[0], "killed by SIGKILL") == [] and workers.active == [alone[1]]
 
 
-def test_deaths_count_from_the_last_checkpoint(workers: Workers, steps: dict[LearnerId, int]) -> None:
-    (job,) = die(workers, workers.start("worker 0", [A]), DEATHS - 1)
+def test_new_checkpoint_resets_death_count(workers: Workers, steps: dict[LearnerId, int]) -> None:
+    (job,) = die(workers, workers.start("worker 0", [A]), MAX_DEATHS - 1)
     steps[A] = 128
-    (job,) = die(workers, job, DEATHS - 1)
-    assert job.deaths == DEATHS - 1
+    (job,) = die(workers, job, MAX_DEATHS - 1)
+    assert job.deaths == MAX_DEATHS - 1
     assert workers.restart(job, "killed by SIGKILL") == []
 
 
-def test_a_scoring_worker_is_given_up_too(workers: Workers) -> None:
-    (job,) = die(workers, workers.start("scoring worker", None), DEATHS - 1)
-    assert workers.restart(job, "exited with status 1") == [] and not workers.jobs and not workers.training
+def test_scoring_worker_is_given_up_after_too_many_deaths(workers: Workers) -> None:
+    (job,) = die(workers, workers.start("scoring worker", None), MAX_DEATHS - 1)
+    assert workers.restart(job, "exited with status 1") == [] and not workers.active and not workers.training
 
 
-def test_a_worker_that_dies_while_it_builds_is_tried_without_mps(workers: Workers) -> None:
+def test_worker_that_dies_while_building_is_restarted_without_mps(workers: Workers) -> None:
     built = workers.start("worker 0", [A])
     built.has_built = True
     (again,) = die(workers, built, 1)
@@ -76,9 +76,9 @@ def test_a_worker_that_dies_while_it_builds_is_tried_without_mps(workers: Worker
     assert again.worker.variables == {}  # type: ignore[attr-defined]
 
 
-def test_whoever_is_left_is_ended_with_the_command(workers: Workers) -> None:
+def test_close_ends_active_and_finished_workers(workers: Workers) -> None:
     jobs = [workers.start("worker 0", [A]), workers.start("worker 1", [B])]
-    workers.leave(jobs[0])
-    assert workers.jobs == [jobs[1]]
+    workers.finish(jobs[0])
+    assert workers.active == [jobs[1]]
     workers.close()
-    assert all(job.worker.is_closed for job in jobs) and not workers.jobs  # type: ignore[attr-defined]
+    assert all(job.worker.is_closed for job in jobs) and not workers.active  # type: ignore[attr-defined]

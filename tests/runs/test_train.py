@@ -13,7 +13,7 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.status import run_status
-from expgen.runs.train import train_together
+from expgen.runs.train import train_runs
 from expgen.training.loop import Watcher
 
 
@@ -41,6 +41,6 @@ def test_a_run_that_another_process_begins_before_its_turn_is_left_to_it(small: 
         small.train(tmp_path / "second", 1, gamma=0.5)
 
     with pytest.raises(InputError, match="second holds a run already; accepted: --resume, or another folder"):
-        train_together([first, second], "cpu", watcher=Watcher(on_row=begin_the_second))
+        train_runs([first, second], "cpu", watcher=Watcher(on_row=begin_the_second))
     assert run_status(tmp_path / "first").state == run_status(tmp_path / "second").state == "done"
     assert RunFolder(tmp_path / "second").read_config()[0].algorithm.gamma == 0.5

@@ -64,7 +64,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_result_that_goes_on(
     assert not result.is_complete and small.facts(tmp_path / "run")["env_steps"] == 2 * small.update_steps
     said = capfd.readouterr().err.splitlines()
     assert said[0].startswith("expgen: stopping when every learner has finished its rollout") and len(said) == 2
-    assert said[1] == f"expgen: stopped; go on with: expgen.train(run={str(tmp_path / 'run')!r}, resume=True)"
+    assert said[1] == f"expgen: stopped; continue with: expgen.train(run={str(tmp_path / 'run')!r}, resume=True)"
     assert "ppo on minimaze, stopped" in repr(result)
     with pytest.raises(KeyboardInterrupt):  # the handlers of before are back
         os.kill(os.getpid(), signal.SIGINT)
