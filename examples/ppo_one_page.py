@@ -58,8 +58,8 @@ def train(num_updates: int, seed: int = 0) -> Policy:
         rollout.finish()
         rollout.reward.copy_(reward(rollout))
 
-        # 3. Advantages (GAE paper, Eq. 16):  δ_t = r_t + γ V_{t+1} − V_t,  Â_t = δ_t + γλ Â_{t+1};  episode ends cut both
-        #    sums. The value target is Â_t + V_t.
+        # 3. Advantages (GAE paper, Eq. 16):  δ_t = r_t + γ V_{t+1} − V_t,  Â_t = δ_t + γλ Â_{t+1}.
+        #    Both stop at the end of an episode. The value target is Â_t + V_t.
         advantage = advantages(rollout.reward, rollout.value, rollout.first, CONFIG.gamma, CONFIG.gae_lambda)
         rollout.advantage.copy_(advantage)
         rollout.value_target.copy_(advantage + rollout.value[:-1])
