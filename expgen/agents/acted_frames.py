@@ -3,7 +3,7 @@
 import numpy as np
 from numpy import ndarray
 
-from expgen.networks.remembered import frame_digest
+from expgen.networks.cached_encoder import frame_digest
 
 
 class EpisodeFrames:

@@ -14,9 +14,9 @@ from expgen.fast.graphs import Capture, RecordedFunction, capture_on_gpu
 from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, is_supported_gpu
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
+from expgen.networks.cached_encoder import CachedEncoder
 from expgen.networks.memory import Memory
-from expgen.networks.plain_copy import has_seam, plain_copy
-from expgen.networks.remembered import RememberedFrames
+from expgen.networks.plain_copy import has_replaceable_encode, plain_copy
 
 MIN_BATCH = 32  # observations of the smallest recorded graph for inference: smaller ones are hardly faster
 SHAPES_PER_ENCODER = 8  # at most: for acting, minibatches and values, two batch sizes each
@@ -33,7 +33,7 @@ def for_play(policy: Policy) -> Policy:
         return frozen
     if next(frozen.parameters()).device.type == "cpu":
         for part in policies_in(frozen):
-            part.encode = RememberedFrames(part.encoder)
+            part.encode = CachedEncoder(part.encoder)
         return frozen
     accelerate_networks(frozen, may_compile=False)
     replayed: Any = ReplayedPolicy(frozen)  # has the interface of a Policy
@@ -55,7 +55,7 @@ def accelerate_networks(network: nn.Module, may_compile: bool = True) -> None:
     for part in parts:
         if isinstance(part, Memory):
             part.scan = fused_gru(part.gru)
-        if has_seam(part):
+        if has_replaceable_encode(part):
             part.encode = fast_encode(part.encoder, may_compile)
 
 

@@ -1,4 +1,4 @@
-"""Policy: one encoder, optional memory, a policy head and a value head on the same features."""
+"""Policy: an encoder, optional memory, and policy and value heads on the same features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from expgen.plugins import find
 from expgen.settings import later_setting, setting
 
 Network = TypeVar("Network", bound=nn.Module)
-IMPALA_MIN_SIDE = 32  # pixels; smaller pictures get two convolutions
-ENCODERS = ("auto", "impala", "impoola", "conv", "small")  # beside those that the user registers
-DENSE_PICTURES = ("minimaze",)  # whose every pixel is a cell: dense layers learn it, and several times faster
+IMPALA_MIN_SIDE = 32  # pixels; "auto" uses the conv encoder for smaller images
+ENCODERS = ("auto", "impala", "impoola", "conv", "small")  # the built-in ones
+DENSE_IMAGES = ("minimaze",)  # each pixel is a maze cell: dense layers learn it too, several times faster
 Encoder = ImpalaEncoder | ConvEncoder | SmallEncoder | OwnEncoder | NormalizedEncoder | DeepEncoder
 
 
@@ -31,14 +31,14 @@ class NetworkConfig:
 
     encoder: str = setting(
         "auto",
-        "impala (auto for pictures from 32 pixels a side on), impoola (averages over positions, does not flatten), "
-        "conv (auto for smaller ones), small: dense layers (auto for vectors and minimaze)",
+        "impala (auto for images of at least 32 × 32), impoola (averages over positions instead of flattening), "
+        "conv (auto for smaller images), small: dense layers (auto for vectors and minimaze)",
     )
-    width: int = setting(1, "multiplies the channels of impala and impoola", low=1, high=64)
-    extra_layers: int = setting(0, "dense layers between the encoder and what reads its features", low=0, high=100)
+    width: int = setting(1, "factor on the channels of impala and impoola", low=1, high=64)
+    extra_layers: int = setting(0, "dense layers after the encoder", low=0, high=100)
     features: int = setting(256, "width of the encoder's output and of the memory", low=1, high=2**14)
-    memory: Literal["none", "gru"] = setting("none", "what the policy remembers within an episode")
-    normalize_obs: bool = later_setting(False, "bring vectors to mean 0 and variance 1, by those seen so far")
+    memory: Literal["none", "gru"] = setting("none", "memory of the policy within an episode")
+    normalize_obs: bool = later_setting(False, "normalise vectors by the mean and variance of those seen so far")
 
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
@@ -46,7 +46,7 @@ class NetworkConfig:
 
 
 class PolicyOutput(NamedTuple):
-    """What a policy says of each step; networks with more heads return a longer tuple that starts like this."""
+    """A policy's output for T steps of N environments; networks with more heads return a longer tuple."""
 
     logits: Tensor  # [T, N, A]
     value: Tensor  # [T, N]
@@ -54,38 +54,38 @@ class PolicyOutput(NamedTuple):
 
 
 class Policy(nn.Module):
-    """Memory goes in and comes out; nothing is remembered between calls."""
+    """Maps observations to logits and values. Memory is passed in and returned; calls share no state."""
 
     def __init__(self, spec: EnvSpec, config: NetworkConfig) -> None:
         super().__init__()
         self.encoder = make_encoder(spec, config)
-        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may replace it
         self.memory = Memory(config.features, config.features) if config.memory == "gru" else None
         self.policy_head = nn.Linear(config.features, spec.num_actions)
         self.value_head = nn.Linear(config.features, 1)
 
     @property
     def state_size(self) -> int:
-        """S: how many numbers the policy remembers per environment."""
+        """S: size of the memory per environment."""
         return self.memory.size if self.memory is not None else 0
 
     def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
-        """`obs` `[T, N, …]`, `first` `[T, N]`, `state` `[N, S]` before the first step."""
+        """Run the policy on `obs` `[T, N, …]` and `first` `[T, N]`; `state` `[N, S]` is the memory before step 0."""
         features, state = self.features(obs, first, state)
         return self.heads(features, state)
 
     def features(self, obs: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """What both heads read, `[T, N, F]`, and the memory after the last step."""
+        """Return the features `[T, N, F]` that both heads read, and the memory after the last step."""
         num_steps, num_envs = first.shape
         features = self.encode(obs.flatten(0, 1)).view(num_steps, num_envs, -1)  # [T, N, F]
         return (features, state) if self.memory is None else self.memory(features, first, state)
 
     def heads(self, features: Tensor, state: Tensor) -> PolicyOutput:
-        """What the policy says of `features` `[T, N, F]`."""
+        """Apply both heads to `features` `[T, N, F]`."""
         return PolicyOutput(self.policy_head(features), self.value_head(features).squeeze(-1), state)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Fresh weights from `generator` alone: heads orthogonal, gain 0.01 (policy) and 1 (value)."""
+        """Draw initial weights from `generator` only: heads are orthogonal, with gain 0.01 (policy) and 1 (value)."""
         self.encoder.initialise(generator)
         if self.memory is not None:
             self.memory.initialise(generator)
@@ -100,10 +100,10 @@ def forward_memoryless(policy: Policy, obs: Tensor) -> PolicyOutput:
 
 
 def make_encoder(spec: EnvSpec, config: NetworkConfig) -> Encoder:
-    """The encoder that `config` names for observations of `spec`."""
+    """Build the encoder that `config` selects for observations of `spec`."""
     encoder: Any = _base_encoder(spec, config)
     if config.normalize_obs and spec.obs_dtype == "uint8":
-        raise InputError(f"--normalize-obs is True but {spec.name} has pictures {spec.obs_shape}; accepted: False")
+        raise InputError(f"--normalize-obs is True but {spec.name} has images {spec.obs_shape}; accepted: False")
     if config.normalize_obs:
         encoder = NormalizedEncoder(encoder, spec.obs_shape)
     return DeepEncoder(encoder, config.features, config.extra_layers) if config.extra_layers else encoder
@@ -114,7 +114,7 @@ def _base_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvE
     choice = config.encoder
     if choice == "auto":
         is_large = is_image and min(spec.obs_shape[:2]) >= IMPALA_MIN_SIDE
-        is_dense = not is_image or spec.name in DENSE_PICTURES
+        is_dense = not is_image or spec.name in DENSE_IMAGES
         choice = "impala" if is_large else "small" if is_dense else "conv"
     if choice not in ("impala", "impoola") and config.width != 1:
         raise InputError(f"--width is {config.width} but the encoder is {choice}; accepted: 1, or impala or impoola")
@@ -131,7 +131,7 @@ def _base_encoder(spec: EnvSpec, config: NetworkConfig) -> ImpalaEncoder | ConvE
 
 
 def make_policy(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Policy:
-    """A policy with fresh weights."""
+    """Return a policy with initial weights from `generator`."""
     return fresh_network(lambda: Policy(spec, config), generator, device)
 
 
@@ -141,9 +141,9 @@ def fresh_network(
     device: torch.device,
     check: Callable[[nn.Module], None] = lambda network: None,
 ) -> Network:
-    """A network initialised from `generator`; built on the meta device, so no global random numbers are drawn.
+    """Return a network initialised from `generator`; it is built on the meta device, without global random numbers.
 
-    `check` sees the network before it takes any memory, and may raise.
+    `check` is called with the network before memory is allocated, and may raise.
     """
     with torch.device("meta"):
         network = build()
@@ -154,10 +154,10 @@ def fresh_network(
 
 
 def device_of(*networks: nn.Module) -> torch.device:
-    """Where the first weight of `networks` is; the CPU where they have none."""
+    """Return the device of the first weight of `networks`; the CPU if they have none."""
     return next((weight.device for network in networks for weight in network.parameters()), torch.device("cpu"))
 
 
 def policies_in(network: nn.Module) -> list[Policy]:
-    """Every Policy that `network` is or holds."""
+    """Return every Policy in `network`, itself included."""
     return [module for module in network.modules() if isinstance(module, Policy)]

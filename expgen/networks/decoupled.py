@@ -1,4 +1,4 @@
-"""Two networks that share nothing: the policy, which acts, and a value network that only training asks (DAAC, PPG)."""
+"""Separate policy and value networks (DAAC, IDAAC, PPG); the value network is used in training only."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,34 +13,34 @@ from expgen.networks.small import orthogonal
 
 
 class ValueNetwork(nn.Module):
-    """An encoder of its own and a value head; no memory."""
+    """An encoder and a value head, without memory."""
 
     def __init__(self, spec: EnvSpec, config: NetworkConfig) -> None:
         super().__init__()
         self.encoder = make_encoder(spec, config)
-        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = self.encoder.forward  # fast_networks may replace it
         self.value_head = nn.Linear(config.features, 1)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """`obs` `[T, N, …]` → V `[T, N]`."""
+        """Return V `[T, N]` of `obs` `[T, N, …]`."""
         return self.value_head(self.encode(obs.flatten(0, 1))).view(obs.shape[:2])
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Fresh weights from `generator` alone: the head orthogonal with gain 1."""
+        """Draw initial weights from `generator` only; the head is orthogonal with gain 1."""
         self.encoder.initialise(generator)
         orthogonal((self.value_head,), 1.0, generator)
 
 
 class Decoupled(NamedTuple):
-    """What an algorithm with separate networks is built from."""
+    """The networks of an algorithm with a separate value network."""
 
-    policy: Policy  # its second head serves the algorithm: V_aux in PPG, the advantage in DAAC
+    policy: Policy  # its value head has another use: V_aux in PPG, the advantage in DAAC
     value: ValueNetwork
-    generator: torch.Generator  # on the CPU: initialises what the algorithm adds
+    generator: torch.Generator  # CPU generator for the weights that the algorithm adds
 
 
 def make_decoupled(spec: EnvSpec, config: NetworkConfig, generator: torch.Generator, device: torch.device) -> Decoupled:
-    """Policy, then value network, with fresh weights."""
+    """Build and initialise the policy, then the value network."""
     if config.memory != "none":
         raise InputError(f"--memory is {config.memory} but a separate value network has none; accepted: none")
     policy = make_policy(spec, config, generator, device)

@@ -1,4 +1,4 @@
-"""Dense layers on top of an encoder, before whatever reads its features (LEEP's members have two)."""
+"""DeepEncoder: an encoder with extra dense layers (LEEP's members have two)."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from expgen.networks.small import orthogonal
 
 
 class DeepEncoder(nn.Module):
-    """An encoder followed by `num_layers` of linear `[F, F]` and ReLU."""
+    """An encoder followed by `num_layers` linear layers `[F, F]`, each with a ReLU."""
 
     def __init__(self, encoder: nn.Module, features: int, num_layers: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # fast_networks may put a faster one here
+        self.encode: Callable[[Tensor], Tensor] = encoder.forward  # fast_networks may replace it
         self.layers = nn.ModuleList(nn.Linear(features, features) for _ in range(num_layers))
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -25,6 +25,6 @@ class DeepEncoder(nn.Module):
         return x  # [B, F]
 
     def initialise(self, generator: torch.Generator) -> None:
-        """The encoder as ever; the layers orthogonal with gain 1, biases 0."""
+        """Initialise the encoder; the layers are orthogonal with gain 1, biases are 0."""
         self.encoder.initialise(generator)  # type: ignore[operator]
         orthogonal(self.layers, 1.0, generator)

@@ -1,10 +1,11 @@
-"""The IMPALA convolutional encoder: uint8 pixels in, features out (reproduction: clean-skip residual blocks).
+"""The IMPALA convolutional encoder (Espeholt et al. 2018) and its variant Impoola (Trumpp et al., RLC 2025).
 
 Three stages of conv 3×3 → max-pool 3×3 stride 2 → two residual blocks, then ReLU, linear, ReLU. `width` multiplies the
-channels of every stage. Impoola (Trumpp et al., RLC 2025) averages over positions in place of flattening: the linear
-layer then reads 32·w means and not 32·w·8·8 numbers, so that what was seen counts and where it was seen does not.
-Pixels arrive as the environment writes them, height × width × channel; seen as channels first that is exactly
-PyTorch's channels-last layout, so nothing is copied and the convolutions run in the layout they are fastest in.
+channels of every stage. Impoola averages over positions instead of flattening: its linear layer reads 32·w means, not
+32·w·8·8 numbers, so features depend less on where something is seen.
+
+Environments write pixels as height × width × channel. Permuted to channels first, this is PyTorch's channels-last
+memory format, in which convolutions are fastest; nothing is copied.
 """
 
 from itertools import pairwise
@@ -29,7 +30,7 @@ class ResidualBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """Conv, max-pool to half the size, two residual blocks."""
+    """Convolution, max-pooling to half the size, two residual blocks."""
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class ImpalaEncoder(nn.Module):
         for _ in STAGE_CHANNELS:
             rows, columns = (rows + 1) // 2, (columns + 1) // 2
         self.linear = nn.Linear(sizes[-1] * (1 if is_pooled else rows * columns), features)
-        self.is_bfloat16 = False  # set by fast_networks where the device gains from it
+        self.is_bfloat16 = False  # set by fast_networks on GPUs
 
     def forward(self, obs: Tensor) -> Tensor:
         with torch.autocast(obs.device.type, torch.bfloat16, self.is_bfloat16, cache_enabled=False):
@@ -68,7 +69,7 @@ class ImpalaEncoder(nn.Module):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        """Xavier uniform with gain 1 everywhere, biases 0."""
+        """Draw all weights Xavier-uniform with gain 1; biases are 0."""
         for module in self.modules():
             if isinstance(module, (nn.Conv2d, nn.Linear)):
                 nn.init.xavier_uniform_(module.weight, generator=generator)

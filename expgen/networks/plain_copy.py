@@ -1,7 +1,8 @@
-"""A copy of a policy for evaluation, whatever made the original fast.
+"""A copy of a policy for evaluation that uses only its own modules, in float32.
 
-`Policy` and `ValueNetwork` call their encoder through `encode`, `Memory` its GRU through `scan`, and encoders compute
-in bf16 if told so: there `fast.fast_networks` puts faster ways, which hold on to the original.
+`fast.fast_networks` accelerates networks by replacing `encode` (through which modules call their encoder) and `scan`
+(Memory's GRU), and by setting `is_bfloat16` of encoders. The replacements keep references to the original network, so
+a copy must reset them.
 """
 
 import copy
@@ -13,20 +14,20 @@ from expgen.networks.actor_critic import Policy
 from expgen.networks.memory import Memory
 
 
-def has_seam(part: nn.Module) -> bool:
-    """Whether a module calls its `encoder` through an `encode` that may be replaced."""
-    return hasattr(part, "encode") and hasattr(part, "encoder")
+def has_replaceable_encode(module: nn.Module) -> bool:
+    """Whether a module calls its `encoder` through an `encode` attribute that may be replaced."""
+    return hasattr(module, "encode") and hasattr(module, "encoder")
 
 
 def plain_copy(policy: Policy) -> Policy:
-    """A copy of the policy for evaluation, computed by its own modules in float32."""
+    """Return a copy of the policy in evaluation mode, without accelerated parts."""
     plain = copy.deepcopy(policy).eval()
-    parts: list[Any] = list(plain.modules())
-    for part in parts:
-        if has_seam(part):
-            part.encode = part.encoder.forward
-        if hasattr(part, "is_bfloat16"):
-            part.is_bfloat16 = False
-        if isinstance(part, Memory):
-            part.scan = None
+    modules: list[Any] = list(plain.modules())
+    for module in modules:
+        if has_replaceable_encode(module):
+            module.encode = module.encoder.forward
+        if hasattr(module, "is_bfloat16"):
+            module.is_bfloat16 = False
+        if isinstance(module, Memory):
+            module.scan = None
     return plain

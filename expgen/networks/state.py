@@ -1,4 +1,4 @@
-"""Networks and optimisers as flat dictionaries of tensors, the form checkpoints keep them in."""
+"""Networks and optimisers as flat dictionaries of tensors, as checkpoints store them."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -10,20 +10,20 @@ from expgen.errors import InputError
 
 
 class Stateful(Protocol):
-    """Has tensors that a checkpoint keeps."""
+    """An object with tensors to checkpoint."""
 
     def state(self) -> dict[str, Tensor]:
-        """Everything a resumed run needs, by name."""
+        """Return every tensor that a resumed run needs, by name."""
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned."""
+        """Restore what `state` returned."""
 
 
-Part = nn.Module | Stateful  # of what a checkpoint holds
+Part = nn.Module | Stateful  # something that a checkpoint contains
 
 
 def state_of(parts: Mapping[str, Part]) -> dict[str, Tensor]:
-    """The tensors of every part, under `part.name`."""
+    """Return the tensors of every part, named `part.tensor`."""
     state: dict[str, Tensor] = {}
     for name, part in parts.items():
         state |= with_prefix(name, part.state_dict() if isinstance(part, nn.Module) else part.state())
@@ -31,7 +31,7 @@ def state_of(parts: Mapping[str, Part]) -> dict[str, Tensor]:
 
 
 def load_parts(parts: Mapping[str, Part], state: Mapping[str, Tensor]) -> None:
-    """The inverse of `state_of`; an InputError if a network's weights belong to another network."""
+    """Load what `state_of` returned; raise InputError if weights do not fit their network."""
     for name, part in parts.items():
         if isinstance(part, nn.Module):
             load_module(part, under_prefix(name, state), "the checkpoint")
@@ -40,51 +40,54 @@ def load_parts(parts: Mapping[str, Part], state: Mapping[str, Tensor]) -> None:
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors under `prefix.name`."""
+    """Return the tensors renamed to `prefix.name`."""
     return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
 
 
 def under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inverse of `with_prefix`: the tensors that stand under `prefix`."""
+    """Return the tensors whose name starts with `prefix.`, without it: the inverse of `with_prefix`."""
     return {name[len(prefix) + 1 :]: tensor for name, tensor in tensors.items() if name.startswith(prefix + ".")}
 
 
 def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
-    """Weights into `module`; an InputError if they belong to another network or are no finite numbers."""
+    """Load weights into `module`; raise InputError if they do not fit or are not finite."""
     check_fits(module, tensors, what)
     module.load_state_dict(tensors)
 
 
 def check_fits(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
-    """An InputError unless `tensors` are weights of `module`, which may be on the meta device; `what` names them."""
+    """Raise InputError unless `tensors` are finite weights of `module`, which may be on the meta device.
+
+    `what` names them in the error message.
+    """
     state = module.state_dict()
     own = {name: tuple(tensor.shape) for name, tensor in state.items()}
     given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if own != given:
-        name = next(iter(sorted(set(own.items()) ^ set(given.items()))))[0]
+        name = min(set(own.items()) ^ set(given.items()))[0]
         raise InputError(
             f"{what} holds another network: {name} is {given.get(name, 'absent')}; accepted: {own.get(name, 'absent')}"
         )
     for name, tensor in tensors.items():
-        is_kind = tensor.is_floating_point() == state[name].is_floating_point()  # counts are whole numbers
-        if not (is_kind and bool(tensor.isfinite().all())):
-            raise InputError(f"{what} holds weights {name} that are not all finite numbers; accepted: weights that are")
+        is_same_kind = tensor.is_floating_point() == state[name].is_floating_point()  # counts are integers
+        if not (is_same_kind and bool(tensor.isfinite().all())):
+            raise InputError(f"{what} holds weights {name} that are not all finite numbers; accepted: finite weights")
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Every tensor of the optimiser, by position of its parameter."""
+    """Return the optimiser's tensors, named `parameter_index.name`."""
     state = optimizer.state_dict()["state"]
     return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """The inverse of `optimizer_state`."""
+    """Load what `optimizer_state` returned."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         index, _, entry = name.partition(".")
         parameter = parameters[int(index)]
-        if value.shape == parameter.shape:  # fused optimisers want the parameter's own memory layout
+        if value.shape == parameter.shape:  # fused optimisers need the parameter's memory layout
             value = torch.empty_like(parameter).copy_(value)
         state.setdefault(int(index), {})[entry] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

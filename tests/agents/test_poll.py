@@ -15,7 +15,7 @@ from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
-from expgen.networks.remembered import RememberedFrames
+from expgen.networks.cached_encoder import CachedEncoder
 
 MAZES = {"max_cells": 3, "time_limit": 25}
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
@@ -179,7 +179,7 @@ def test_convolutions_say_the_same_but_for_rounding() -> None:
     for member in members:
         member.policy_head.weight.data *= 60
     played = [for_play(member) for member in members]
-    assert all(type(own.encode) is RememberedFrames for own in played)
+    assert all(type(own.encode) is CachedEncoder for own in played)
     assert all(own.encode == own.encoder.forward for own in members)
     agents = [ConsensusAgent(own, None, SPEC, ConsensusConfig(fallback="random")) for own in (played, members)]
     agents[1].ask_everyone()

@@ -45,7 +45,7 @@ def test_the_encoder_sees_what_the_formula_says() -> None:
 
 
 def test_pictures_are_refused() -> None:
-    with pytest.raises(InputError, match=r"--normalize-obs is True but toy has pictures \(8, 8, 3\); accepted: False"):
+    with pytest.raises(InputError, match=r"--normalize-obs is True but toy has images \(8, 8, 3\); accepted: False"):
         make_policy(EnvSpec("toy", (8, 8, 3), "uint8", 4), NetworkConfig(normalize_obs=True), torch.Generator(), CPU)
 
 

@@ -356,7 +356,7 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("of another type", lambda: make_config(encoder=3), "--encoder is 3; accepted: auto"),
         ("a class for a name", lambda: make_config(encoder=Flat), "--encoder is <class .*; accepted: text"),
         ("a list for a name", lambda: make_config(encoder=["conv"]), r"--encoder is \['conv'\]; accepted: text"),
-        ("other features", with_encoder(Wrong), r"makes \(2, 7\) of 2 observations; accepted: \(2, 8\), as --features"),
+        ("other features", with_encoder(Wrong), r"maps 2 observations to \(2, 7\); accepted: \(2, 8\), as --features"),
         ("fails", with_encoder(Failing), r"'mine', which fails on observations \(11, 11, 3\): AttributeError: .*no_su"),
         ("takes nothing", with_encoder(lambda: None), "'mine', which fails on observations .*TypeError: .*arguments"),
         ("makes nothing", with_encoder(lambda shape, features: None), "'mine', which fails on observations .*Error"),

@@ -17,7 +17,7 @@ from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.plain_copy import plain_copy
-from expgen.networks.remembered import RememberedFrames
+from expgen.networks.cached_encoder import CachedEncoder
 
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
 OPTIMIZERS = [torch.optim.SGD, torch.optim.Adam, partial(torch.optim.Adam, fused=True)]
@@ -43,7 +43,7 @@ def frames(*shades: int) -> Tensor:
 @torch.no_grad()
 def test_a_frame_is_computed_once() -> None:
     encoder = CountingEncoder()
-    remembered = RememberedFrames(encoder)
+    remembered = CachedEncoder(encoder)
     for shades, new in (((1, 2, 2), 2), ((2, 1), None), ((3, 1, 4, 3), 2), ((4,), None)):
         before = len(encoder.asked)
         features = remembered(frames(*shades))
@@ -54,7 +54,7 @@ def test_a_frame_is_computed_once() -> None:
 @torch.no_grad()
 def test_when_full_it_forgets_all() -> None:
     encoder = CountingEncoder()
-    remembered = RememberedFrames(encoder, capacity=3)
+    remembered = CachedEncoder(encoder, capacity=3)
     remembered(frames(1, 2))
     remembered(frames(2, 3, 1))
     assert remembered(frames(1, 4)).tolist() == [[12.0] * 2, [48.0] * 2]  # no room for the fourth
@@ -68,12 +68,12 @@ def test_when_full_it_forgets_all() -> None:
 
 @torch.no_grad()
 def test_no_frames_have_no_features() -> None:
-    assert RememberedFrames(CountingEncoder())(frames()).shape == (0, 2)
+    assert CachedEncoder(CountingEncoder())(frames()).shape == (0, 2)
 
 
 @torch.no_grad()
 def test_what_was_given_out_is_nobody_elses() -> None:
-    remembered = RememberedFrames(CountingEncoder())
+    remembered = CachedEncoder(CountingEncoder())
     remembered(frames(1)).zero_()
     assert remembered(frames(1)).tolist() == [[12.0, 12.0]]
 
@@ -99,7 +99,7 @@ def make_double(encoder: CountingEncoder) -> None:
 @torch.no_grad()
 def test_new_weights_make_it_forget(change: Callable[[CountingEncoder], None]) -> None:
     encoder = CountingEncoder()
-    remembered = RememberedFrames(encoder)
+    remembered = CachedEncoder(encoder)
     remembered(frames(1))
     change(encoder)
     features = remembered(frames(1))
@@ -110,7 +110,7 @@ def test_new_weights_make_it_forget(change: Callable[[CountingEncoder], None]) -
 def test_a_weight_is_not_taken_for_one_whose_place_in_memory_it_has() -> None:
     """A thousand numbers soon come to lie where others lay that were given up."""
     encoder = CountingEncoder(1000)
-    remembered, address = RememberedFrames(encoder), encoder.weight.data_ptr()
+    remembered, address = CachedEncoder(encoder), encoder.weight.data_ptr()
     remembered(frames(1))
     for _ in range(100):
         encoder.weight.data = torch.full((1000,), 2.0)
@@ -121,7 +121,7 @@ def test_a_weight_is_not_taken_for_one_whose_place_in_memory_it_has() -> None:
 
 def test_other_precision_is_kept_apart() -> None:
     encoder = CountingEncoder()
-    remembered = RememberedFrames(encoder)
+    remembered = CachedEncoder(encoder)
     with torch.no_grad():
         found = [remembered(frames(1)).dtype]
         encoder.double()
@@ -133,7 +133,7 @@ def test_other_precision_is_kept_apart() -> None:
 def test_weights_that_learn_are_never_stale(make_optimizer: Callable[..., torch.optim.Optimizer]) -> None:
     """Fused Adam on the CPU writes without torch's counting it."""
     encoder = CountingEncoder()
-    remembered = RememberedFrames(encoder)
+    remembered = CachedEncoder(encoder)
     with torch.no_grad():
         remembered(frames(1))
     encoder.weight.requires_grad_()
@@ -175,7 +175,7 @@ def question(count: int) -> tuple[Tensor, Tensor, Tensor]:
 def test_a_policy_for_play_plays_the_same_episodes(memory: str) -> None:
     policy = make(memory)
     frozen = for_play(policy)
-    assert isinstance(frozen.encode, RememberedFrames) and not isinstance(policy.encode, RememberedFrames)
+    assert isinstance(frozen.encode, CachedEncoder) and not isinstance(policy.encode, CachedEncoder)
     played = []
     for own in (policy, frozen):
         env = make_env("minimaze", levels="100:10", num_envs=4, seed=1, max_cells=3, time_limit=25)
@@ -198,9 +198,9 @@ def test_a_copy_to_train_on_remembers_nothing() -> None:
 def test_layers_on_top_of_an_encoder_do_not_remember_twice() -> None:
     config = NetworkConfig(encoder="conv", features=16, extra_layers=1)
     policy = for_play(make_policy(SPEC, config, torch.Generator().manual_seed(0), torch.device("cpu")))
-    assert isinstance(policy.encode, RememberedFrames) and isinstance(policy.encoder, DeepEncoder)
+    assert isinstance(policy.encode, CachedEncoder) and isinstance(policy.encoder, DeepEncoder)
     assert policy.encoder.encode == policy.encoder.encoder.forward
 
 
 def test_dense_policies_remember_nothing() -> None:
-    assert not isinstance(for_play(make("none", "small")).encode, RememberedFrames)
+    assert not isinstance(for_play(make("none", "small")).encode, CachedEncoder)
