@@ -1,8 +1,8 @@
 """What an ExpGen agent costs on the CPU: `OMP_NUM_THREADS=1 python benchmarks/consensus_speed.py [--levels 700000:64]`.
 
 A shipped agent plays the same unseen levels four times: with every member asked and every frame encoded; without the
-votes that cannot matter (agents.ensemble); without encoding a frame twice (networks.cached_encoder); and without either, as
-it is shipped. Time is processor time, which bears a machine shared with other work; the episodes of all four are
+votes that cannot matter (agents.ensemble); without encoding a frame twice (networks.cached_encoder); and without
+either, as it is shipped. Time is processor time, which bears a machine shared with other work; the episodes of all four are
 compared.
 """
 

@@ -15,9 +15,9 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.evaluation.evaluate import evaluate
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.networks.cached_encoder import CachedEncoder
 from expgen.networks.deep import DeepEncoder
 from expgen.networks.plain_copy import plain_copy
-from expgen.networks.cached_encoder import CachedEncoder
 
 SPEC = EnvSpec("minimaze", (7, 7, 3), "uint8", 5)
 OPTIMIZERS = [torch.optim.SGD, torch.optim.Adam, partial(torch.optim.Adam, fused=True)]
