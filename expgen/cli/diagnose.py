@@ -5,7 +5,7 @@ from pathlib import Path
 
 from expgen.cli.flags import Parser, folder
 from expgen.cli.playing_flags import add_agent_argument, add_playing_flags
-from expgen.diagnosis.diagnose import check_picture, diagnose
+from expgen.diagnosis.diagnose import check_figure_file, diagnose
 from expgen.errors import check_writable
 from expgen.runs.progress import EpisodeMeans, Progress
 from expgen.runs.shipped import find_agent
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = vars(parser.parse_args(argv))
     out = arguments.pop("out")
     if out is not None:
-        check_picture(out)
+        check_figure_file(out)
     resolve_device(arguments["device"])
     game = find_agent(arguments["run"]).agent.game
     file = out or Path(f"{game.replace('/', '-')}-diagnosis.png")

@@ -1,4 +1,4 @@
-"""diagnose: what a run's members, votes and explorer are worth on unseen levels, in words and as a figure."""
+"""diagnose: measure the members, votes and explorer of a run on unseen levels; report in words and as a figure."""
 
 import itertools
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from expgen.agents.consensus import ConsensusAgent
 from expgen.diagnosis.advice import Finding, findings
 from expgen.diagnosis.figure import draw
-from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, players_of
+from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, player_factories
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, play_levels, result_of
 from expgen.evaluation.scores import SPLITS
@@ -22,12 +22,12 @@ from expgen.runs.shipped import find_agent
 from expgen.storage.location import Location
 from expgen.training.resources import plan_resources
 
-PICTURES = (".png", ".svg")
+FIGURE_FORMATS = (".png", ".svg")
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was measured and found; `print` shows it in words."""
+    """Measurements and findings; `print` shows the findings."""
 
     measured: Measurements
     findings: list[Finding]  # the verdict first
@@ -40,13 +40,13 @@ class Diagnosis:
         return "\n".join(lines)
 
     def figure(self) -> Figure:
-        """Returns, agreement and coverage, side by side."""
+        """Return a figure with three panels: returns, agreement and coverage."""
         return draw(self.measured)
 
     def save(self, file: Path | str) -> None:
         """Write the figure as .png or .svg."""
         file = Path(file)
-        check_picture(file)
+        check_figure_file(file)
         write_atomic(file, figure_files(self.figure())[file.suffix])
 
 
@@ -59,12 +59,12 @@ def diagnose(
     on_start: Callable[[int], None] = lambda episodes: None,
     on_episode: OnEpisode = lambda episode: None,
 ) -> Diagnosis:
-    """Play the policies of `run` and say whether ExpGen helps there, why or why not, and what to change.
+    """Play the policies of `run` and find whether ExpGen helps there, why or why not, and what to change.
 
-    run: a run folder, its URL, an agent.json or an agent that ships.
-    episodes: of each player on each split. seed: of the levels drawn and the actions sampled.
-    envs: games side by side. device: auto, cpu, cuda or cuda:N.
-    on_start, on_episode: told how many episodes there are in all, and each as it ends.
+    run: a run folder, its URL, an agent.json or the name of a shipped agent.
+    episodes: number per player and split. seed: random seed for choosing levels and sampling actions.
+    envs: number of parallel environments. device: auto, cpu, cuda or cuda:N.
+    on_start: called with the total number of episodes. on_episode: called with each finished episode.
     """
     check_played(episodes, envs, seed)
     agent = find_agent(run).agent
@@ -72,7 +72,7 @@ def diagnose(
         raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
     splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
     arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
-    players = players_of(agent, seed, device)
+    players = player_factories(agent, seed, device)
     on_start(len(players) * len(splits) * episodes)
     plays, votes = [], None
     for split, (player, make) in itertools.product(splits, players.items()):
@@ -90,7 +90,7 @@ def diagnose(
     return Diagnosis(measured, findings(measured))
 
 
-def check_picture(file: Path) -> None:
-    """An InputError where a figure could not be written as `file`."""
-    if file.suffix not in PICTURES:
-        raise InputError(f"--out is {str(file)!r}; accepted: a file that ends in {' or '.join(PICTURES)}")
+def check_figure_file(file: Path) -> None:
+    """Raise InputError unless `file` has the suffix of a supported figure format."""
+    if file.suffix not in FIGURE_FORMATS:
+        raise InputError(f"--out is {str(file)!r}; accepted: a file that ends in {' or '.join(FIGURE_FORMATS)}")

@@ -1,25 +1,25 @@
-"""The diagnosis as one figure: returns by player and split, agreement before success, coverage beside chance."""
+"""Figure of a diagnosis: returns by player and split, agreement before success, coverage of explorer and chance."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from expgen.colors import ALGORITHMS, ROLES
-from expgen.diagnosis.measure import NEAR, Measurements
+from expgen.diagnosis.measure import Measurements
 from expgen.evaluation.scores import SPLITS
 from expgen.report.statistics import Estimate
 from expgen.report.style import INK, SPLIT_COLORS, error_bars, figure_style
 
 
 def draw(measured: Measurements) -> Figure:
-    """Three panels side by side; those without anything measured say so."""
+    """Return a figure with three panels."""
     with figure_style():
         figure = Figure(figsize=(11, 3.4))
         returns, agreement, coverage = figure.subplots(1, 3)
         _returns(returns, measured)
         _agreement(agreement, measured)
         _coverage(coverage, measured)
-        figure.suptitle(f"{measured.name}: {measured.episodes} episodes of each player on each split", parse_math=False)
+        figure.suptitle(f"{measured.name}: {measured.episodes} episodes per player and split", parse_math=False)
     return figure
 
 
@@ -39,15 +39,15 @@ def _returns(axes: Axes, measured: Measurements) -> None:
 
 
 def _agreement(axes: Axes, measured: Measurements) -> None:
-    axes.set(title="agreement", xlabel="steps before success", ylabel="members that agree")
+    axes.set(title="agreement", xlabel="steps before success", ylabel="share of members that agree")
     votes = measured.votes
     if votes is None or np.isnan(votes.before_success).all():
         axes.text(0.5, 0.5, "no votes before a success", ha="center", transform=axes.transAxes)
         return
-    axes.plot(1 + np.arange(len(votes.before_success)), votes.before_success, "o-", markersize=3, label="solved",
+    axes.plot(1 + np.arange(len(votes.before_success)), votes.before_success, "o-", markersize=3, label="mean",
               color=ALGORITHMS["expgen"])  # fmt: skip
     if not np.isnan(votes.far):
-        axes.axhline(votes.far, color=INK, linestyle="--", label=f"mean beyond {NEAR} steps, or unsolved")
+        axes.axhline(votes.far, color=INK, linestyle="--", label="mean elsewhere")
     axes.axhline(votes.quorum / votes.members, color=INK, linestyle=":", label="quorum")
     axes.set_ylim(0, 1.05)
     axes.invert_xaxis()
@@ -55,8 +55,8 @@ def _agreement(axes: Axes, measured: Measurements) -> None:
 
 
 def _coverage(axes: Axes, measured: Measurements) -> None:
-    axes.set(title="coverage", ylabel="new frames an episode")
-    shown = [play for play in measured.plays if play.exploration and play.split == measured.judged]
+    axes.set(title="coverage", ylabel="new frames per episode")
+    shown = [play for play in measured.plays if play.exploration and play.split == measured.main_split]
     found = [Estimate(*play.exploration.novelty) for play in shown if play.exploration]
     names = [str(play.player) for play in shown]
     axes.bar(names, [e.value for e in found], 0.6, yerr=error_bars(found), capsize=3, ecolor=INK,

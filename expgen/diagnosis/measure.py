@@ -1,8 +1,7 @@
-"""What diagnose measures: a run's policies side by side, and what ExpGen lives on.
+"""Measurements behind `diagnose`: a member, the agent, the explorer and random actions on the same levels.
 
-A member alone, the whole agent, the explorer and random actions play the same levels, trained on and unseen. Three
-things must hold for ExpGen to help: members do worse on unseen levels, they agree where they are right rather than
-where they are wrong, and the explorer finds more than chance does. `diagnosis.advice` says which of them hold.
+ExpGen helps if three conditions hold: members do worse on unseen levels, they agree more on correct actions than on
+wrong ones, and the explorer finds more than random actions do. `diagnosis.advice` checks these conditions.
 """
 
 from collections.abc import Callable
@@ -24,11 +23,11 @@ from expgen.reward.knn import KnnConfig
 
 Player = Literal["member", "agent", "explorer", "random"]
 NEAR = 10  # steps before success that count as near it
-SHOWN = 30  # steps before success that agreement is told for, one by one
+SHOWN = 30  # steps before success for which agreement is recorded separately
 
 
 class Play(NamedTuple):
-    """What one player did on one split; `exploration` where it was measured."""
+    """The result of one player on one split; `exploration` is None if it was not measured."""
 
     player: Player
     split: Split
@@ -37,38 +36,38 @@ class Play(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """How the members agreed on unseen levels (on training levels where there are no others)."""
+    """Agreement of the members on unseen levels, or on training levels if there are no others."""
 
     members: int
     quorum: int
     counts: Counts
-    near: float  # mean share of members that agree in the last NEAR steps before success; nan where there was none
-    far: float  # the same of all other steps
-    before_success: ndarray  # the same by steps before success, from 1 on; nan where nobody was asked
+    near: float  # mean share of members that agree in the last NEAR steps before success; nan without such steps
+    far: float  # mean share in all other steps
+    before_success: ndarray  # [SHOWN]: mean share by steps before success, from 1; nan without votes
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """All that was played."""
+    """The results of all players on all splits."""
 
     name: str
     env: str
     episodes: int
     plays: tuple[Play, ...]
-    votes: Votes | None  # None where fewer than two members are there to agree
+    votes: Votes | None  # None with fewer than two members
 
-    def of(self, player: Player, split: Split) -> Play | None:
-        """What `player` did on `split`; None where it did not play."""
+    def play(self, player: Player, split: Split) -> Play | None:
+        """Return the result of `player` on `split`; None if it did not play."""
         return next((play for play in self.plays if (play.player, play.split) == (player, split)), None)
 
     @property
-    def judged(self) -> Split:
-        """The split that agents are judged by: unseen levels, where there are any."""
+    def main_split(self) -> Split:
+        """The split that the verdict is based on: `test` if there are unseen levels, else `train`."""
         return "test" if any(play.split == "test" for play in self.plays) else "train"
 
 
-def players_of(agent: AgentDescription, seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
-    """How to make each player of a run or agent afresh."""
+def player_factories(agent: AgentDescription, seed: int, device: str) -> dict[Player, Callable[[], Agent]]:
+    """Return a function for each player of a run or agent that makes it in its initial state."""
     trained = agent.trained()
     learns_reward = bool(agent.members) and not isinstance(agent.members[0].reward, KnnConfig)
     leader = f"member{agent.consensus.leader if agent.consensus else 0}"
@@ -77,7 +76,7 @@ def players_of(agent: AgentDescription, seed: int, device: str) -> dict[Player, 
     if learns_reward and (agent.consensus or len(members) == 1):
         players["member"] = lambda: build_agent(agent, leader, seed, device).agent
     elif learns_reward:
-        players["member"] = lambda: _counting_votes(agent, members, seed, device)
+        players["member"] = lambda: _leader_with_votes(agent, members, seed, device)
     if agent.consensus:
         players["agent"] = lambda: build_agent(agent, None, seed, device).agent
     explorer = EXPLORER if EXPLORER in trained else None if learns_reward else "member0"
@@ -87,20 +86,20 @@ def players_of(agent: AgentDescription, seed: int, device: str) -> dict[Player, 
     return players
 
 
-def _counting_votes(agent: AgentDescription, members: list[str], seed: int, device: str) -> ConsensusAgent:
-    """The first of members that do not vote, with the others' votes counted."""
+def _leader_with_votes(agent: AgentDescription, members: list[str], seed: int, device: str) -> ConsensusAgent:
+    """Return an agent that plays the first member and records the votes of all, for members that do not vote."""
     policies, _ = load_policies(agent, members, device, agent.weights)
     return ConsensusAgent(policies, None, agent.spec, ConsensusConfig(fallback="none"), seed)
 
 
 def explorer_reward(agent: AgentDescription) -> KnnConfig:
-    """The intrinsic reward that the explorer learns from, or would."""
+    """Return the intrinsic reward of the explorer, or its default if there is no explorer."""
     policies = (policy.reward for policy in agent.policies.values())
     return next((reward for reward in policies if isinstance(reward, KnnConfig)), KnnConfig())
 
 
 class VoteRecorder:
-    """Plays as `agent` does, asks every member, and keeps which share of them agreed at each step."""
+    """Plays like `agent`, but asks every member, and records the share of members that agree at each step."""
 
     def __init__(self, agent: ConsensusAgent) -> None:
         agent.ask_everyone()
@@ -119,7 +118,7 @@ class VoteRecorder:
         return action
 
     def votes(self, played: list[Episode]) -> Votes:
-        """Of the episodes `played`, which are over."""
+        """Return the votes in the finished episodes `played`, in the order of their numbers."""
         number, step, share = map(np.concatenate, zip(*self.asked))
         solved = np.array([episode.solved for episode in played])[number]
         left = np.array([episode.length for episode in played])[number] - step  # 1 at the last step

@@ -1,4 +1,4 @@
-"""The numbers printed in the paper, from the CSV files beside this one."""
+"""The numbers printed in the paper, read from the CSV files in this folder."""
 
 import csv
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ class Cell:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % for the mean, by Student's t: all that a printed mean and standard deviation allow."""
+        """95 % interval of the mean by Student's t, from the printed mean and standard deviation."""
         half = _T_975[self.runs] * self.std / self.runs**0.5
         return self.mean - half, self.mean + half
 
     def __str__(self) -> str:
-        """`8.00 ± 0.12`: as many digits as the paper prints."""
+        """Return `8.00 ± 0.12`, with the number of digits that the paper prints."""
         digits = max(len(f"{number:g}".partition(".")[2]) for number in (self.mean, self.std))
         return f"{self.mean:.{max(digits, 1)}f} ± {self.std:.{max(digits, 1)}f}"
 
 
-_T_975 = {3: 4.303, 4: 3.182, 8: 2.365, 10: 2.262}  # quantile of Student's t for runs − 1 degrees of freedom, by runs
-RUNS = {"25m": 10, "50m": 8, "ablation_maze": 10, "ensemble_size": 10, "norm_l0_l2": 10, "knn": 3}  # by table's caption
-# The paper's columns, by our algorithms' names.
+_T_975 = {3: 4.303, 4: 3.182, 8: 2.365, 10: 2.262}  # by runs: 97.5 % quantile of Student's t with runs − 1 degrees
+RUNS = {"25m": 10, "50m": 8, "ablation_maze": 10, "ensemble_size": 10, "norm_l0_l2": 10, "knn": 3}  # as in the captions
+# The paper's names of methods by the names of our algorithms.
 METHODS = {
     "ppo": "PPO", "plr": "PLR", "ucb-drac": "UCB-DrAC", "ppg": "PPG", "idaac": "IDAAC", "leep": "LEEP",
     "expgen": "ExpGen-PPO", "expgen-idaac": "ExpGen-IDAAC",
@@ -39,20 +39,20 @@ METHODS = {
 
 @cache
 def rows(table: str) -> tuple[Row, ...]:
-    """The rows of `expgen/paper/TABLE.csv`."""
+    """Return the rows of `expgen/paper/TABLE.csv`."""
     text = (resources.files("expgen.paper") / f"{table}.csv").read_text(encoding="utf-8")
     return tuple(csv.DictReader(text.splitlines()))
 
 
 @cache
 def games() -> tuple[str, ...]:
-    """The sixteen games in the order of the paper's tables."""
+    """Return the sixteen games in the order of the paper's tables."""
     return tuple(dict.fromkeys(row["game"] for row in rows("test_25m")))
 
 
 @cache
 def cells(table: str, *keys: str) -> dict[tuple[str, ...], Cell]:
-    """The means of `expgen/paper/TABLE.csv` by the values in its columns `keys`.
+    """Return the cells of `expgen/paper/TABLE.csv` by the values of its columns `keys`.
 
     `ensemble_size` is Table 5, `norm_l0_l2` Tables 11 and 12.
     """
@@ -62,19 +62,19 @@ def cells(table: str, *keys: str) -> dict[tuple[str, ...], Cell]:
 
 @cache
 def scores(split: str, budget: str = "25m") -> dict[tuple[str, str], Cell]:
-    """Tables 1 and 2 (`25m`), 8 and 9 (`50m`): cells by (our algorithm's name, game)."""
+    """Return Table 1 or 2 (`25m`), 8 or 9 (`50m`), by (name of our algorithm, game)."""
     ours = {method: algorithm for algorithm, method in METHODS.items()}
     return {(ours[method], game): cell for (method, game), cell in cells(f"{split}_{budget}", "method", "game").items()}
 
 
 def ablation() -> dict[tuple[str, ...], Cell]:
-    """Table 10, by (the paper's name of the variant, split)."""
+    """Return Table 10 by (the paper's name of the variant, split)."""
     return cells("ablation_maze", "algorithm", "split")
 
 
 @cache
 def neighbor_ranks() -> dict[int, dict[str, Cell]]:
-    """Table 7, by k_NN: cells `maxent_train`, `maxent_test` (intrinsic returns) and `expgen_test`."""
+    """Return Table 7 by k_NN: cells `maxent_train`, `maxent_test` (intrinsic returns) and `expgen_test`."""
     names = ("maxent_train", "maxent_test", "expgen_test")
     return {
         int(row["k_nn"]): {
@@ -86,14 +86,14 @@ def neighbor_ranks() -> dict[int, dict[str, Cell]]:
 
 @cache
 def normalization_bounds(difficulty: str) -> dict[str, tuple[float, float]]:
-    """Table 3: R_min and R_max of each game, `easy` or `hard`."""
-    of_mode = [row for row in rows("normalization") if row["difficulty"] == difficulty]
-    return {row["game"]: (float(row["rmin"]), float(row["rmax"])) for row in of_mode}
+    """Return Table 3: R_min and R_max of each game for the difficulty `easy` or `hard`."""
+    selected = [row for row in rows("normalization") if row["difficulty"] == difficulty]
+    return {row["game"]: (float(row["rmin"]), float(row["rmax"])) for row in selected}
 
 
 @cache
 def gaps() -> dict[tuple[str, str], float]:
-    """Generalisation gaps in the text of Section 4.2, as shares, by (`maxent` or `ppo`, game); 200 levels."""
+    """Return the generalisation gaps of Section 4.2 as shares, by (`maxent` or `ppo`, game); 200 training levels."""
     return {
         (algorithm, row["game"]): float(row[f"{algorithm}_gap_pct"]) / 100
         for row in rows("gaps_200_levels")
@@ -103,15 +103,15 @@ def gaps() -> dict[tuple[str, str], float]:
 
 @dataclass(frozen=True)
 class Quoted:
-    """A number of a later paper; `is_about`: read off a figure."""
+    """A number from a later publication."""
 
     value: float
-    is_about: bool
+    is_approximate: bool  # read off a figure
 
 
 @cache
 def later_aggregates() -> dict[tuple[tuple[str, str], str], Quoted]:
-    """Aggregates over the sixteen games published since, by ((method, source), metric); easy mode, 200 levels."""
+    """Return later published aggregates over the 16 games by ((method, source), metric); easy mode, 200 levels."""
     return {
         ((row["method"], row["source"]), row["metric"]): Quoted(float(row["value"]), row["where"] == "figure")
         for row in rows("later_aggregates")

@@ -103,7 +103,7 @@ def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str])
 
 
 def published_section(table: ScoreTable) -> Section | None:
-    """Return our aggregates, the paper's and later published ones, each over the same games.
+    """Return our aggregates, the paper's on the same games and on all sixteen, and later published ones.
 
     A method needs scores on at least two games; a method with non-default settings needs all sixteen.
     """
@@ -133,10 +133,15 @@ def published_section(table: ScoreTable) -> Section | None:
             result.add(LABELS[algorithm], "paper", *counts, constants, *cells)
     later = numbers.later_aggregates()
     for method_and_source in dict.fromkeys(name for name, _ in later):
-        quoted = (later.get((method_and_source, metric)) for metric in METRICS)
-        figures = [TableCell(f"{'≈ ' * one.is_about}{one.value:.2f}", one.value) if one else "–" for one in quoted]
-        result.add(*method_and_source, number_cell(len(all_games), 0), "–", "not known", *figures)
+        values = (_quoted_cell(later.get((method_and_source, metric))) for metric in METRICS)
+        result.add(*method_and_source, number_cell(len(all_games), 0), "–", "not known", *values)
     return Section("aggregates", NOTES["aggregates"], [result], heading="Comparison with published aggregates")
+
+
+def _quoted_cell(quoted: numbers.Quoted | None) -> TableCell:
+    if quoted is None:
+        return TableCell("–")
+    return TableCell(f"{'≈ ' if quoted.is_approximate else ''}{quoted.value:.2f}", quoted.value)
 
 
 def _with_interval(estimate: Estimate, runs: int) -> TableCell:

@@ -1,7 +1,6 @@
-"""`page`: a page in a real headless Chromium, driven through the DevTools protocol over a pipe.
+"""The fixture `page`: a tab in headless Chromium, driven through the DevTools protocol over a pipe.
 
-It knows nothing of expgen. After each test it fails where the page logged an error or asked for anything but the files
-it was made of.
+After each test the fixture fails if the page logged an error or requested anything but local files.
 """
 
 import base64
@@ -23,7 +22,7 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless=new",
-    "--no-sandbox",  # root, as in containers, has none
+    "--no-sandbox",  # not available to root, as in containers
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -34,29 +33,29 @@ FLAGS = (
     "--no-default-browser-check",
     "--hide-scrollbars",
     "--force-color-profile=srgb",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # the test has no network, whatever the machine has
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no network access
     "--remote-debugging-pipe",
 )
 LOCAL = ("file:", "data:", "blob:", "about:")
-PATIENCE = 60.0  # seconds that anything may take on a busy machine
+TIMEOUT = 60.0  # seconds to wait for the page or for Chromium, on a busy machine
 FLAWS = Path(__file__).with_name("flaws.js").read_text()
-KEYS = {"Space": " ", "Enter": "\r"}  # names of keys that type a character other than their name
+KEYS = {"Space": " ", "Enter": "\r"}  # keys by name, with the character they type
 
 
 class Browser:
-    """Chromium as a process, spoken to in messages that end in a zero byte."""
+    """A Chromium process that exchanges JSON messages terminated by a zero byte."""
 
     def __init__(self, program: str, home: Path) -> None:
         commands, self.commands = _pipe()
         self.answers, answers = _pipe()
 
         def connect() -> None:
-            os.dup2(commands, 3)  # where --remote-debugging-pipe listens
-            os.dup2(answers, 4)  # and speaks
+            os.dup2(commands, 3)  # read by --remote-debugging-pipe
+            os.dup2(answers, 4)  # written by it
 
-        words = [program, *FLAGS, f"--user-data-dir={home}", "about:blank"]
+        command = [program, *FLAGS, f"--user-data-dir={home}", "about:blank"]
         with open(home / "chromium.log", "wb") as log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log, preexec_fn=connect, close_fds=False)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=connect, close_fds=False)
         os.close(commands)
         os.close(answers)
         self.unread = b""
@@ -64,7 +63,7 @@ class Browser:
         self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """The result of a protocol method; events that arrive before it are kept."""
+        """Call a protocol method and return its result; store events that arrive before it."""
         number = next(self.numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if session:
@@ -82,7 +81,7 @@ class Browser:
         while b"\0" not in self.unread:
             part = os.read(self.answers, 1 << 20)
             if not part:
-                raise RuntimeError("Chromium has gone")
+                raise RuntimeError("Chromium closed its pipe")
             self.unread += part
         message, _, self.unread = self.unread.partition(b"\0")
         return dict(json.loads(message))
@@ -93,13 +92,13 @@ class Browser:
         os.close(self.commands)
         os.close(self.answers)
         try:
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
 
 
 class Page:
-    """One tab: open a file, look at it, click and type as a person would."""
+    """One tab: opens files, reads their content, sends clicks and keys."""
 
     def __init__(self, browser: Browser, width: int = 1280, height: int = 900) -> None:
         self.browser = browser
@@ -111,21 +110,21 @@ class Page:
         self.resize(width, height)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """A method of the DevTools protocol, on this page."""
+        """Call a method of the DevTools protocol on this page."""
         return self.browser.call(method, self.session, **params)
 
     def resize(self, width: int, height: int, scale: float = 1) -> None:
-        """Set the size of the window, in CSS pixels; `scale` sharpens screenshots."""
+        """Set the size of the window in CSS pixels; `scale` is device pixels per CSS pixel."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **metrics)
 
     def open(self, file: Path) -> None:
-        """Show a file and wait until it has loaded."""
+        """Open a file and wait until it is loaded."""
         self.call("Page.navigate", url=file.resolve().as_uri())
         self.wait_for(f"document.readyState === 'complete' && location.href.startsWith({json.dumps('file:')})")
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, awaited where it is a promise."""
+        """Return the value of a JavaScript expression, awaited if it is a promise."""
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             thrown = result["exceptionDetails"]
@@ -133,8 +132,8 @@ class Page:
         return result["result"].get("value")
 
     def wait_for(self, condition: str) -> None:
-        """Until a JavaScript expression is true; while the page is being replaced it is not."""
-        deadline = time.monotonic() + PATIENCE
+        """Wait until a JavaScript expression is true; it counts as false while the page is loading."""
+        deadline = time.monotonic() + TIMEOUT
         while not self._holds(condition):
             assert time.monotonic() < deadline, f"never became true: {condition}"
             time.sleep(0.02)
@@ -142,16 +141,16 @@ class Page:
     def _holds(self, condition: str) -> bool:
         try:
             return bool(self.run(f"Boolean({condition})"))
-        except RuntimeError:  # of the protocol: "Inspected target navigated or closed"
+        except RuntimeError:  # protocol error "Inspected target navigated or closed"
             return False
 
     def texts(self, selector: str) -> list[str]:
-        """What the elements that match a CSS selector show."""
+        """Return the visible text of all elements that match a CSS selector."""
         found = self.run(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText.trim())")
         return [str(text) for text in found]
 
     def click(self, selector: str, across: float = 0.5) -> None:
-        """Press and release the mouse on an element, `across` of the way from its left edge to its right."""
+        """Click on an element, at the share `across` of its width from the left."""
         box = self.run(
             f"(e => {{ e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect();"
             f" return [b.left, b.top, b.width, b.height] }})(document.querySelector({json.dumps(selector)}))"
@@ -171,7 +170,7 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **event)
 
     def screenshot(self, path: Path, selector: str | None = None) -> Path:
-        """A PNG of the window, or of one element and all of its height."""
+        """Write a PNG of the window, or of one element at full height."""
         extra: dict[str, Any] = {}
         if selector:
             box = self.run(
@@ -182,21 +181,21 @@ class Page:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", **extra)["data"]))
         return path
 
-    def appear(self, scheme: str) -> None:
-        """Ask for the `light` or the `dark` colours."""
+    def set_color_scheme(self, scheme: str) -> None:
+        """Emulate the colour scheme `light` or `dark`."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def flaws(self) -> list[str]:
-        """Text too small or faint to read or on top of other text, and whatever scrolls sideways."""
+        """Return layout flaws: text that is too small, faint or overlapping, and horizontal scrolling."""
         return [str(flaw) for flaw in self.run(FLAWS)]
 
     def fetched(self) -> list[str]:
-        """What was asked of anything but local files."""
+        """Return the URLs requested other than local files."""
         urls = (event["params"]["request"]["url"] for event in self._events("Network.requestWillBeSent"))
         return [url for url in urls if not url.startswith(LOCAL)]
 
     def complaints(self) -> list[str]:
-        """Errors and warnings: of the page's scripts, on its console, in the browser's log."""
+        """Return errors and warnings of scripts, the console and the browser's log."""
         thrown = [str(event["params"]["exceptionDetails"]) for event in self._events("Runtime.exceptionThrown")]
         logged = [event["params"] for event in self._events("Runtime.consoleAPICalled")]
         entries = [event["params"]["entry"] for event in self._events("Log.entryAdded")]
@@ -204,7 +203,7 @@ class Page:
         return thrown + printed + [entry["text"] for entry in entries if entry["level"] in ("error", "warning")]
 
     def _events(self, method: str) -> list[dict[str, Any]]:
-        self.run("1")  # brings in what has happened so far
+        self.run("1")  # reads pending events
         return [e for e in self.browser.events if e.get("sessionId") == self.session and e.get("method") == method]
 
     def close(self) -> None:
@@ -212,7 +211,7 @@ class Page:
 
 
 def _pipe() -> tuple[int, int]:
-    """As os.pipe, well above the numbers that Chromium asks for."""
+    """Return a pipe like os.pipe, with descriptors above 4, which Chromium uses."""
     ends = os.pipe()
     moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
     for end in ends:
@@ -235,7 +234,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """An empty page; at the end there must have been no error on it and no request to anywhere."""
+    """An empty tab; teardown fails on errors and on requests to the network."""
     opened = Page(browser)
     try:
         yield opened

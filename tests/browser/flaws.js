@@ -1,4 +1,4 @@
-/* What a person would complain of at first sight: text that is too small, faint, cut off, or on top of other text. */
+/* Return visible layout flaws: text that is too small, faint or overlapping, and horizontal scrolling. */
 (() => {
   const flaws = [];
   const SEEN = { visibilityProperty: true, opacityProperty: true };

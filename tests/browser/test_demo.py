@@ -1,4 +1,4 @@
-"""The demo's page in a real browser: both sides play at once, in the first screenful, on any screen."""
+"""The demo page in a browser: both sides play in step and fit on the first screen."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_demo_has_a_lead_of_two_sentences_and_explains_the_explorer(page, demo):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 400])
 def test_demo_has_no_layout_flaws(page, demo, width, scheme):
-    page.appear(scheme)
+    page.set_color_scheme(scheme)
     page.resize(width, 900)
     page.open(demo)
     page.wait_for(f"{SHOWN}[0] > 0")

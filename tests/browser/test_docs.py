@@ -1,4 +1,4 @@
-"""The documentation in a real browser: every page, on any screen, by day and by night, opened from disk."""
+"""The documentation in a browser, opened from disk: every page, several widths, light and dark."""
 
 import importlib.util
 import subprocess
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCHEMES = {"light": "default", "dark": "slate"}  # what the theme calls them
+SCHEMES = {"light": "default", "dark": "slate"}  # names used by the theme
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make docs` builds it: a warning, as of a link to nowhere, fails."""
+    """The site as built by `make docs`; a warning, such as a broken link, fails the build."""
     if importlib.util.find_spec("mkdocs") is None:
         pytest.skip("needs MkDocs (make docs)")
     folder = tmp_path_factory.mktemp("site")
@@ -30,13 +30,13 @@ def pages_of(site: Path) -> list[Path]:
 
 @pytest.mark.parametrize("width", [1400, 800, 400])
 def test_docs_have_no_layout_flaws(page, site, width):
-    """By day and by night: the page follows the system without being loaded again."""
+    """The page follows the colour scheme of the system without a reload."""
     page.resize(width, 900)
     flaws = {}
     for file in pages_of(site):
         page.open(file)
         for scheme, name in SCHEMES.items():
-            page.appear(scheme)
+            page.set_color_scheme(scheme)
             page.wait_for(f"document.body.dataset.mdColorScheme === '{name}'")
             if found := page.flaws():
                 flaws[f"{file.relative_to(site)}, {scheme}"] = found

@@ -1,4 +1,4 @@
-"""The inspector as a person uses it, in a real browser."""
+"""The inspector in a browser."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +45,7 @@ def expgen() -> Recording:
 
 @pytest.fixture(scope="module")
 def outvoted() -> Recording:
-    """By majority, each frame the ensemble's once."""
+    """A majority vote in which the ensemble acts once per frame."""
     members = [make_network(index) for index in range(4)]
     config = ConsensusConfig(min_agree=2, vote="majority", once=True)
     return play(ConsensusAgent(members, make_network(9, memory=True), SPEC, config, seed=4), "expgen", 40)
@@ -70,7 +70,7 @@ def show(page: Any, tmp_path: Path) -> Callable[[str], None]:
 
 
 def step_of(page: Any) -> int:
-    """The step that is shown, when its frame is."""
+    """Return the current step, after waiting for its frame."""
     step = int(page.run("document.querySelector('.xg-line').getAttribute('aria-valuenow')")) - 1
     page.wait_for(f"document.querySelector('.xg-stage canvas').dataset.frame === '{step}'")
     return step
@@ -189,7 +189,7 @@ def test_inspector_steps_two_agents_on_one_level_together(
     show(inspector_page([ppo, expgen]))
     page.press("PageDown")
     assert page.run(SHOWN) == [10, 10]
-    page.press("End")  # the shorter episode waits at its end
+    page.press("End")  # the shorter episode stays at its end
     assert page.run(SHOWN) == [len(ppo.steps) - 1, len(expgen.steps) - 1]
     assert page.run("document.querySelectorAll('.xg-end.xg-unseen').length") == 0
 
@@ -225,7 +225,7 @@ def test_inspector_names_explorers_without_members_by_turn(page: Any, show: Call
 def test_inspector_has_no_layout_flaws(
     page: Any, show: Callable[[str], None], expgen: Recording, ppo: Recording, width: int, scheme: str
 ) -> None:
-    page.appear(scheme)
+    page.set_color_scheme(scheme)
     page.resize(width, 900)
     for recordings in ([expgen], [ppo, expgen]):
         show(inspector_page(recordings))
@@ -265,7 +265,7 @@ def test_inspector_question_mark_opens_key_help(page: Any, show: Callable[[str],
     assert page.run("document.querySelector('.xg-help').open")
     assert page.texts(".xg-help kbd") == ["Space", "← →", "Page Up, Page Down", "P, N", "Home, End", "?"]
     page.press("ArrowRight")
-    assert step_of(page) == 0  # the help has the keys
+    assert step_of(page) == 0  # the help dialog takes the keys
     page.click(".xg-help button")
     assert not page.run("document.querySelector('.xg-help').open")
 

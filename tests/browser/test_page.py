@@ -1,4 +1,4 @@
-"""The `page` fixture itself: it would notice an error and a request, and its hands work."""
+"""The `page` fixture itself: it detects errors and requests and sends clicks and keys."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: it sorts, leads from a number to its rows, and asks nothing of the network."""
+"""The report in a browser: sorting, links from numbers to score rows, no network requests."""
 
 import base64
 import dataclasses
@@ -87,10 +87,10 @@ def test_report_embeds_figures_and_media(page, report, tmp_path):
     assert page.run("document.images.length") == 1 and page.run("document.images[0].alt") == "episode"
     words_and_texts = "f => [f.ariaLabel.length, f.querySelectorAll('text').length]"
     figures = page.run(f"[...document.querySelectorAll('.figures figure')].map({words_and_texts})")
-    assert len(figures) >= 8 and min(map(min, figures)) > 3  # words for who cannot see them, and text in each
+    assert len(figures) >= 8 and min(map(min, figures)) > 3  # alternative text, and text inside each figure
     page.run("document.querySelector('iframe').scrollIntoView()")
     assert "inside" in page.run("document.querySelector('iframe').srcdoc")
-    report.rename(tmp_path / "alone.html")  # without the files beside it
+    report.rename(tmp_path / "alone.html")  # without the other files of the report
     page.open(tmp_path / "alone.html")
     page.wait_for("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
     (tmp_path / "alone.html").rename(report)
@@ -115,7 +115,7 @@ def test_report_contents_link_to_every_section(page, report):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 400])
 def test_report_has_no_layout_flaws(page, report, width, scheme):
-    page.appear(scheme)
+    page.set_color_scheme(scheme)
     page.resize(width, 900)
     page.open(report)
     assert page.flaws() == []

@@ -1,4 +1,4 @@
-"""Measurements become words: each verdict, from numbers made for it."""
+"""Each verdict and finding, from made-up measurements."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from expgen.agents.decision import Counts
-from expgen.diagnosis.advice import differ, findings
+from expgen.diagnosis.advice import findings, is_above
 from expgen.diagnosis.measure import Measurements, Play, Player, Votes
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.evaluation.scores import Split
@@ -29,7 +29,7 @@ def votes(agreed: int = 50, near: float = 0.8, far: float = 0.5) -> Votes:
 
 
 def measured(found: Votes | None = None, novelty: tuple[float, float] = (60, 30), **returns: float) -> Measurements:
-    """`returns` by player and split, as `member_train`; `novelty` is the explorer's and that of random actions."""
+    """Return measurements; `returns` are keyed `member_train`; `novelty` is that of explorer and random actions."""
     plays = []
     for name, mean in {"random_train": 1.0, "random_test": 1.0, **returns}.items():
         player, _, split = name.partition("_")
@@ -51,9 +51,9 @@ EXPLORER = {"explorer_train": 4.0, "explorer_test": 4.0}
 
 
 def test_is_above_adds_intervals_as_independent_errors() -> None:
-    assert differ(score(5.8), score(5.0)) and not differ(score(5.7), score(5.0))  # √(0.5² + 0.5²) = 0.707
-    assert not differ(score(5.0), score(5.8))
-    assert differ(Mean(3, 2, 4), Mean(1, 0, 2)) and not differ(Mean(2, 1, 3), Mean(1, 0, 2))
+    assert is_above(score(5.8), score(5.0)) and not is_above(score(5.7), score(5.0))  # √(0.5² + 0.5²) = 0.707
+    assert not is_above(score(5.0), score(5.8))
+    assert is_above(Mean(3, 2, 4), Mean(1, 0, 2)) and not is_above(Mean(2, 1, 3), Mean(1, 0, 2))
 
 
 def test_verdict_is_that_expgen_helps_when_agent_beats_member() -> None:
@@ -70,18 +70,18 @@ def test_verdict_is_no_gain_when_members_generalise() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "member_test": 8.8, "agent_test": 8.6}, **EXPLORER))
     assert verdict.what.startswith("ExpGen has nothing to gain here: a member alone gets 8.80") and not verdict.change
     verdict, gap, *_ = findings(measured(votes(), **{**ALL, "member_test": 9.5, "agent_test": 2.0}, **EXPLORER))
-    assert "the agent gets 2.00 (1.50 to 2.50), for exploring only costs" in verdict.what
+    assert "exploration lowers the agent's score to 2.00 (1.50 to 2.50)" in verdict.what
     assert verdict.change == "play a member alone" and gap.what.endswith("0.50 more")
 
 
 @pytest.mark.parametrize(
     ("found", "novelty", "because"),
     [
-        (votes(), (30, 30), "the explorer finds no more than chance does"),
-        (votes(), (98, 95), "almost every frame is new whatever one does (95% of the steps"),
-        (votes(near=0.5, far=0.5), (60, 30), "members agree as much where they are wrong"),
-        (votes(agreed=95), (60, 30), "4 of 5 members agreed in 95% of the votes, so that the explorer hardly ever"),
-        (votes(agreed=5), (60, 30), "4 of 5 members agreed in 5% of the votes, so that members hardly ever"),
+        (votes(), (30, 30), "the explorer finds no more than random actions"),
+        (votes(), (98, 95), "almost every frame is new, even under random actions (95% of their steps"),
+        (votes(near=0.5, far=0.5), (60, 30), "agreement does not indicate correct actions"),
+        (votes(agreed=95), (60, 30), "4 of 5 members agreed in 95% of the votes, so the explorer hardly ever"),
+        (votes(agreed=5), (60, 30), "4 of 5 members agreed in 5% of the votes, so members hardly ever"),
     ],
 )
 def test_verdict_gives_the_reason_when_expgen_does_not_help(
@@ -94,29 +94,29 @@ def test_verdict_gives_the_reason_when_expgen_does_not_help(
 
 def test_verdict_advises_tuning_when_no_reason_is_found() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "agent_test": 5.2}, **EXPLORER))
-    assert "members and explorer look sound" in verdict.what and "expgen tune" in verdict.change
+    assert "agreement and coverage show no problem" in verdict.what and "expgen tune" in verdict.change
 
 
 def test_verdict_is_too_early_when_members_learned_nothing() -> None:
     verdict, *_ = findings(measured(votes(), **{**ALL, "member_train": 1.2}))
-    assert verdict.what.startswith("too early to say") and "--steps" in verdict.change
+    assert verdict.what.startswith("too early: ") and "--steps" in verdict.change
 
 
 def test_verdict_is_open_without_unseen_levels() -> None:
     plays = tuple(play for play in measured(member_train=9.0).plays if play.split == "train")
     verdict, *_ = findings(Measurements("runs/x", "gymnasium:X", 10, plays, None))
-    assert verdict.what == "cannot be judged: no levels are left unseen"
+    assert verdict.what == "no verdict: there are no unseen levels"
 
 
 def test_overfitting_policy_is_advised_to_use_expgen_unless_all_frames_are_new() -> None:
     alone = {"member_train": 9.0, "member_test": 5.0}
     assert findings(measured(**alone))[0].change == "train a population: --algo expgen"
-    assert "would hardly help: almost every frame is new" in findings(measured(novelty=(0, 99), **alone))[0].what
+    assert "unlikely to help: almost every frame is new" in findings(measured(novelty=(0, 99), **alone))[0].what
 
 
 def test_explorer_without_members_gets_no_verdict_on_generalization() -> None:
     verdict, *rest = findings(measured(**EXPLORER))
-    assert verdict.what.startswith("an explorer alone") and rest[0].about == "coverage"
+    assert verdict.what.startswith("explorer only") and rest[0].about == "coverage"
 
 
 def test_explorer_that_beats_agent_is_advised_to_play_alone() -> None:
@@ -125,8 +125,8 @@ def test_explorer_that_beats_agent_is_advised_to_play_alone() -> None:
 
 
 def test_agreement_near_success_is_unknown_without_success() -> None:
-    told = findings(measured(votes(near=math.nan), **ALL))
-    assert any("agreement near success is unknown" in part.what for part in told)
+    parts = findings(measured(votes(near=math.nan), **ALL))
+    assert any("agreement near success is unknown" in part.what for part in parts)
 
 
 def test_advice_names_flags_of_the_kind_of_run() -> None:
@@ -139,5 +139,5 @@ def test_advice_names_flags_of_the_kind_of_run() -> None:
 @pytest.mark.parametrize("agreed", [95, 5])
 def test_quorum_advice_is_omitted_for_members_that_do_not_vote(agreed: int) -> None:
     parts = findings(measured(votes(agreed=agreed), member_train=9.0, member_test=5.0))
-    told = next(part for part in parts if part.about == "agreement")
-    assert told.what == f"4 of 5 members agreed in {agreed}% of the votes" and not told.change
+    part = next(part for part in parts if part.about == "agreement")
+    assert part.what == f"4 of 5 members agreed in {agreed}% of the votes" and not part.change

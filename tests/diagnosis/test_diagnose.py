@@ -1,4 +1,4 @@
-"""expgen diagnose: a small population from Python and the command line, and what is refused."""
+"""expgen diagnose: a small population from Python and the command line; rejected input."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,13 +32,7 @@ def test_vote_recorder_equals_double_loop() -> None:
     assert isinstance(agent, ConsensusAgent)
     recorder = VoteRecorder(agent)
     env = expgen.make_env("minimaze", levels=range(1000, 1020), num_envs=4)
-    played, seen = [], []  # by episode: at which steps which share of the members agreed with the leader
-
-    class Watcher:
-        def watch(self, observation: Any, episode: np.ndarray) -> None:
-            seen.append(episode.copy())
-
-    work: Iterator[None] = play_episodes(recorder, env, 12, 0, Watcher())
+    work: Iterator[None] = play_episodes(recorder, env, 12)
     shares: dict[int, list[tuple[int, float]]] = {number: [] for number in range(12)}
     length = dict.fromkeys(range(12), 0)
     original = recorder.act
@@ -83,8 +77,8 @@ def test_diagnose_members_without_explorer_counts_votes(members: Path) -> None:
     assert [play.player for play in measured.plays] == ["member", "random"] * 2
     assert measured.votes is not None and measured.votes.counts.votes == measured.votes.counts.steps
     alone = expgen.evaluate(expgen.load_agent(members), expgen.make_env("minimaze", levels=20, num_envs=3), episodes=3)
-    train = measured.of("member", "train")
-    assert train is not None and train.evaluation.episodes == alone.episodes  # votes are counted, the first one plays
+    train = measured.play("member", "train")
+    assert train is not None and train.evaluation.episodes == alone.episodes  # the first member plays
 
 
 def test_diagnose_explorers_without_members_measures_coverage(population: Path) -> None:
@@ -92,7 +86,7 @@ def test_diagnose_explorers_without_members_measures_coverage(population: Path) 
     agent.write_text('{"members": [], "explorers": [{"path": "checkpoints/explorer"}]}')
     diagnosis = expgen.diagnose(agent, episodes=3)
     assert [play.player for play in diagnosis.measured.plays] == ["agent", "explorer", "random"] * 2
-    assert diagnosis.measured.votes is None and "an explorer alone" in diagnosis.findings[0].what
+    assert diagnosis.measured.votes is None and "explorer only" in diagnosis.findings[0].what
     assert [part.about for part in diagnosis.findings].count("coverage") == 1
 
 

@@ -1,4 +1,4 @@
-"""Every table and figure has a name, and so has the file with its numbers."""
+"""Names of tables and figures, and of the CSV files with their numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The paper's numbers in the package: complete, in order, and what the text says of them."""
+"""The paper's numbers in the package: complete, in order, and equal to those in its text."""
 
 import pytest
 
