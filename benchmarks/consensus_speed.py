@@ -2,8 +2,8 @@
 
 A shipped agent plays the same unseen levels four times: with every member asked and every frame encoded; without the
 votes that cannot matter (agents.ensemble); without encoding a frame twice (networks.cached_encoder); and without
-either, as it is shipped. Time is processor time, which bears a machine shared with other work; the episodes of all four are
-compared.
+either, as it is shipped. Time is processor time, so that other work on the machine matters less; the episodes of all
+four are compared.
 """
 
 import argparse
