@@ -1,7 +1,7 @@
-// Runs the kernels of expgen/fast/kernels/cuda on the CPU: what tensor_core.cuh has for a GPU, and programs of 256 threads
-// as fibers that take turns, one program at a time or a cluster of them together. A collective operation of a warp, or a
-// barrier, is done when the last thread arrives. Shared memory is full of NaNs at first; writing past its end and
-// misaligned addresses are errors.
+// Runs the kernels of expgen/fast/kernels/cuda on the CPU: the functions of tensor_core.cuh, and thread blocks of 256
+// threads as fibers, one block or one cluster of blocks at a time. A warp's collective operation, or a barrier, completes
+// when the last thread arrives. Shared memory is filled with NaNs before a launch; writing past its end and misaligned
+// addresses are errors.
 
 #include <ucontext.h>
 
@@ -34,17 +34,17 @@ static Index threadIdx, blockIdx, gridDim;
 
 namespace emulator {
 
-constexpr int THREADS = 256, PROGRAMS = 4;  // the most of a cluster
-constexpr int STACK = 1 << 17, CAPACITY = 1 << 14;  // chunks of shared memory of a program
-struct Meeting { int arrived = 0, generation = 0; };
-static ucontext_t scheduler, fibers[PROGRAMS * THREADS];
+constexpr int THREADS = 256, BLOCKS = 4;  // most blocks of a cluster
+constexpr int STACK = 1 << 17, CAPACITY = 1 << 14;  // chunks of shared memory per block
+struct SyncPoint { int arrived = 0, generation = 0; };
+static ucontext_t scheduler, fibers[BLOCKS * THREADS];
 static std::vector<char> stacks;
-static bool is_done[PROGRAMS * THREADS];
-static Meeting cluster_meeting, program_meetings[PROGRAMS], warp_meetings[PROGRAMS * THREADS / 32];
-static const void* lane_pointers[PROGRAMS * THREADS];
-static u32 lane_values[PROGRAMS * THREADS][12];
-static int current, num_programs;  // which thread runs, of how many programs
-static bool is_reversed;  // in which order threads take turns
+static bool is_done[BLOCKS * THREADS];
+static SyncPoint cluster_sync, block_syncs[BLOCKS], warp_syncs[BLOCKS * THREADS / 32];
+static const void* lane_pointers[BLOCKS * THREADS];
+static u32 lane_values[BLOCKS * THREADS][12];
+static int current, num_blocks;  // the running thread; blocks of its cluster
+static bool is_reversed;  // whether threads run in reverse order
 
 [[noreturn]] inline void fail(const char* what) {
     std::fprintf(stderr, "emulated kernel: %s\n", what);
@@ -55,25 +55,25 @@ inline void pause() {
     swapcontext(&fibers[current], &scheduler);
 }
 
-// Waits for `count` threads; the last one does `work` for all.
+// Waits for `count` threads; the last one runs `work`.
 template <typename Work>
-void meet(Meeting& meeting, int count, Work work) {
-    const int generation = meeting.generation;
-    if (++meeting.arrived == count) {
+void sync(SyncPoint& point, int count, Work work) {
+    const int generation = point.generation;
+    if (++point.arrived == count) {
         work();
-        meeting.arrived = 0;
-        meeting.generation++;
+        point.arrived = 0;
+        point.generation++;
     } else {
-        while (meeting.generation == generation) pause();
+        while (point.generation == generation) pause();
     }
 }
 
 template <typename Work>
-void meet_warp(Work work) { meet(warp_meetings[current / 32], 32, work); }
+void sync_warp(Work work) { sync(warp_syncs[current / 32], 32, work); }
 
 }  // namespace emulator
 
-inline void __syncthreads() { emulator::meet(emulator::program_meetings[emulator::current / emulator::THREADS], emulator::THREADS, [] {}); }
+inline void __syncthreads() { emulator::sync(emulator::block_syncs[emulator::current / emulator::THREADS], emulator::THREADS, [] {}); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline int min(int a, int b) { return a < b ? a : b; }
@@ -121,7 +121,7 @@ inline void load_rows(u32 (&out)[4], const void* row, bool is_transposed) {
     if (row < shared || row >= shared + CAPACITY) fail("a row of a matrix outside shared memory");
     const int self = current;
     lane_pointers[self] = row;
-    meet_warp([&] {
+    sync_warp([&] {
         const int base = self / 32 * 32;
         for (int lane = 0; lane < 32; lane++)
             for (int matrix = 0; matrix < 4; matrix++) {
@@ -144,7 +144,7 @@ inline void multiply(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     u32* mine = lane_values[self];
     for (int n = 0; n < 4; n++) mine[n] = a[n], mine[6 + n] = __float_as_uint(sum[n]);
     mine[4] = b0, mine[5] = b1;
-    meet_warp([&] {
+    sync_warp([&] {
         const int base = self / 32 * 32;
         float left[16][16], right[8][16];  // right: [n][k]
         for (int lane = 0; lane < 32; lane++) {
@@ -174,9 +174,9 @@ Value from_lane(Value value, int lane) {
     static_assert(sizeof(Value) == 4, "one word");
     const int self = emulator::current;
     std::memcpy(emulator::lane_values[self], &value, 4);
-    emulator::meet_warp([] {});
+    emulator::sync_warp([] {});
     std::memcpy(&value, emulator::lane_values[self / 32 * 32 + lane], 4);
-    emulator::meet_warp([] {});  // nobody overwrites what another has not read
+    emulator::sync_warp([] {});  // no lane overwrites a value before the others have read it
     return value;
 }
 
@@ -198,12 +198,12 @@ inline void fiber() {
     while (true) pause();
 }
 
-// Programs `column` and the next of a row of the grid, together.
-inline void run_cluster(int programs, int column, int row, int shared_bytes) {
-    if (programs > PROGRAMS) fail("a larger cluster than there is room for");
-    num_programs = programs;
-    const int threads = programs * THREADS;
-    std::memset(shared, 0xff, programs * CAPACITY * 16);
+// Runs `blocks` blocks of a row of the grid, from `column` on, at the same time.
+inline void run_cluster(int blocks, int column, int row, int shared_bytes) {
+    if (blocks > BLOCKS) fail("the cluster is too large");
+    num_blocks = blocks;
+    const int threads = blocks * THREADS;
+    std::memset(shared, 0xff, blocks * CAPACITY * 16);
     stacks.resize(threads * STACK);
     for (int n = 0; n < threads; n++) {
         getcontext(&fibers[n]);
@@ -224,9 +224,9 @@ inline void run_cluster(int programs, int column, int row, int shared_bytes) {
         }
     }
     const u8* bytes = reinterpret_cast<const u8*>(shared);
-    for (int program = 0; program < programs; program++)
+    for (int block = 0; block < blocks; block++)
         for (int n = shared_bytes; n < CAPACITY * 16; n++)
-            if (bytes[program * CAPACITY * 16 + n] != 0xff) fail("a write past the end of shared memory");
+            if (bytes[block * CAPACITY * 16 + n] != 0xff) fail("a write past the end of shared memory");
 }
 
 template <auto FUNCTION, typename... Arguments, std::size_t... INDEX>
@@ -245,13 +245,13 @@ Call call_of(void (*)(Arguments...)) {
 
 #define EMULATED(NAME) if (!std::strcmp(name, #NAME)) emulator::kernel = emulator::call_of<NAME>(NAME);
 
-// A kernel's whole grid, `cluster` programs of a row together.
+// Runs a kernel's grid, in clusters of `cluster` blocks of a row.
 inline void run_grid(int x, int y, int cluster, int shared_bytes, void** arguments) {
     emulator::kernel_arguments = arguments;
     gridDim = {x, y};
     for (int row = 0; row < y; row++)
         for (int column = 0; column < x; column += cluster) {
-            emulator::is_reversed = (column + row) % 2;  // a result must not depend on it
+            emulator::is_reversed = (column + row) % 2;  // results must not depend on the order
             emulator::run_cluster(cluster, column, row, shared_bytes);
         }
 }

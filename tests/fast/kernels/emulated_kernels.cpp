@@ -1,6 +1,6 @@
-// The kernels of impala.cu as a library: `launch` runs one of them by name. emulated.py includes their files.
+// The kernels of impala.cu as a library: `launch` runs one by name. emulated.py includes the source files.
 
-uint4 shared[emulator::PROGRAMS * emulator::CAPACITY];
+uint4 shared[emulator::BLOCKS * emulator::CAPACITY];
 
 extern "C" void launch(const char* name, int x, int y, int shared_bytes, void** arguments) {
     emulator::kernel = nullptr;

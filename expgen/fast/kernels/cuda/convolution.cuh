@@ -1,24 +1,25 @@
-// A 3×3 convolution of a picture in shared memory, some rows of it by each warp.
+// A 3×3 convolution of a picture in shared memory; each warp computes some of its rows.
 //
-// A warp computes rows of 16 pixels, all channels: the nine shifted views of a row are the left operands of matrix
-// products, read straight from shared memory, and a view of one row serves the three output rows it belongs to.
-// Weights come ordered as the lanes read them (impala_weights.py), output channels so that a lane's are neighbours.
+// A warp computes all channels of rows of 16 pixels. The left operands of the matrix products are the nine shifted views
+// of a row, read directly from shared memory; a view of one row is used for the three output rows that it contributes to.
+// Weights are in the order in which lanes read them (impala_weights.py); a lane's output channels are neighbours.
 
-// A convolution's weights for `CO` outputs: `[3 columns, CI / 16, 3 rows, CO / 16, 32 lanes]` of 16 bytes.
+// Loads weights of a convolution with CO outputs, stored as [3 columns, CI / 16, 3 rows, CO / 16, 32 lanes] of 16 bytes.
 template <int TILES, int CO>
 DEVICE void load_weights(u32 (&b)[3][TILES][2], const uint4* weight, int column, int k, int k_count, int first_sixteen) {
 #pragma unroll
     for (int ky = 0; ky < 3; ky++)
 #pragma unroll
         for (int n = 0; n < TILES / 2; n++) {
-            const int place = ((column * k_count + k) * 3 + ky) * (CO / 16) + first_sixteen + n;
-            const uint4 four = __ldg(weight + place * 32 + lane_index());
+            const int offset = ((column * k_count + k) * 3 + ky) * (CO / 16) + first_sixteen + n;
+            const uint4 four = __ldg(weight + offset * 32 + lane_index());
             b[ky][2 * n][0] = four.x, b[ky][2 * n][1] = four.y, b[ky][2 * n + 1][0] = four.z, b[ky][2 * n + 1][1] = four.w;
         }
 }
 
-// Sums of ROWS output rows of 16 pixels: eight that begin at `pixel`, whose upper left neighbour that is (border
-// included), and eight SECOND pixels further on. In a split layout the first eight are even output columns.
+// Computes ROWS output rows of 16 pixels, in two groups of eight. `row` and `column` are the upper left input pixel of the
+// first group, border included; the second group is SECOND pixels further. In a split layout the first group is the even
+// output columns, the second the odd ones.
 template <typename Map, int CO, int ROWS, int TILES, int SECOND, bool RELU>
 DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* picture, const uint4* weight, int row, int column,
                      int first_sixteen = 0, bool skip_first_row = false) {
@@ -33,7 +34,7 @@ DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* picture, const u
 #pragma unroll
     for (int kx = 0; kx < 3; kx++) {
         int pixel;
-        if (Map::SPLIT)  // a pixel's neighbours among the even or odd columns are two columns away
+        if (Map::SPLIT)  // neighbours among the even (or odd) columns are two columns apart
             pixel = Map::pixel(row, column + second + kx) + lane % 8;
         else
             pixel = Map::pixel(row, column + kx) + lane % 8 + second * SECOND;
@@ -60,25 +61,25 @@ DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* picture, const u
     }
 }
 
-// Neighbouring channels of one pixel as one lane has them: CHANNELS / 4 of them, in pairs.
+// One lane's CHANNELS / 4 neighbouring channels of a pixel, as pairs.
 template <int CHANNELS>
 struct Part;
 template <>
 struct Part<16> {
     typedef uint2 Vector;
-    static DEVICE void open(u32 (&pairs)[2], const Vector& v) { pairs[0] = v.x, pairs[1] = v.y; }
-    static DEVICE Vector close(const u32 (&pairs)[2]) { return make_uint2(pairs[0], pairs[1]); }
+    static DEVICE void unpack(u32 (&pairs)[2], const Vector& v) { pairs[0] = v.x, pairs[1] = v.y; }
+    static DEVICE Vector pack(const u32 (&pairs)[2]) { return make_uint2(pairs[0], pairs[1]); }
 };
 template <>
 struct Part<32> {
     typedef uint4 Vector;
-    static DEVICE void open(u32 (&pairs)[4], const Vector& v) {
+    static DEVICE void unpack(u32 (&pairs)[4], const Vector& v) {
         pairs[0] = v.x, pairs[1] = v.y, pairs[2] = v.z, pairs[3] = v.w;
     }
-    static DEVICE Vector close(const u32 (&pairs)[4]) { return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]); }
+    static DEVICE Vector pack(const u32 (&pairs)[4]) { return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]); }
 };
 
-// How many pictures of a side a program takes, and which rows of 16 pixels each of its warps has.
+// The number of pictures per thread block, and the rows of 16 pixels of each warp.
 template <int SIDE, int CHANNELS>
 struct Share {
     static constexpr int PICTURES = SIDE == 8 ? 4 : 1;
@@ -90,7 +91,7 @@ struct Share {
     static DEVICE int column() { return warp_index() % STRIPS * 16; }
 };
 
-// Calls `with(picture of the program, row, column, pairs of sums)` for each pixel that this lane has a part of.
+// Calls `with(picture of the block, row, column, sums)` for each pixel of which this lane holds channels.
 template <int SIDE, int CHANNELS, typename With>
 DEVICE void for_each_pixel(float (&sum)[Share<SIDE, CHANNELS>::ROWS][CHANNELS / 8][4], With with) {
     typedef Share<SIDE, CHANNELS> Mine;

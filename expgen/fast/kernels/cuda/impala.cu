@@ -1,10 +1,10 @@
-// The convolutions of an IMPALA encoder over 64×64 pictures, forward and backward, on tensor cores: what is launched.
+// Kernels for the convolutions of an IMPALA encoder on 64×64 images, forward and backward, on tensor cores.
 //
-// Maps are stored picture × row × column × channel in bfloat16. A program of eight warps takes one picture, or a few
-// small ones, into shared memory. The files before this one, in the order of cuda_module.py, have the work.
+// Maps are stored as [picture, row, column, channel] in bfloat16. A thread block of eight warps loads one picture, or a few
+// small ones, into shared memory. The files before this one, in the order of cuda_module.py, define the functions.
 
-// PROGRAMS: at a time on a multiprocessor, which limits registers.
-#define KERNEL(PROGRAMS) extern "C" __global__ void __launch_bounds__(THREADS, PROGRAMS)
+// BLOCKS: thread blocks per multiprocessor at a time, which limits registers.
+#define KERNEL(BLOCKS) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 #define RESIDUAL_BLOCK(SIDE, CHANNELS)                                                                                  \
     KERNEL(2) block_forward_##SIDE(const uint4* x, const uint4* weight_1, const float* bias_1, const uint4* weight_2,   \
@@ -26,7 +26,7 @@ RESIDUAL_BLOCK(32, 16)
 RESIDUAL_BLOCK(16, 32)
 RESIDUAL_BLOCK(8, 32)
 
-// CO_SHARE: channels of the output that one program sums weight gradients of; blockIdx.y is which of them.
+// CO_SHARE: output channels whose weight gradients one thread block computes; blockIdx.y selects them.
 #define POOLED_CONVOLUTION(SIDE, CI, CO, CO_SHARE)                                                                      \
     KERNEL(2) pooled_forward_##SIDE(const uint4* x, const uint4* weight, const float* bias, uint2* y, u32* winner,      \
                                     int num_pictures) {                                                                 \

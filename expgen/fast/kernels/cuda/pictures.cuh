@@ -1,8 +1,8 @@
-// Pictures in shared memory, with a border of zeros where a convolution reads them.
+// Pictures in shared memory, with a border of zeros for convolutions.
 //
-// Pixel p of a picture lies at p · CHANNELS / 8 chunks of eight channels. Chunk c of it is stored at c ^ swizzle(p), so
-// that eight neighbouring pixels' chunks c lie in different banks. Widths in memory are multiples of eight, so that
-// the swizzle is the same for all rows.
+// A pixel has CHANNELS / 8 chunks of eight channels. Chunk c of pixel p is stored at c ^ swizzle(p), so that chunk c of
+// eight neighbouring pixels is in different banks. Widths in memory are multiples of eight, so that the swizzle is the same
+// for all rows.
 
 constexpr int WARPS = 8;
 constexpr int THREADS = 32 * WARPS;
@@ -13,8 +13,8 @@ extern __shared__ uint4 shared[];
 DEVICE int lane_index() { return threadIdx.x % 32; }
 DEVICE int warp_index() { return threadIdx.x / 32; }
 
-// Where a picture's pixels lie in shared memory. BORDER: pixels of zeros on each side, 0 or 1. SPLIT: even columns of
-// a row first and then odd ones, counted with the border, for windows that move by two.
+// The layout of a picture in shared memory. BORDER: pixels of zeros on each side, 0 or 1. SPLIT: a row has its even
+// columns first and then the odd ones, counted with the border, for windows with stride 2.
 template <int SIDE_, int CHANNELS_, int BORDER_, bool SPLIT_ = false>
 struct Layout {
     static constexpr int SIDE = SIDE_, CHANNELS = CHANNELS_, BORDER = BORDER_, CHUNKS = CHANNELS / 8;
@@ -34,18 +34,18 @@ template <typename Map>
 DEVICE void clear_border(uint4* picture) {
     constexpr int ROW = Map::WIDTH * Map::CHUNKS, TASKS = 2 * ROW + Map::SIDE * 2 * Map::CHUNKS;
     for (int task = threadIdx.x; task < TASKS; task += THREADS) {
-        int place;
+        int offset;
         if (task < 2 * ROW) {
-            place = task < ROW ? task : (Map::ROWS - 2) * ROW + task;
+            offset = task < ROW ? task : (Map::ROWS - 2) * ROW + task;
         } else {
             const int index = task - 2 * ROW, row = index / (2 * Map::CHUNKS) + 1, side = index / Map::CHUNKS % 2;
-            place = Map::pixel(row, side * (Map::SIDE + 1)) * Map::CHUNKS + index % Map::CHUNKS;
+            offset = Map::pixel(row, side * (Map::SIDE + 1)) * Map::CHUNKS + index % Map::CHUNKS;
         }
-        picture[place] = make_uint4(0, 0, 0, 0);
+        picture[offset] = make_uint4(0, 0, 0, 0);
     }
 }
 
-// A map of global memory, in the background. TOTAL: chunks per pixel there; `from` may be the first of some of them.
+// Copies a map from global memory asynchronously. TOTAL: chunks per pixel there, of which Map::CHUNKS are copied.
 template <typename Map, int TOTAL = Map::CHUNKS>
 DEVICE void copy_picture(uint4* picture, const uint4* from) {
     for (int task = threadIdx.x; task < Map::SIDE * Map::SIDE * Map::CHUNKS; task += THREADS) {
@@ -55,10 +55,10 @@ DEVICE void copy_picture(uint4* picture, const uint4* from) {
     }
 }
 
-// What of eight gradients goes to the window position `position`.
+// Returns the eight gradients, with zeros where the winner is not `position`.
 DEVICE uint4 gradient_at(const uint4& gradient, const uint2& winner, u32 position) {
     const u32 differs_low = winner.x ^ position * 0x01010101u, differs_high = winner.y ^ position * 0x01010101u;
-    const u32 low = ~(differs_low + 0x7f7f7f7fu), high = ~(differs_high + 0x7f7f7f7fu);  // top bit of a byte: it is here
+    const u32 low = ~(differs_low + 0x7f7f7f7fu), high = ~(differs_high + 0x7f7f7f7fu);  // top bit of a byte: equal
     return make_uint4(gradient.x & select_bytes(low, 0, 0x9988), gradient.y & select_bytes(low, 0, 0xbbaa),
                       gradient.z & select_bytes(high, 0, 0x9988), gradient.w & select_bytes(high, 0, 0xbbaa));
 }
@@ -67,7 +67,7 @@ DEVICE uint4 add_chunks(const uint4& a, const uint4& b) {
     return make_uint4(add_pairs(a.x, b.x), add_pairs(a.y, b.y), add_pairs(a.z, b.z), add_pairs(a.w, b.w));
 }
 
-// The gradient of a max-pool's input, from those of its output and the winning positions (channels as in copy_picture).
+// Computes the gradient of a max-pool's input from the output's gradient and the winners (channels as in copy_picture).
 template <typename Map, int TOTAL = Map::CHUNKS>
 DEVICE void unpool_picture(uint4* picture, const uint4* gradient, const uint2* winner) {
     constexpr int HALF = Map::SIDE / 2;

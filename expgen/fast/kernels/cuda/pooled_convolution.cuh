@@ -1,11 +1,11 @@
-// A convolution and the max-pool after it in one pass, and back. Which of a window's nine positions won is stored.
+// A convolution and its max-pool in one pass, forward and backward. The winner, 0 to 8, of each window is stored.
 
-// Maxima over 3×3 windows that move by two, of sums [2 POOLED + 1 rows, 8 even and 8 odd columns], sixteen channels.
-// The window of pooled column j has columns 2j − 1 (odd, of the lanes before or of the strip before), 2j and 2j + 1.
+// Maxima over 3×3 windows with stride 2, of sums [2 POOLED + 1 rows, 8 even and 8 odd columns] and sixteen channels. The
+// window of pooled column j has columns 2j − 1 (odd, held by other lanes or carried from the previous strip), 2j and 2j + 1.
 template <int POOLED>
 struct Pooling {
-    float best[POOLED][4];  // of the pooled row, for the lane's four channels
-    u32 winner[POOLED];     // a byte each: 3 · window row + window column
+    float best[POOLED][4];  // maxima of each pooled row, for the lane's four channels
+    u32 winner[POOLED];     // a byte per channel: 3 · window row + window column
     float carried[POOLED][4];
     u32 carried_row[POOLED];
 
@@ -18,13 +18,13 @@ struct Pooling {
         }
     }
 
-    // `is_top`: the first row of sums is above the picture.
+    // `is_top`: whether the first row of sums is above the picture.
     DEVICE void pool(const float (&sum)[2 * POOLED + 1][2][4], bool is_top) {
         const int lane = lane_index();
 #pragma unroll
         for (int u = 0; u < POOLED; u++) {
             float odd[4], even[4];
-            u32 odd_row = 0, even_row = 0;  // which of three won, a byte each
+            u32 odd_row = 0, even_row = 0;  // row of the maximum, a byte per channel
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 const int tile = c / 2, e = c % 2;
@@ -49,7 +49,7 @@ struct Pooling {
                 const float rotated = from_lane(odd[c], (lane + 28) % 32);
                 float value = lane < 4 ? carried[u][c] : rotated;
                 carried[u][c] = rotated;
-                u32 row = left_row >> 8 * c & 255, column = 0;  // of equal ones the first in reading order wins
+                u32 row = left_row >> 8 * c & 255, column = 0;  // of equal maxima the first in row-major order wins
                 const u32 in_even = even_row >> 8 * c & 255, in_odd = odd_row >> 8 * c & 255;
                 if (even[c] > value || (even[c] == value && in_even < row)) value = even[c], row = in_even, column = 1;
                 if (odd[c] > value || (odd[c] == value && in_odd < row)) value = odd[c], row = in_odd, column = 2;
@@ -61,14 +61,14 @@ struct Pooling {
 };
 
 // Stores four channels of a pooled pixel. `winner` may be null.
-DEVICE void store_pooled(const float (&best)[4], u32 won, float scale, const float* bias, uint2* y, u32* winner, u64 place) {
+DEVICE void store_pooled(const float (&best)[4], u32 won, float scale, const float* bias, uint2* y, u32* winner, u64 offset) {
     const u32 low = round_to_pair(best[0] * scale + __ldg(bias), best[1] * scale + __ldg(bias + 1));
     const u32 high = round_to_pair(best[2] * scale + __ldg(bias + 2), best[3] * scale + __ldg(bias + 3));
-    y[place] = make_uint2(low, high);
-    if (winner) winner[place] = won;
+    y[offset] = make_uint2(low, high);
+    if (winner) winner[offset] = won;
 }
 
-// A convolution and its max-pool: `x` [SIDE, SIDE, CI] to `y` [SIDE / 2, SIDE / 2, CO]. A warp has two pooled rows.
+// A convolution and its max-pool: `x` [SIDE, SIDE, CI] to `y` [SIDE / 2, SIDE / 2, CO]. A warp computes two pooled rows.
 template <int SIDE, int CI, int CO>
 DEVICE void pooled_convolution(const uint4* x, const uint4* weight, const float* bias, uint2* y, u32* winner,
                                int num_pictures) {
@@ -120,7 +120,7 @@ DEVICE void pooled_convolution_backward(const uint4* dy, const uint2* winner, co
         u32 pairs[CI / 8];
 #pragma unroll
         for (int n = 0; n < CI / 8; n++) pairs[n] = round_to_pair(values[2 * n], values[2 * n + 1]);
-        const u64 place = (picture * SIDE * SIDE + row * SIDE + column) * 4 + lane_index() % 4;
-        reinterpret_cast<Vector*>(dx)[place] = Part<CI>::close(pairs);
+        const u64 offset = (picture * SIDE * SIDE + row * SIDE + column) * 4 + lane_index() % 4;
+        reinterpret_cast<Vector*>(dx)[offset] = Part<CI>::pack(pairs);
     });
 }

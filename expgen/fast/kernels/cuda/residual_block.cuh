@@ -1,8 +1,8 @@
 // Both convolutions of a residual block in one pass, forward or backward.
 
 // y = x + conv₂(h), h = relu(conv₁(relu(x)));   backward, from dy:  dh = convᵀ₂(dy) · [h > 0],  dx = dy + convᵀ₁(dh) · [x > 0].
-// Both are out = in + B(middle), middle = A(in): forward A adds a bias and cuts at zero, B adds a bias; backward they
-// mask. `middle` may be null: then it is not stored.
+// Both have the form out = in + B(middle), middle = A(in). Forward, A adds a bias and applies ReLU, and B adds a bias;
+// backward, both apply a mask. `middle` is stored unless it is null.
 template <int SIDE, int CHANNELS, bool BACKWARD>
 DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* weight_b, const float* bias_a,
                            const float* bias_b, const uint4* mask_a, const uint4* mask_b, uint4* middle, uint4* out,
@@ -23,7 +23,7 @@ DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* 
     finish_copies();
     __syncthreads();
 
-    // Of the lane's part of a pixel: where it lies in shared memory, and in the map, counted in Vectors.
+    // The address of the lane's channels of a pixel in shared memory, and their offset in the map, counted in Vectors.
     const auto shared_part = [&](uint4* pictures, int picture, int row, int column) -> Vector* {
         const int pixel = Map::pixel(row + 1, column + 1), index = CHANNELS == 16 ? part / 2 : part;
         uint4* chunk = pictures + picture * Map::SIZE + Map::chunk(pixel, index);
@@ -32,9 +32,9 @@ DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* 
     const auto map_part = [&](int picture, int row, int column) -> u64 {
         return (u64(base + picture) * SIDE * SIDE + row * SIDE + column) * 4 + part;
     };
-    const auto mask_values = [&](float(&values)[OWN], const uint4* mask, u64 place) {
+    const auto mask_values = [&](float(&values)[OWN], const uint4* mask, u64 offset) {
         u32 pairs[PAIRS];
-        Part<CHANNELS>::open(pairs, __ldg(reinterpret_cast<const Vector*>(mask) + place));
+        Part<CHANNELS>::unpack(pairs, __ldg(reinterpret_cast<const Vector*>(mask) + offset));
 #pragma unroll
         for (int n = 0; n < PAIRS; n++) {
             if (!(first_of(pairs[n]) > 0)) values[2 * n] = 0.0f;
@@ -49,16 +49,16 @@ DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* 
         u32 pairs[PAIRS];
 #pragma unroll
         for (int n = 0; n < PAIRS; n++) pairs[n] = round_to_pair(values[2 * n], values[2 * n + 1]);
-        return Part<CHANNELS>::close(pairs);
+        return Part<CHANNELS>::pack(pairs);
     };
 
     float sum[Mine::ROWS][PAIRS][4];
     convolve<Map, CHANNELS, Mine::ROWS, PAIRS, SECOND, !BACKWARD>(sum, first + Mine::picture() * Map::SIZE, weight_a,
                                                                  Mine::row(), Mine::column());
     for_each_pixel<SIDE, CHANNELS>(sum, [&](int picture, int row, int column, float(&values)[OWN]) {
-        const bool is_there = base + picture < num_pictures;
+        const bool exists = base + picture < num_pictures;
         if (BACKWARD) {
-            if (is_there) mask_values(values, mask_a, map_part(picture, row, column));
+            if (exists) mask_values(values, mask_a, map_part(picture, row, column));
         } else {
             add_bias(values, bias_a);
 #pragma unroll
@@ -66,7 +66,7 @@ DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* 
         }
         const Vector result = rounded(values);
         *shared_part(hidden, picture, row, column) = result;
-        if (middle && is_there) reinterpret_cast<Vector*>(middle)[map_part(picture, row, column)] = result;
+        if (middle && exists) reinterpret_cast<Vector*>(middle)[map_part(picture, row, column)] = result;
     });
     __syncthreads();
     convolve<Map, CHANNELS, Mine::ROWS, PAIRS, SECOND, false>(sum, hidden + Mine::picture() * Map::SIZE, weight_b,
@@ -78,7 +78,7 @@ DEVICE void residual_block(const uint4* in, const uint4* weight_a, const uint4* 
         else
             add_bias(values, bias_b);
         u32 pairs[PAIRS];
-        Part<CHANNELS>::open(pairs, *shared_part(first, picture, row, column));
+        Part<CHANNELS>::unpack(pairs, *shared_part(first, picture, row, column));
 #pragma unroll
         for (int n = 0; n < PAIRS; n++) values[2 * n] += first_of(pairs[n]), values[2 * n + 1] += second_of(pairs[n]);
         reinterpret_cast<Vector*>(out)[map_part(picture, row, column)] = rounded(values);

@@ -1,12 +1,12 @@
-// The first convolution reads a picture of bytes (or floats on their scale). In shared memory a pixel is four numbers,
-// the last 0, so that four neighbours in a row, the last of weight 0, are the 16 inputs of one matrix product. A
-// product's operand must begin at 16 bytes, which is two pixels: a second copy is shifted by one pixel for odd columns.
+// The first convolution reads an image of bytes (or floats from 0 to 255). In shared memory a pixel is four numbers, the
+// last 0, so that four neighbours in a row, the last with weight 0, are the 16 inputs of one matrix product. An operand must
+// be aligned to 16 bytes, which is two pixels, so a second copy is shifted by one pixel for odd columns.
 constexpr int IMAGE_SIDE = 64, IMAGE_WIDTH = 68, IMAGE_ROW = IMAGE_WIDTH / 2;  // in chunks of two pixels
 
 DEVICE void read_four_pixels(uint2 (&pixels)[4], const u8* from) {
     const u32* const words = reinterpret_cast<const u32*>(from);
     const u32 word[3] = {__ldg(words), __ldg(words + 1), __ldg(words + 2)};
-    u32 value[12];  // floats: 2²³ + byte is exact and has the byte in its lowest bits
+    u32 value[12];  // floats: 2²³ + byte is exact, with the byte in the lowest bits
 #pragma unroll
     for (int n = 0; n < 12; n++)
         value[n] = __float_as_uint(__uint_as_float(select_bytes(word[n / 4], 0x4b000000u, 0x7650 | n % 4)) - 8388608.0f);
@@ -24,7 +24,7 @@ DEVICE void read_four_pixels(uint2 (&pixels)[4], const float* from) {
     pixels[3] = make_uint2(round_to_pair(c.y, c.z), round_to_pair(c.w, 0.0f));
 }
 
-// Rows `first_row` to first_row + ROWS − 1 of an image, LEFT columns of zeros before them; zeros outside the image.
+// Reads ROWS rows of an image from `first_row` on, after LEFT columns of zeros; pixels outside the image are 0.
 template <int ROWS, int LEFT, typename Number>
 DEVICE void read_image(const Number* image, int first_row) {
     constexpr int FOURS = IMAGE_SIDE / 4, TASKS = ROWS * (FOURS + 1);
@@ -34,7 +34,7 @@ DEVICE void read_image(const Number* image, int first_row) {
         const int row = task / (FOURS + 1), four = task % (FOURS + 1);
         uint2* const to = plain + row * IMAGE_WIDTH;
         uint2* const to_shifted = shifted + row * IMAGE_WIDTH;
-        if (four == FOURS) {  // what lies beside the image
+        if (four == FOURS) {  // the columns beside the image
             for (int n = 0; n < IMAGE_WIDTH - IMAGE_SIDE; n++) to[n < LEFT ? n : n + IMAGE_SIDE] = make_uint2(0, 0);
             for (int n = 0; n < IMAGE_WIDTH - IMAGE_SIDE; n++) to_shifted[n < LEFT - 1 ? n : n + IMAGE_SIDE] = make_uint2(0, 0);
             continue;
@@ -47,7 +47,7 @@ DEVICE void read_image(const Number* image, int first_row) {
     }
 }
 
-// Convolution and max-pool from the image [64, 64, 3] to `y` [32, 32, 16]; a warp has four pooled rows.
+// Convolution and max-pool from the image [64, 64, 3] to `y` [32, 32, 16]; a warp computes four pooled rows.
 template <typename Number>
 DEVICE void stem(const Number* images, const uint4* weight, const float* bias, uint2* y, u32* winner) {
     constexpr int HALF = IMAGE_SIDE / 2, POOLED = HALF / WARPS, ROWS = IMAGE_SIDE + 2;
@@ -59,7 +59,7 @@ DEVICE void stem(const Number* images, const uint4* weight, const float* bias, u
     u32 b[3][2][2];
     load_weights<2, 16>(b, weight, 0, 0, 1, 0);
     Pooling<POOLED> pooling;
-    // Left operand: eight even and then eight odd columns, which begin at pixels of the shifted copy.
+    // Left operand: eight even columns, then eight odd ones, which are read from the shifted copy.
     const uint4* const views = shared + (lane / 8 % 2) * ROWS * IMAGE_ROW + (2 * first - 1) * IMAGE_ROW + lane % 8 + lane / 16;
 #pragma unroll 1
     for (int strip = 0; strip < IMAGE_SIDE / 16; strip++) {
@@ -91,27 +91,27 @@ DEVICE void stem(const Number* images, const uint4* weight, const float* bias, u
     }
 }
 
-// The gradients of its weight [16, 3, 3, 3] and bias [16], summed over some bands of BAND pooled rows, to `partial`.
-// For each of the nine window positions, of the gradients that went there a product with the pixels seen from there.
+// Writes the gradients of weight [16, 3, 3, 3] and bias [16], summed over some bands of BAND pooled rows, to `partial`. For
+// each of the nine window positions, the gradients whose winner it is are multiplied with the input pixels at that position.
 template <int BAND, typename Number>
 DEVICE void stem_weight_gradient(const Number* images, const uint4* dy, const uint2* winner, float* partial, int num_pictures) {
     constexpr int HALF = IMAGE_SIDE / 2, ROWS = 2 * BAND + 3, BANDS = HALF / BAND, CHUNKS = BAND * HALF * 2;
     typedef Layout<HALF, 16, 0> Map;
     uint4* const gradients = shared + 2 * ROWS * IMAGE_ROW;
-    uint4* const winners = gradients + CHUNKS;  // a bit for the position, for each gradient sixteen
+    uint4* const winners = gradients + CHUNKS;  // for each gradient 16 bits, of which the winner's is set
     const int lane = lane_index();
-    float sum[26];  // [3 rows, 2 tiles, 4], and the bias's
+    float sum[26];  // [3 rows, 2 tiles, 4], then the bias
 #pragma unroll
     for (int n = 0; n < 26; n++) sum[n] = 0.0f;
 #pragma unroll 1
     for (int unit = blockIdx.x; unit < num_pictures * BANDS; unit += gridDim.x) {
         const u64 picture = unit / BANDS;
         const int first = unit % BANDS * BAND;
-        const u64 place = (picture * HALF + first) * HALF * 2;
+        const u64 offset = (picture * HALF + first) * HALF * 2;
         for (int task = threadIdx.x; task < CHUNKS; task += THREADS) {
             const int to = Map::chunk(task / 2, task % 2);
-            copy_async(gradients + to, dy + place + task);
-            const uint2 won = __ldg(winner + place + task);
+            copy_async(gradients + to, dy + offset + task);
+            const uint2 won = __ldg(winner + offset + task);
             u32 bits[4];
 #pragma unroll
             for (int n = 0; n < 4; n++) {

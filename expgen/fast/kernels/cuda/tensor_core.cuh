@@ -1,6 +1,6 @@
-// The GPU's instructions that impala.cu uses, one function each. All lanes of a warp call the collective ones together.
-// A "pair" is two bfloat16 numbers in 32 bits, the first in the low half. tests/fast/kernels/emulated_cuda.h has the same
-// functions for the CPU, which is how the kernels are tested without a GPU.
+// GPU instructions that the kernels use, one function each. All lanes of a warp must call collective ones together. A "pair"
+// is two bfloat16 numbers in 32 bits, the first in the low half. tests/fast/kernels/emulated_cuda.h has the same functions
+// for the CPU, to test the kernels without a GPU.
 
 typedef unsigned int u32;
 typedef unsigned short u16;
@@ -11,8 +11,8 @@ typedef unsigned long long u64;
 
 DEVICE u32 shared_address(const void* pointer) { return static_cast<u32>(__cvta_generic_to_shared(pointer)); }
 
-// Four 8×8 matrices of bfloat16 in shared memory. Lane l gives the address of row l % 8 of matrix l / 8 (16 bytes) and
-// receives, of every matrix, the pair at row l / 4, columns 2 (l % 4) and the next.
+// Loads four 8×8 matrices of bfloat16 from shared memory. Lane l passes the address of row l % 8 of matrix l / 8 (16 bytes)
+// and receives, from each matrix, the pair at row l / 4, columns 2 (l % 4) and the next.
 DEVICE void load_matrices(u32 (&out)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -20,7 +20,7 @@ DEVICE void load_matrices(u32 (&out)[4], const void* row) {
                  : "memory");
 }
 
-// The same of the transposed matrices: column l / 4, rows 2 (l % 4) and the next.
+// The same, transposed: lane l receives the pair at column l / 4, rows 2 (l % 4) and the next.
 DEVICE void load_transposed(u32 (&out)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -38,7 +38,7 @@ DEVICE void multiply(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Sixteen bytes from global to shared memory, in the background until `finish_copies`.
+// Copies sixteen bytes from global to shared memory, asynchronously until `finish_copies`.
 DEVICE void copy_async(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }

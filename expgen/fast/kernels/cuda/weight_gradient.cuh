@@ -1,7 +1,7 @@
-// Gradients of weights: products over pixels, whose sums stay in registers until a program has seen all its pictures.
+// Gradients of weights: matrix products over pixels, summed in registers over all pictures of a thread block.
 
-// Adds up what warps that summed different pixels have, in shared memory, one after another so that the order is
-// always the same. `group` of GROUPS; `slot`: which sums the warp has. True for the warps that have the totals then.
+// Adds the sums of warps that processed different pixels, through shared memory, one group after another so that the order
+// is deterministic. `group`: the warp's group of GROUPS; `slot`: which sums it has. Returns true on the warps with the totals.
 template <int COUNT, int GROUPS>
 DEVICE bool add_groups(float (&sum)[COUNT], int group, int slot) {
     float* const totals = reinterpret_cast<float*>(shared) + slot * COUNT * 32 + lane_index();
@@ -19,7 +19,7 @@ DEVICE bool add_groups(float (&sum)[COUNT], int group, int slot) {
     return group == GROUPS - 1;
 }
 
-// Sums of two tiles of gradients [16 pixels, 8 channels] over their pixels; a lane has those of its column of each.
+// Adds two tiles of gradients [16 pixels, 8 channels] over their pixels; a lane gets a part of its column of each.
 DEVICE void add_columns(float& first, float& second, const u32 (&d)[4]) {
     first += (first_of(d[0]) + second_of(d[0])) + (first_of(d[1]) + second_of(d[1]));
     second += (first_of(d[2]) + second_of(d[2])) + (first_of(d[3]) + second_of(d[3]));
@@ -30,9 +30,9 @@ DEVICE float sum_of_four_lanes(float value) {
     return value + from_lane(value, lane_index() ^ 2);
 }
 
-// dL/dweight [CO, 3, 3, CI] and then dL/dbias [CO] of a convolution, summed over the program's pictures, to `partial`.
-// Warps share the 16×16 blocks of channels and, beyond that, the pixels. With POOLED, `dy` is the gradient of the
-// pooled map. Of TOTAL channels in dy the program has the CO that begin at 8 · `first_chunk`.
+// Writes dL/dweight [CO, 3, 3, CI] and then dL/dbias [CO] of a convolution, summed over the block's pictures, to `partial`.
+// Each warp has one 16×16 tile of channels; if there are more warps than tiles, they divide the pixels. With POOLED, `dy` is
+// the gradient of the pooled map. Of the TOTAL channels in dy, CO are used, from 8 · `first_chunk` on.
 template <int SIDE, int CI, int CO, int TOTAL, bool RELU, bool POOLED>
 DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner, int first_chunk, float* partial,
                             int num_pictures) {
@@ -43,10 +43,10 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
     uint4* const inputs = shared;
     uint4* const outputs = shared + PICTURES * Input::SIZE;
     const int lane = lane_index(), block = warp_index() % BLOCKS, group = warp_index() / BLOCKS;
-    const int ci = block % (CI / 16), co = block / (CI / 16);  // which sixteen
+    const int ci = block % (CI / 16), co = block / (CI / 16);  // index of the sixteen channels
     const int picture = SIDE == 8 ? group * 2 : 0, row = SIDE == 8 ? 0 : group / STRIPS * ROWS;
     const int column = SIDE == 8 ? 0 : group % STRIPS * 16;
-    float sum[9 * 2 * 4 + 2];  // [3 rows, 3 columns, 2 tiles, 4], and the bias's
+    float sum[9 * 2 * 4 + 2];  // [3 rows, 3 columns, 2 tiles, 4], then the bias
 #pragma unroll
     for (int n = 0; n < 74; n++) sum[n] = 0.0f;
     for (int n = 0; n < PICTURES; n++) clear_border<Input>(inputs + n * Input::SIZE);
@@ -58,12 +58,12 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
             if (base + n < num_pictures) {
                 copy_picture<Input>(input, x + u64(base + n) * SIDE * SIDE * Input::CHUNKS);
                 if (POOLED) {
-                    const u64 place = u64(base + n) * (SIDE * SIDE / 4) * (TOTAL / 8) + first_chunk;
-                    unpool_picture<Output, TOTAL / 8>(output, dy + place, winner + place);
+                    const u64 offset = u64(base + n) * (SIDE * SIDE / 4) * (TOTAL / 8) + first_chunk;
+                    unpool_picture<Output, TOTAL / 8>(output, dy + offset, winner + offset);
                 } else {
                     copy_picture<Output, TOTAL / 8>(output, dy + u64(base + n) * SIDE * SIDE * (TOTAL / 8) + first_chunk);
                 }
-            } else {  // nothing to learn from
+            } else {  // no picture: contributes 0
                 for (int task = threadIdx.x; task < Input::SIZE; task += THREADS) input[task] = make_uint4(0, 0, 0, 0);
                 for (int task = threadIdx.x; task < Output::SIZE; task += THREADS) output[task] = make_uint4(0, 0, 0, 0);
             }
@@ -82,7 +82,7 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
         const uint4* const gradients = outputs + picture * Output::SIZE + Output::chunk(pixel, 2 * co + lane / 16);
         u32 d[3][4];  // gradients of the last three rows of pixels
 #pragma unroll
-        for (int i = 0; i < ROWS + 2; i++) {  // row i of the view, border included, is seen by rows i − 2 to i
+        for (int i = 0; i < ROWS + 2; i++) {  // input row i, border included, contributes to output rows i − 2 to i
             if (i < ROWS) {
                 load_transposed(d[i % 3], gradients + i * Output::WIDTH * Output::CHUNKS);
                 if (ci == 0) add_columns(sum[72], sum[73], d[i % 3]);
@@ -118,8 +118,8 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
         for (int n = 0; n < 2; n++) partial[TOTAL * 9 * CI + first_output + 8 * n + lane / 4] = sum[72 + n];
 }
 
-// Both convolutions of a residual block, the first and the second, which lie so in `partial` too. What the second reads
-// is never negative, so that the first one's ReLU does not change it.
+// Both convolutions of a residual block (blockIdx.y), one after the other in `partial`. The second one's input is never
+// negative, so the ReLU for the first one's input does not change it.
 template <int SIDE, int CHANNELS>
 DEVICE void block_weight_gradient(const uint4* x, const uint4* d_hidden, const uint4* hidden, const uint4* dy, float* partial,
                                   int stride, int num_pictures) {
