@@ -1,7 +1,7 @@
-"""The ids `expgen/maze`, … `expgen/minimaze`, which Gymnasium knows once `expgen` is imported, before it or after.
+"""The Gymnasium ids `expgen/maze`, … `expgen/minimaze`, registered as soon as both packages are imported.
 
-Importing Gymnasium takes half a second, too long for `expgen --help`: where it is not there yet, the ids are registered
-right after whoever needs it imports it.
+Importing Gymnasium takes half a second, too long for `expgen --help`. If it is not imported yet, an import hook
+registers the ids right after someone else imports it.
 """
 
 import importlib.util
@@ -31,15 +31,15 @@ def register_ids() -> None:
 
 
 def register_with_gymnasium() -> None:
-    """Register the ids now if Gymnasium is imported, else as soon as it is."""
+    """Register the ids now if Gymnasium is imported, else when it is imported."""
     if "gymnasium" in sys.modules:
         register_ids()
-    elif not any(isinstance(finder, _AfterGymnasium) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _AfterGymnasium())
+    elif not any(isinstance(finder, _GymnasiumImportHook) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _GymnasiumImportHook())
 
 
-class _AfterGymnasium:
-    """Finds Gymnasium as Python would, and has the ids registered once it is imported."""
+class _GymnasiumImportHook:
+    """A finder in `sys.meta_path` that makes the import of Gymnasium register the ids."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "gymnasium":
@@ -48,14 +48,14 @@ class _AfterGymnasium:
         try:
             spec = importlib.util.find_spec(name)
         finally:
-            sys.meta_path.insert(0, self)  # who asks where Gymnasium is need not import it
+            sys.meta_path.insert(0, self)  # the caller may only look for Gymnasium and import it later
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
-            def then_register(module: ModuleType) -> None:
+            def execute_and_register(module: ModuleType) -> None:
                 execute(module)
                 sys.meta_path.remove(self)
                 register_ids()
 
-            spec.loader.exec_module = then_register  # type: ignore[method-assign]
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec

@@ -1,13 +1,13 @@
-"""Our environments as Gymnasium's: `gymnasium.make_vec("expgen/maze", num_envs=64, levels=200)`, for any trainer.
+"""Our environments as Gymnasium environments: `gymnasium.make_vec("expgen/maze", num_envs=64, levels=200)`.
 
-Where Gymnasium leaves a choice open, or our games do not do what it expects:
+Our choices where Gymnasium leaves one open, or our games differ from what it expects:
 - An ended episode restarts within the step (SAME_STEP): the observation is the first of the next level. The games do
-  not draw the last frame of an episode, so there is no `final_obs`. One cut off by its time limit is `truncated`.
-- `info` has of every game the `level` now being played and whether the episode that just ended was `solved`; with
-  `full_view=True` also `full`, the view in which the agent moves and not the picture.
-- `reset(seed=…)` begins anew with levels drawn in the order of that seed; `reset(options={"levels": […]})` puts each
-  game at the start of the level of your choice, be it in the set or not.
-- Observations and all else are copies, which the next step leaves alone.
+  not draw the last frame of an episode, so there is no `final_obs`. A timed-out episode is `truncated`.
+- `info` has for every game the current `level` and `solved`, whether an episode just ended and was solved; with
+  `full_view=True` also `full`, the uncentred view.
+- `reset(seed=…)` restarts all games with the levels in the order of that seed; `reset(options={"levels": […]})` starts
+  each game at the given level, which need not be in the level set.
+- Observations and all other arrays are copies.
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ from numpy import ndarray
 from expgen.envs.levels import SEED_LIMIT, LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, LevelControl, Observation, VecEnv, checked_actions
-from expgen.errors import InputError, check_range
+from expgen.errors import InputError, check_choice, check_range
 from expgen.settings import LAST_SEED, check_integer
 
 
 class GymnasiumVectorEnv(VectorEnv):
-    """`num_envs` games of `env`, as `make_env` takes it, which also says what the other arguments are."""
+    """`num_envs` games of `env`; the arguments are those of `make_env`."""
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
@@ -52,7 +52,7 @@ class GymnasiumVectorEnv(VectorEnv):
         self.single_action_space = gymnasium.spaces.Discrete(self.games.spec.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._is_fresh = True  # nobody has stepped since the games were made
+        self._is_unused = True  # no step since the games were made
 
     def __repr__(self) -> str:
         return f"GymnasiumVectorEnv({self.games.spec.name!r}, {self.num_envs} games, levels {self.games.levels})"
@@ -60,84 +60,79 @@ class GymnasiumVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, ndarray]]:
-        """Every game at the start of an episode."""
-        chosen = self._chosen_levels(options or {})
+        """Start a new episode in every game."""
+        levels = self._requested_levels(options or {})
         if seed is not None:
             seed = check_integer("seed", seed, 0, LAST_SEED)
         super().reset(seed=seed)
-        if (seed is not None and seed != self._seed) or not self._is_fresh:
+        if (seed is not None and seed != self._seed) or not self._is_unused:
             self._seed = int(self.np_random.integers(LAST_SEED)) if seed is None else seed
             self.games.close()
             self.games = self._make(seed=self._seed)
-            self._is_fresh = True
-        seen = self.games.observe()
-        for env, level in enumerate(chosen):
+            self._is_unused = True
+        observation = self.games.observe()
+        for env, level in enumerate(levels):
             self.games.play(env, level)  # type: ignore[attr-defined]
-            self._is_fresh = False
-        return seen.obs.copy(), self._info(seen)
+            self._is_unused = False
+        return observation.obs.copy(), self._info(observation)
 
     def step_async(self, actions: ndarray) -> None:
-        """Start a step of every game and return at once."""
+        """Start a step of every game and return immediately."""
         self.games.act(checked_actions(actions, self.num_envs, self.games.spec.num_actions))
-        self._is_fresh = False
+        self._is_unused = False
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, ndarray]]:
-        """One step of every game: observations, rewards, terminated, truncated, info."""
+        """Step every game; return observations, rewards, terminated, truncated, info."""
         self.step_async(actions)
-        seen = self.games.observe()
-        return (
-            seen.obs.copy(),
-            seen.reward.copy(),
-            seen.first & ~seen.timed_out,
-            seen.timed_out.copy(),
-            self._info(seen),
-        )
+        observation = self.games.observe()
+        truncated = observation.timed_out.copy()
+        terminated = observation.first & ~truncated
+        return observation.obs.copy(), observation.reward.copy(), terminated, truncated, self._info(observation)
 
     def close_extras(self, **keywords: Any) -> None:
         self.games.close()
 
-    def _info(self, seen: Observation) -> dict[str, ndarray]:
-        info = {"level": seen.level.copy(), "solved": seen.solved.copy()}
-        return info | ({"full": seen.full.copy()} if self._full_view else {})
+    def _info(self, observation: Observation) -> dict[str, ndarray]:
+        info = {"level": observation.level.copy(), "solved": observation.solved.copy()}
+        return info | ({"full": observation.full.copy()} if self._full_view else {})
 
-    def _chosen_levels(self, options: dict[str, Any]) -> list[int]:
+    def _requested_levels(self, options: dict[str, Any]) -> list[int]:
         for name in options:
-            if name != "levels":
-                raise InputError(f"reset has the option {name!r}; accepted: levels")
+            check_choice("option of reset", name, ["levels"])
         levels = options.get("levels")
         if levels is None:
             return []
         if not isinstance(self.games, LevelControl):
-            raise InputError(f"levels is {levels} but {self.games.spec.name} cannot play a chosen one; accepted: None")
-        chosen = np.asarray(levels)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise InputError(f"levels is {levels} but {self.games.spec.name} cannot choose levels; accepted: None")
+        array = np.asarray(levels)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InputError(f"levels is {levels}; accepted: {self.num_envs} whole numbers, one for each game")
-        for level in (int(chosen.min()), int(chosen.max())):
+        for level in (int(array.min()), int(array.max())):
             check_range("levels", level, 0, SEED_LIMIT - 1)
-        return chosen.tolist()
+        return array.tolist()
 
 
 def observation_space(spec: EnvSpec) -> gymnasium.spaces.Box:
-    """What one game shows."""
+    """Return the observation space of one game."""
     if spec.obs_dtype == "uint8":
         return gymnasium.spaces.Box(0, 255, spec.obs_shape, np.uint8)
     return gymnasium.spaces.Box(-np.inf, np.inf, spec.obs_shape, np.float32)
 
 
 class GymnasiumSingleEnv(gymnasium.Env):
-    """One game of `env`, for whatever wants single environments: `gymnasium.make("expgen/maze", levels=200)`.
+    """One game of `env`, for code that needs single environments: `gymnasium.make("expgen/maze", levels=200)`.
 
-    `how` are the other arguments of GymnasiumVectorEnv, but `reset` takes one level. Many games are stepped several
-    times faster by `gymnasium.make_vec`. The last step of an episode shows the frame before it again.
+    `keywords` are the other arguments of GymnasiumVectorEnv, but `reset` takes one level. `gymnasium.make_vec` steps
+    many games several times faster. The last step of an episode repeats the previous frame.
     """
 
-    def __init__(self, env: str, **how: Any) -> None:
-        if how.get("num_envs", 1) != 1:
-            raise InputError(f"num_envs is {how['num_envs']}; accepted: 1, or gymnasium.make_vec for more")
-        self.game = GymnasiumVectorEnv(env, **how)
+    def __init__(self, env: str, **keywords: Any) -> None:
+        if keywords.get("num_envs", 1) != 1:
+            raise InputError(f"num_envs is {keywords['num_envs']}; accepted: 1, or gymnasium.make_vec for more")
+        self.game = GymnasiumVectorEnv(env, **keywords)
         self.observation_space, self.action_space = self.game.single_observation_space, self.game.single_action_space
-        self._shown: ndarray | None = None  # the frame that an episode goes on from
-        self._next: tuple[ndarray, dict[str, Any]] | None = None  # the episode that has begun since the last one ended
+        self._obs: ndarray | None = None  # latest frame of the current episode
+        self._next: tuple[ndarray, dict[str, Any]] | None = None  # start of the next episode, after the end of one
 
     def __repr__(self) -> str:
         return f"GymnasiumSingleEnv({self.game.games.spec.name!r}, levels {self.game.games.levels})"
@@ -145,36 +140,36 @@ class GymnasiumSingleEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, Any]]:
-        """The start of an episode; `options={"level": N}` chooses it."""
+        """Start a new episode; `options={"level": N}` chooses its level."""
         seed = None if seed is None else check_integer("seed", seed, 0, LAST_SEED)
         super().reset(seed=seed)
+        options = options or {}
         if self._next is not None and seed is None and not options:
-            (obs, info), self._next = self._next, None
+            obs, info = self._next
         else:
-            for name in options or {}:
-                if name != "level":
-                    raise InputError(f"reset has the option {name!r}; accepted: level")
-            level = (options or {}).get("level")
+            for name in options:
+                check_choice("option of reset", name, ["level"])
+            level = options.get("level")
             batch, infos = self.game.reset(seed=seed, options=None if level is None else {"levels": [level]})
-            obs, info, self._next = batch[0], _of_one(infos), None
-        self._shown = obs
+            obs, info = batch[0], _info_of_one(infos)
+        self._obs, self._next = obs, None
         return obs, info
 
     def step(self, action: Any) -> tuple[ndarray, float, bool, bool, dict[str, Any]]:
-        """One step; after the last of an episode comes `reset`."""
-        if self._shown is None or self._next is not None:
-            raise InputError("step was called before reset; accepted: reset first, and after every episode")
+        """Take one step; call `reset` after the last step of an episode."""
+        if self._obs is None or self._next is not None:
+            raise InputError("step was called before reset; call reset first, and after every episode")
         batch, reward, terminated, truncated, infos = self.game.step(np.asarray(action)[None])
-        info, has_ended = _of_one(infos), bool(terminated[0] or truncated[0])
-        if has_ended:
+        info = _info_of_one(infos)
+        if terminated[0] or truncated[0]:
             self._next = batch[0], {**info, "solved": False}
         else:
-            self._shown = batch[0]
-        return self._shown.copy(), float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+            self._obs = batch[0]
+        return self._obs.copy(), float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
         self.game.close()
 
 
-def _of_one(infos: dict[str, ndarray]) -> dict[str, Any]:
+def _info_of_one(infos: dict[str, ndarray]) -> dict[str, Any]:
     return {name: value[0] if value.ndim > 1 else value[0].item() for name, value in infos.items()}

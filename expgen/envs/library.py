@@ -1,6 +1,6 @@
-"""ProcGen's compiled library (its interface is libenv, version 1): where it lies, whether we know it, and loaded.
+"""Find, check and load ProcGen's compiled library (libenv interface, version 1).
 
-Nothing of ProcGen's Python package is imported (that would pull in gym): we only need the library and its pictures.
+ProcGen's Python package is not imported (it would import gym): only the library and its assets are needed.
 """
 
 import ctypes
@@ -17,52 +17,52 @@ from typing import NamedTuple
 from expgen.errors import InputError
 from expgen.files import read_bytes
 
-DIGESTS = {  # sha256 of the libraries of ProcGen 0.10.7 that we know
+KNOWN_DIGESTS = {  # sha256 of builds of ProcGen 0.10.7
     "4ce4e3d8e4dcae5a112bfcd6f8ee910ab7a2183a1230f0cbec38502fb5e1b0e2": "procgen-mirror for Python 3.11",
     "4cf5888b8537471e247d5ef78b72b7d253c24f510150f3d61787a32a5a820a44": "procgen-mirror for Python 3.12",
-    "f44786431a902e9ae1a32cd44f4aa650f4bdad893240a322e49e6098d6a7a2ea": "procgen for Python 3.10, the original",
-    "5edcf53086fce6f954c4ad96abdb433bdfed40bc82ad26b2dbb06cd73b04a562": "the original, stripped of its symbols",
+    "f44786431a902e9ae1a32cd44f4aa650f4bdad893240a322e49e6098d6a7a2ea": "procgen for Python 3.10, the original package",
+    "5edcf53086fce6f954c4ad96abdb433bdfed40bc82ad26b2dbb06cd73b04a562": "the original package, without symbols",
 }
-OWN_DIGEST = "EXPGEN_PROCGEN_SHA256"  # names one more, for who has built the library
+TRUSTED_DIGEST = "EXPGEN_PROCGEN_SHA256"  # environment variable for one more digest, of a library built by the user
 DEBIAN = {"libGL": "libgl1", "libglib-2": "libglib2.0-0", "libgthread-2": "libglib2.0-0", "libpcre2-8": "libpcre2-8-0"}
 
 
-class Library(NamedTuple):
-    """Where ProcGen lies on this machine."""
+class LibraryPaths(NamedTuple):
+    """Paths of the library and its assets."""
 
     code: Path
     assets: Path
 
 
-def find_library() -> Library:
-    """ProcGen from EXPGEN_PROCGEN, else from <prefix>/share/expgen/procgen, else from the installed package."""
+def find_library() -> LibraryPaths:
+    """Return the paths from EXPGEN_PROCGEN, else <prefix>/share/expgen/procgen, else the installed package."""
     named, shared = os.environ.get("EXPGEN_PROCGEN"), Path(sys.prefix, "share", "expgen", "procgen")
     if named or shared.is_dir():
-        folder = Path(named) if named else shared
-        return _checked(Library(folder / "libenv.so", folder / "assets"), "EXPGEN_PROCGEN" if named else "ProcGen")
+        folder, source = (Path(named), "EXPGEN_PROCGEN") if named else (shared, "ProcGen")
+        return _existing(LibraryPaths(folder / "libenv.so", folder / "assets"), source)
     spec = importlib.util.find_spec("procgen")  # locates the package without running it
     if spec is None or not spec.submodule_search_locations:
         raise InputError(
-            "ProcGen's library is not installed; accepted: pip install --no-deps procgen-mirror, or EXPGEN_PROCGEN "
-            "naming a folder that holds libenv.so and assets/"
+            "ProcGen's library is not installed: pip install --no-deps procgen-mirror, or set EXPGEN_PROCGEN to a "
+            "folder with libenv.so and assets/"
         )
     data = Path(spec.submodule_search_locations[0], "data")
-    return _checked(Library(data / "prebuilt" / "libenv.so", data / "assets"), "the package procgen")
+    return _existing(LibraryPaths(data / "prebuilt" / "libenv.so", data / "assets"), "the package procgen")
 
 
 def check_known(code: Path) -> None:
-    """InputError unless the library in `code` is one that we know, or that the user says is theirs.
+    """Raise InputError unless the digest of the library is known or set in EXPGEN_PROCGEN_SHA256.
 
-    Loading a library runs its code, so this comes first.
+    Loading a library runs its code, so it is checked first.
     """
     digest = hashlib.sha256(read_bytes(code)).hexdigest()
-    if digest not in DIGESTS and digest != os.environ.get(OWN_DIGEST):
-        accepted = f"that of procgen-mirror 0.10.7, or {OWN_DIGEST}={digest} if you trust it"
-        raise InputError(f"{code} is not a library of ProcGen that we know; accepted: {accepted}")
+    if digest not in KNOWN_DIGESTS and digest != os.environ.get(TRUSTED_DIGEST):
+        accepted = f"the library of procgen-mirror 0.10.7, or {TRUSTED_DIGEST}={digest} if you trust it"
+        raise InputError(f"{code} is not a known ProcGen library; accepted: {accepted}")
 
 
 def is_installed() -> bool:
-    """Whether there is a ProcGen to load; whether it loads only loading tells."""
+    """Return whether ProcGen's library is found; loading it may still fail."""
     try:
         find_library()
     except InputError:
@@ -70,21 +70,21 @@ def is_installed() -> bool:
     return True
 
 
-def _checked(library: Library, source: str) -> Library:
-    for path in library:
+def _existing(paths: LibraryPaths, source: str) -> LibraryPaths:
+    for path in paths:
         if not path.exists():
             raise InputError(f"{source} has no {path.name} ({path}); accepted: a folder with libenv.so and assets/")
-    return library
+    return paths
 
 
 def load_error(code: Path, error: str) -> InputError:
-    """One line for the dynamic loader's complaint; names the Debian package where a system library is missing."""
+    """Return a one-line error for the dynamic loader's message, with the Debian package of a missing library."""
     if missing := re.match(r"(lib\S+\.so\S*): cannot open shared object", error):
         soname = missing.group(1)
         package = next((name for start, name in DEBIAN.items() if soname.startswith(start)), None)
-        cure = f"install the Debian package {package}" if package else f"install what brings {soname}"
-        return InputError(f"ProcGen's library needs {soname}, which this system lacks: {cure}")
-    return InputError(f"ProcGen's library {code} does not load: {error}")
+        remedy = f"install the Debian package {package}" if package else f"install the package that contains {soname}"
+        return InputError(f"ProcGen's library needs {soname}, which is not installed: {remedy}")
+    return InputError(f"ProcGen's library {code} cannot be loaded: {error}")
 
 
 class Option(Structure):
@@ -97,28 +97,28 @@ class Options(Structure):
 
 class TensorType(Structure):
     _fields_ = [
-        *(("name", c_char * 128), ("scalar_type", c_int), ("dtype", c_int), ("shape", c_int * 16), ("ndim", c_int)),
-        *(("low", c_int), ("high", c_int)),
-    ]
+        ("name", c_char * 128), ("scalar_type", c_int), ("dtype", c_int), ("shape", c_int * 16), ("ndim", c_int),
+        ("low", c_int), ("high", c_int),
+    ]  # fmt: skip
 
 
 class Buffers(Structure):
     _fields_ = [
-        *(("obs", POINTER(c_void_p)), ("reward", POINTER(c_float)), ("first", POINTER(c_uint8))),
-        *(("info", POINTER(c_void_p)), ("action", POINTER(c_void_p))),
-    ]
+        ("obs", POINTER(c_void_p)), ("reward", POINTER(c_float)), ("first", POINTER(c_uint8)),
+        ("info", POINTER(c_void_p)), ("action", POINTER(c_void_p)),
+    ]  # fmt: skip
 
 
 @cache
-def load(code: Path) -> ctypes.CDLL:
-    """The library, with its signatures declared; checked and loaded once per process."""
+def load_library(code: Path) -> ctypes.CDLL:
+    """Check and load the library, and declare its signatures; once per process."""
     check_known(code)
     try:
         library = ctypes.CDLL(str(code.resolve()))
     except OSError as error:
         raise load_error(code, str(error)) from None
     if library.libenv_version() != 1:
-        raise InputError(f"{code} speaks libenv version {library.libenv_version()}; accepted: 1 (ProcGen 0.10.7)")
+        raise InputError(f"{code} has libenv version {library.libenv_version()}; accepted: 1 (ProcGen 0.10.7)")
     for name, result, arguments in (
         ("libenv_make", c_void_p, [c_int, Options]),
         ("libenv_get_tensortypes", c_int, [c_void_p, c_int, POINTER(TensorType)]),

@@ -1,11 +1,10 @@
-"""Mazes from level seeds, a whole batch at once, and kept ready by level, since alone a level costs far more.
+"""Mazes generated from level seeds in batches, and a cache of them.
 
 A level is a perfect maze of c x c cells, c uniform on min_cells..max_cells, carved by Kruskal's algorithm: walls
-between cells fall in random order, each only if it parts two regions. Cells and the corridors between them are one
-pixel each, so the maze spans 2c-1 pixels; it sits in the middle of a world of fixed side with wall all around. The
-agent starts in the lower left corner, the goal lies on any other free pixel. This is ProcGen's Maze, with one choice
-of ours: a theme colours walls as well as floor, where ProcGen varies the floor alone. Agent and goal look the same in
-every level.
+between cells are visited in random order, and each is removed if it separates two regions. Cells and the corridors
+between them are one pixel each, so the maze spans 2c-1 pixels; it is centred in a world of fixed side and surrounded by
+wall. The agent starts in the lower left corner, the goal is on any other free pixel. This is ProcGen's Maze except that
+a theme colours walls as well as floor, where ProcGen varies only the floor. Agent and goal look the same in all levels.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from expgen.random import counter_hash, draw_below
 
 AGENT_COLOR = np.array([255, 255, 255], dtype=np.uint8)
 GOAL_COLOR = np.array([255, 40, 40], dtype=np.uint8)
-THEMES = np.array(  # wall, floor; walls are the lighter, no colour comes near the agent's or the goal's
+THEMES = np.array(  # wall, floor; walls are lighter, and all colours differ from those of agent and goal
     [
         [[196, 164, 116], [60, 44, 36]],  # sand on earth
         [[120, 168, 92], [36, 52, 36]],  # hedge on moss
@@ -43,59 +42,60 @@ class Mazes(NamedTuple):
 
 
 class MazeGenerator:
-    """Level seeds in, mazes out; a level's maze depends on its seed and the arguments here alone."""
+    """Generates mazes; the maze of a level depends only on its seed and the arguments of the constructor."""
 
     def __init__(self, min_cells: int, max_cells: int, num_themes: int, texture: int):
         self.side = 2 * max_cells + 1
         self._sizes = min_cells, max_cells
         self._num_themes, self._texture = num_themes, texture
         cell = np.arange(max_cells**2).reshape(max_cells, max_cells)
-        across = np.stack([cell[:, :-1].ravel(), cell[:, 1:].ravel()])
-        upright = np.stack([cell[:-1].ravel(), cell[1:].ravel()])
-        self._edge = np.concatenate([across, upright], axis=1)  # [2, E] the two cells each inner wall parts
+        horizontal = np.stack([cell[:, :-1].ravel(), cell[:, 1:].ravel()])
+        vertical = np.stack([cell[:-1].ravel(), cell[1:].ravel()])
+        self._edge = np.concatenate([horizontal, vertical], axis=1)  # [2, E] the cells on both sides of an inner wall
         row, column = np.divmod(cell.ravel(), max_cells)
-        self._cell_at = (2 * row + 1) * self.side + 2 * column + 1  # [cells] position in a maze of full size
-        self._edge_at = self._cell_at[self._edge].sum(axis=0) // 2  # [E] half-way between its cells
-        self._cell_needs = np.maximum(row, column) + 1  # [cells] the smallest maze that has this cell
-        self._edge_needs = self._cell_needs[self._edge].max(axis=0)  # [E]
+        self._cell_position = (2 * row + 1) * self.side + 2 * column + 1  # [cells] in a maze of full size
+        self._edge_position = self._cell_position[self._edge].sum(axis=0) // 2  # [E] half-way between the two cells
+        self._cell_min_size = np.maximum(row, column) + 1  # [cells] smallest maze with this cell
+        self._edge_min_size = self._cell_min_size[self._edge].max(axis=0)  # [E]
 
     def __call__(self, level: ndarray) -> Mazes:
-        """The mazes of `level`, `[L]` integers."""
+        """Generate the mazes of `level`, `[L]` integers."""
         key = counter_hash(level.astype(np.uint64), np.uint64(0))[:, None]  # [L, 1]
-        num_edges, num_pixels = len(self._edge_at), self.side**2
+        num_edges, num_pixels = len(self._edge_position), self.side**2
         word = counter_hash(key, np.arange(3 + num_edges + num_pixels, dtype=np.uint64))  # [L, 3 + E + pixels]
-        least, most = self._sizes
-        size = least + draw_below(word[:, 0], most - least + 1)  # [L]
+        min_cells, max_cells = self._sizes
+        size = min_cells + draw_below(word[:, 0], max_cells - min_cells + 1)  # [L]
         walls = self._carve(size, word[:, 3 : 3 + num_edges])
-        start = self._cell_at[(size - 1) * most] + (most - size) * (self.side + 1)  # [L] lower left
+        start = self._cell_position[(size - 1) * max_cells] + (max_cells - size) * (self.side + 1)  # [L] lower left
         goal = _pick_free(walls, start, word[:, 1])
         theme = THEMES[draw_below(word[:, 2], self._num_themes)]  # [L, 2, 3]
         return Mazes(walls, self._paint(walls, goal, theme, word[:, 3 + num_edges :]), start, goal)
 
     def _carve(self, size: ndarray, word: ndarray) -> ndarray:
-        """Kruskal's algorithm on all levels in step: `word` [L, E] orders the inner walls; walls [L, pixels]."""
+        """Run Kruskal's algorithm on all levels; `word` [L, E] orders the inner walls. Returns walls [L, pixels]."""
         num = len(size)
-        here = np.arange(num)
-        is_inside = self._edge_needs <= size[:, None]  # [L, E]
+        row = np.arange(num)
+        is_inside = self._edge_min_size <= size[:, None]  # [L, E]
         order = np.argsort(word, axis=1, kind="stable").T  # [E, L]
-        region = np.tile(np.arange(len(self._cell_at), dtype=np.int16), (num, 1))  # [L, cells]
-        falls = np.zeros_like(is_inside)  # [L, E]
-        for edge in order:  # [L] each level's next inner wall
-            one = region[here, self._edge[0, edge]]  # [L]
-            other = region[here, self._edge[1, edge]]
-            join = (one != other) & is_inside[here, edge]
-            falls[here, edge] = join
-            other[~join] = -1  # no region has this number
+        region = np.tile(np.arange(len(self._cell_position), dtype=np.int16), (num, 1))  # [L, cells]
+        is_removed = np.zeros_like(is_inside)  # [L, E]
+        for edge in order:  # [L] the next inner wall of each level
+            one = region[row, self._edge[0, edge]]  # [L]
+            other = region[row, self._edge[1, edge]]
+            removes = (one != other) & is_inside[row, edge]
+            is_removed[row, edge] = removes
+            other[~removes] = -1  # no region has this number
             np.copyto(region, one[:, None], where=region == other[:, None])
         walls = np.ones((num, self.side**2), dtype=bool)
-        middle = (self._sizes[1] - size)[:, None] * (self.side + 1)  # [L, 1] shift of a small maze into the middle
-        for at, is_open in ((self._cell_at, self._cell_needs <= size[:, None]), (self._edge_at, falls)):
-            level, place = np.nonzero(is_open)
-            walls[level, at[place] + middle[level, 0]] = False
+        shift = (self._sizes[1] - size) * (self.side + 1)  # [L] centres a small maze
+        is_cell = self._cell_min_size <= size[:, None]  # [L, cells]
+        for position, is_open in ((self._cell_position, is_cell), (self._edge_position, is_removed)):
+            level, index = np.nonzero(is_open)
+            walls[level, position[index] + shift[level]] = False
         return walls
 
     def _paint(self, walls: ndarray, goal: ndarray, theme: ndarray, word: ndarray) -> ndarray:
-        """Theme colours, a mottled floor in the place of ProcGen's background pictures, the goal."""
+        """Return frames with theme colours, a textured floor instead of ProcGen's background pictures, and the goal."""
         shade = draw_below(word, 2 * self._texture + 1).astype(np.int16) - self._texture  # [L, pixels]
         shade[walls] = 0
         frame = np.where(walls[:, :, None], theme[:, None, 0], theme[:, None, 1])  # [L, pixels, 3]
@@ -106,7 +106,7 @@ class MazeGenerator:
 
 
 def _pick_free(walls: ndarray, start: ndarray, word: ndarray) -> ndarray:
-    """One free pixel per level other than `start`, all alike likely; `[L]`."""
+    """Choose one free pixel per level other than `start`, uniformly; `[L]`."""
     free = ~walls
     free[np.arange(len(start)), start] = False
     count = np.cumsum(free, axis=1, dtype=np.int32)  # [L, pixels]
@@ -115,34 +115,31 @@ def _pick_free(walls: ndarray, start: ndarray, word: ndarray) -> ndarray:
 
 
 class MazeCache:
-    """At most `capacity` mazes; when there is no room left it starts anew. What it holds never changes a result."""
+    """A cache of at most `capacity` mazes, emptied when full; results do not depend on its contents."""
 
     def __init__(self, generator: MazeGenerator, capacity: int):
         self._generator = generator
         self._capacity = capacity
-        self._level = np.empty(0, dtype=np.int64)  # [K] sorted
-        self._slot = np.empty(0, dtype=np.int64)  # [K] where each level lies in `mazes`
-        self.mazes = Mazes(*(np.empty((capacity, *part.shape[1:]), part.dtype) for part in generator(self._level)))
+        self._slot: dict[int, int] = {}  # level → index in `mazes`
+        empty = generator(np.empty(0, dtype=np.int64))
+        self.mazes = Mazes(*(np.empty((capacity, *part.shape[1:]), part.dtype) for part in empty))
 
     def slot(self, level: ndarray, upcoming: Callable[[], ndarray]) -> ndarray:
-        """Where each level lies in `mazes`, `[len(level)]`, valid until the next call.
+        """Return the index of each level in `mazes`, `[len(level)]`, valid until the next call.
 
-        If one has to be generated, the `upcoming` ones are generated with it: alone, a level costs far more.
+        If a level is missing, the `upcoming` levels are generated with it: in a batch, a level costs far less.
         """
-        if not self._level.size or (self._level.take(self._find(level), mode="clip") != level).any():
-            self._add(np.unique(np.concatenate([level, upcoming()])))
-        return self._slot[self._find(level)]
+        levels = level.tolist()
+        if not self._slot.keys() >= set(levels):
+            self._add({*levels, *upcoming().tolist()})
+        return np.array([self._slot[each] for each in levels])
 
-    def _find(self, level: ndarray) -> ndarray:
-        return np.searchsorted(self._level, level)
-
-    def _add(self, level: ndarray) -> None:
-        fresh = level[~np.isin(level, self._level)]
-        if len(self._level) + len(fresh) > self._capacity:
-            fresh, self._level, self._slot = level, self._level[:0], self._slot[:0]
-        slot = np.arange(len(self._level), len(self._level) + len(fresh))
-        for part, new in zip(self.mazes, self._generator(fresh), strict=True):
-            part[slot] = new
-        joined = np.concatenate([self._level, fresh])
-        order = np.argsort(joined, kind="stable")
-        self._level, self._slot = joined[order], np.concatenate([self._slot, slot])[order]
+    def _add(self, levels: set[int]) -> None:
+        missing = sorted(levels - self._slot.keys())
+        if len(self._slot) + len(missing) > self._capacity:
+            self._slot.clear()
+            missing = sorted(levels)
+        begin, end = len(self._slot), len(self._slot) + len(missing)
+        for part, new in zip(self.mazes, self._generator(np.array(missing)), strict=True):
+            part[begin:end] = new
+        self._slot.update(zip(missing, range(begin, end)))

@@ -1,4 +1,4 @@
-"""Environments of the user's own: what `register_env` names, and what a call is given in place of a name."""
+"""Environments of the user: those registered with `register_env`, and those passed to a call instead of a name."""
 
 import contextlib
 import copy
@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from expgen.envs.gymnasium_env import GymnasiumEnv, is_gymnasium
+from expgen.envs.gymnasium_env import is_gymnasium
 from expgen.envs.levels import LevelSet
 from expgen.envs.procgen import GAMES
 from expgen.envs.vec_env import VecEnv
-from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import InputError, error_line
 from expgen.plugins import add, caller, is_local
 from expgen.text import short_repr
@@ -18,105 +17,108 @@ from expgen.text import short_repr
 Factory = Callable[..., Any]
 
 OWN_ENVS: dict[str, Factory] = {}
-_ONE_GAME = {"levels": LevelSet(None), "num_envs": 1, "seed": 0, "threads": 1, "full_view": False}
+_ARGUMENTS = ("levels", "num_envs", "seed", "threads", "full_view")  # passed to factories of a VecEnv
+_ONE_GAME = (LevelSet(None), 1, 0, 1, False)  # arguments for an environment that is only made to learn its class
 _RESERVED = ("minimaze", "procgen", "gymnasium", "envpool", *GAMES)
 _ACCEPTED = "accepted: a name, a Gymnasium environment, or a class or function that makes environments"
 
 
 def register_env(name: str, factory: Factory) -> None:
-    """Let `--env NAME`, `make_env(NAME)` and run folders mean what `factory` makes.
+    """Register `factory` under `name` for `--env NAME`, `make_env(NAME)` and run folders.
 
     name: letters, digits, `_`, `.` and `-`.
-    factory: a class or function. One that takes `num_envs` makes all games at once, a VecEnv, and is called with those
-        of `levels`, `num_envs`, `seed`, `threads` and `full_view` that it takes. Any other makes one Gymnasium
-        environment and is called once for each game. Options are further keywords of both.
+    factory: a class or function. If it has a parameter `num_envs`, it must return a VecEnv of all games, and is called
+        with those of `levels`, `num_envs`, `seed`, `threads` and `full_view` that it has as parameters. Otherwise it
+        must return one Gymnasium environment, and is called once per game. Options are passed as further keywords.
     """
     register_env_from(name, factory, caller())
 
 
 def env_as_name(env: Any) -> str:
-    """The name of what a call was given as its environment; what has none yet gets that of its class or function.
+    """Return the name of the `env` argument of a call; register it under the name of its class or function if new.
 
-    A Gymnasium environment stands for copies of it: none of its own steps are taken.
+    A Gymnasium environment is copied for each game and never stepped itself.
     """
     if isinstance(env, str):
         return env
     if is_gymnasium(env):
-        return _with_free_name(type(env.unwrapped).__name__, _copier(env))
+        return _register_locally(type(env.unwrapped).__name__, _copy_factory(env))
     if callable(getattr(env, "observe", None)) and not isinstance(env, type):
-        raise InputError(f"env is {short_repr(env)}, which is made already; accepted: its class, or what makes it")
+        raise InputError(f"env is {short_repr(env)}, an instance of a VecEnv; accepted: its class or a function")
     if not callable(env):
         raise InputError(f"env is {short_repr(env)}; {_ACCEPTED}")
     for name, factory in OWN_ENVS.items():
         if factory is env:
             return name
     name = getattr(env, "__name__", "<lambda>")
-    if not name.isidentifier():  # a lambda or a partial: what it makes has a name
-        made = _call(env, name, _taken(env, _ONE_GAME))
+    if not name.isidentifier():  # a lambda or a partial: use the class name of the environment it makes
+        made = _call(env, name, _accepted_arguments(env, _ONE_GAME))
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
-    return _with_free_name(name, env)
+    return _register_locally(name, env)
 
 
-def build_own(
-    name: str, games: Mapping[str, Any], wrap: Callable[[Any], Any] | None, options: Mapping[str, Any]
-) -> VecEnv:
-    """The registered environment `name`; `games` are arguments of `build_env`, `wrap` puts wrappers on one game."""
+def makes_vec_env(name: str) -> bool:
+    """Return whether the registered factory makes a VecEnv of all games; otherwise it makes one Gymnasium game."""
+    return "num_envs" in _parameters(OWN_ENVS[name])
+
+
+def make_own_game(name: str, options: Mapping[str, Any]) -> Any:
+    """Make one game of the registered environment `name`."""
+    return _call(OWN_ENVS[name], name, options)
+
+
+def make_own_vec_env(name: str, options: Mapping[str, Any], *arguments: Any) -> VecEnv:
+    """Make the registered VecEnv `name`; `arguments` are levels, num_envs, seed, threads and full_view."""
     factory = OWN_ENVS[name]
-    taken = _taken(factory, games)
-    if not taken:
-        put_on = wrap or (lambda env: env)
-        which = (games["levels"], games["num_envs"], games["seed"])
-        return GymnasiumEnv(name, lambda: put_on(_call(factory, name, options)), *which)
-    if wrap is not None:
-        raise InputError(f"--env is {name!r}, a VecEnv; accepted with {WRAPPERS}: Gymnasium environments")
-    env = _call(factory, name, {**taken, **options})
+    env = _call(factory, name, {**_accepted_arguments(factory, arguments), **options})
     missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
     if missing:
         what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
-        raise InputError(f"{what}; accepted: a VecEnv, as docs/environments.md says")
+        raise InputError(f"{what}; accepted: a VecEnv as described in docs/environments.md")
     return env
 
 
-def _with_free_name(name: str, factory: Factory) -> str:
-    """Register `factory` for this process alone, under a name that no module's environment has."""
+def _register_locally(name: str, factory: Factory) -> str:
+    """Register `factory` for this process only; return `name`, or `name-2` if a module has registered that name."""
     name = name.lstrip("_") or "env"
-    free = f"{name}-2" if name in _RESERVED or (name in OWN_ENVS and not is_local(name)) else name
-    register_env_from(free, factory, None)
-    return free
+    if name in _RESERVED or (name in OWN_ENVS and not is_local(name)):
+        name = f"{name}-2"
+    register_env_from(name, factory, None)
+    return name
 
 
-def _copier(env: Any) -> Factory:
-    """Makes copies of one environment."""
+def _copy_factory(env: Any) -> Factory:
+    """Return a function that copies `env`."""
 
-    def copied() -> Any:
+    def make_copy() -> Any:
         try:
             return copy.deepcopy(env)
-        except Exception as error:  # whatever its parts do when they are copied
+        except Exception as error:  # user code may raise anything
             what = f"env is {short_repr(env)}, which cannot be copied ({error_line(error)})"
             raise InputError(f"{what}; accepted: a function that makes it") from error
 
-    return copied
+    return make_copy
 
 
 def register_env_from(name: str, factory: Factory, origin: str | None) -> None:
-    """As `register_env`; `origin` is the module that registers it, None for a name of this process alone."""
+    """Like `register_env`; `origin` is the registering module, None for names known to this process only."""
     if not callable(factory):
         raise InputError(f"factory of the environment {name!r} is {short_repr(factory)}; accepted: a class or function")
     if name in _RESERVED:
-        raise InputError(f"name of the environment is {name!r}, which means another; accepted: another name")
+        raise InputError(f"name of the environment is {name!r}, which is reserved; accepted: another name")
     add(OWN_ENVS, "environment", name, factory, origin)
 
 
 def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
-    """Make it; keywords that it does not take are bad input, what goes wrong inside is not."""
+    """Call `factory`; raise InputError for keywords that it does not take, but let errors inside it through."""
     try:
         inspect.signature(factory).bind(**keywords)
     except TypeError as error:
         takes = ", ".join(_parameters(factory)) or "none"
         raise InputError(f"--env is {name!r}: {error}; accepted options: {takes}") from None
-    except ValueError:  # built-in code has no signature
+    except ValueError:  # some built-in classes have no signature
         try:
             return factory(**keywords)
         except TypeError as error:
@@ -124,10 +126,12 @@ def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
     return factory(**keywords)
 
 
-def _taken(factory: Factory, games: Mapping[str, Any]) -> dict[str, Any]:
-    """What of `games` a factory that makes all of them at once takes; nothing for one of single games."""
+def _accepted_arguments(factory: Factory, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Return those of `arguments` that a factory of a VecEnv takes; empty for a factory of single games."""
     names = _parameters(factory)
-    return {name: value for name, value in games.items() if name in names} if "num_envs" in names else {}
+    if "num_envs" not in names:
+        return {}
+    return {name: value for name, value in zip(_ARGUMENTS, arguments, strict=True) if name in names}
 
 
 def _parameters(factory: Factory) -> list[str]:

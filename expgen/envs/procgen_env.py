@@ -1,4 +1,4 @@
-"""ProcGen behind the VecEnv protocol: any set of levels, any chosen level, exact saving."""
+"""ProcGen behind VecEnv, with any level set, choice of levels and exact snapshots."""
 
 import json
 from collections.abc import Mapping
@@ -8,19 +8,20 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.envs.levels import SEED_LIMIT, LevelSet
-from expgen.envs.libenv import LibEnv, Whereabouts, enter, level_of, whereabouts_of
+from expgen.envs.libenv import LibEnv, PlayerPosition, level_of, move_to_level, player_position
 from expgen.envs.vec_env import EnvSpec, Observation, env_repr
 from expgen.errors import InputError
 
 Options = Mapping[str, str | int | bool]
-TIME_LIMITS = {"maze": 500, "leaper": 500, "bossfight": 4000, "plunder": 4000, "bigfish": 6000}  # of the others: 1000
-MEMORY_MODE = 10  # the library's number
+TIME_LIMITS = {"maze": 500, "leaper": 500, "bossfight": 4000, "plunder": 4000, "bigfish": 6000}  # others: 1000
+MEMORY_MODE = 10  # the library's number of this mode
 
 
 class ProcgenEnv:
-    """N games of one kind; a VecEnv and no more, which is all that generated assets allow.
+    """N games of one kind; used directly only with generated assets, else through ControlledProcgenEnv.
 
-    With them the library can neither save nor move a game; level sets that need it raise InputError.
+    With generated assets the library can neither save a game nor start a chosen level; level sets that need this raise
+    InputError.
     """
 
     __repr__ = env_repr
@@ -32,46 +33,42 @@ class ProcgenEnv:
         self.levels = levels
         self.num_envs = num_envs
         self._options = dict(options)
-        drawn, self._replaces = library_range(levels, can_replace=not options["use_generated_assets"])
-        self._games = LibEnv(num_envs, {**options, **drawn, "rand_seed": int(seed), "num_threads": threads})
+        level_range, self._has_gaps = library_range(levels, can_replace=not options["use_generated_assets"])
+        self._games = LibEnv(num_envs, {**options, **level_range, "rand_seed": int(seed), "num_threads": threads})
         self._action = self._games.action["action"]  # [N]
         self._complete = self._games.info["prev_level_complete"].view(bool)  # [N]
         obs, reward, first = self._games.obs["rgb"], self._games.reward, self._games.first.view(bool)
         solved, timed_out = np.zeros(num_envs, bool), np.zeros(num_envs, bool)  # [N]
-        self._seen = Observation(obs, obs, reward, first, self._games.info["level_seed"], solved, timed_out)
-        self._elapsed = np.full(num_envs, -1)  # [N] steps of the episode under way; the first reset is not one
+        self._observation = Observation(obs, obs, reward, first, self._games.info["level_seed"], solved, timed_out)
+        self._elapsed = np.full(num_envs, -1)  # [N] steps of the current episode; the first reset makes it 0
         self._time_limit = time_limit(str(options["env_name"]), int(options["distribution_mode"]))
-        self._stepping = True  # the first reset is under way
+        self._is_stepping = True  # the first reset
 
     def act(self, action: ndarray) -> None:
-        """Start the step: `action` is [N], of any integer type."""
+        """Start a step; `action` is [N], of any integer type."""
         if action.shape != self._action.shape:
             raise ValueError(f"action has shape {action.shape}; accepted: {self._action.shape}")
-        if self._stepping:
-            self.observe()  # the library may still be reading the last actions
+        if self._is_stepping:
+            self.observe()  # the library may still read the previous actions
         np.copyto(self._action, action, casting="same_kind")
         self._games.act()
-        self._stepping = True
+        self._is_stepping = True
 
     def observe(self) -> Observation:
-        """Wait for the step under way; the arrays are the library's own buffers."""
-        if self._stepping:
+        """Wait for the current step; the arrays are the library's buffers."""
+        if self._is_stepping:
             self._games.observe()
-            self._stepping = False
+            self._is_stepping = False
             self._elapsed += 1
-            self._tell_ends()
-            self._elapsed[self._seen.first] = 0
-        return self._seen
-
-    def _tell_ends(self) -> None:
-        """How episodes ended: the library tells successes, and the number of steps tells time-outs from deaths."""
-        seen = self._seen
-        np.logical_and(self._complete, seen.first, out=seen.solved)
-        np.greater_equal(self._elapsed, self._time_limit, out=seen.timed_out)
-        np.logical_and(seen.timed_out, seen.first & ~seen.solved, out=seen.timed_out)
+            first, solved, timed_out = self._observation.first, self._observation.solved, self._observation.timed_out
+            np.logical_and(self._complete, first, out=solved)
+            np.greater_equal(self._elapsed, self._time_limit, out=timed_out)  # the library does not report time-outs
+            np.logical_and(timed_out, first & ~solved, out=timed_out)
+            self._elapsed[first] = 0
+        return self._observation
 
     def picture(self, env: int) -> ndarray:
-        """One game as a person would want to see it, `[512, 512, 3]` uint8; only with the option render_human."""
+        """Return one game drawn large, `[512, 512, 3]` uint8; needs the option render_human."""
         self.observe()
         return self._games.info["rgb"][env]
 
@@ -83,104 +80,98 @@ class ProcgenEnv:
 class ControlledProcgenEnv(ProcgenEnv):
     """ProcGen with LevelControl and Snapshots.
 
-    The library draws each next level from a range, with replacement, and knows no other sets. Other sets are widened to
-    a range; an episode that begins on a level outside the set is moved to one drawn from the set, which leaves every
-    level equally likely.
+    The library draws each next level from a range, with replacement; it has no other level sets. For a set with gaps it
+    draws from the enclosing range, and an episode on a level outside the set is moved to a level drawn from the set.
+    This keeps all levels equally likely.
     """
 
     def __init__(self, options: Options, levels: LevelSet, num_envs: int, seed: int, threads: int) -> None:
         super().__init__(options, levels, num_envs, seed, threads)
-        self._rng = np.random.default_rng(seed)  # of the levels that replace those outside the set
-        self._members = np.asarray(levels.excluded if levels.seeds is None else levels.seeds)
+        self._rng = np.random.default_rng(seed)  # draws the replacements of levels outside the set
 
     def observe(self) -> Observation:
-        """Wait for the step under way, then move games that begin outside the set."""
-        has_stepped = self._stepping
-        seen = super().observe()
-        if has_stepped and self._replaces and seen.first.any():
-            self._replace_levels()
-        return seen
-
-    def _replace_levels(self) -> None:
-        is_whole = self.levels.seeds is None
-        outside = self._seen.first & np.isin(self._seen.level, self._members, invert=not is_whole)  # [N]
-        for env in np.flatnonzero(outside).tolist():
-            self.play(env, int(self.levels.draw(1, self._rng)[0]))
+        """Wait for the current step, then move games that start on a level outside the set."""
+        has_stepped = self._is_stepping
+        observation = super().observe()
+        if has_stepped and self._has_gaps:
+            for env in np.flatnonzero(observation.first).tolist():
+                if int(observation.level[env]) not in self.levels:
+                    self.play(env, int(self.levels.draw(1, self._rng)[0]))
+        return observation
 
     def play(self, env: int, level: int) -> None:
-        """Put one game at the start of one level, as LevelControl says; the env's later draws stay what they were."""
+        """Restart one game at the start of `level`, see LevelControl; the levels it draws later do not change."""
         if not 0 <= level < SEED_LIMIT:
             raise InputError(f"level is {level}; accepted: 0..{SEED_LIMIT - 1}")
-        seen = self.observe()
+        observation = self.observe()
         own = self._games.get_state(env)
         start = start_of_level(tuple(self._options.items()), int(level))
-        self._games.set_state(env, enter(own, start, float(seen.reward[env]), bool(seen.solved[env])))
+        reward, solved = float(observation.reward[env]), bool(observation.solved[env])
+        self._games.set_state(env, move_to_level(own, start, reward, solved))
         self._elapsed[env] = 0
 
-    def whereabouts(self, env: int) -> Whereabouts:
-        """Where the player of one game is."""
+    def player_position(self, env: int) -> PlayerPosition:
+        """Return the position of the player in one game."""
         self.observe()
-        return whereabouts_of(self._games.get_state(env))
+        return player_position(self._games.get_state(env))
 
     def save(self) -> dict[str, ndarray]:
-        """The games as one array of bytes with their lengths, how long and how they have been played, and the generator
-        of replacement levels."""
+        """Return the complete state: the games as bytes, and what the library does not save."""
         self.observe()
         games = [np.frombuffer(self._games.get_state(env), np.uint8) for env in range(self.num_envs)]
         rng = json.dumps(self._rng.bit_generator.state).encode()
-        length = np.array([len(game) for game in games])  # [N]
         return {
             "games": np.concatenate(games),
-            "length": length,
+            "length": np.array([len(game) for game in games]),  # [N] bytes of each game
             "elapsed": self._elapsed.copy(),
-            "timed_out": self._seen.timed_out.copy(),
+            "timed_out": self._observation.timed_out.copy(),
             "rng": np.frombuffer(rng, np.uint8),
         }
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
-        """Continue where `save` was called; the frames and rewards shown then are shown again."""
+        """Continue where `save` was called; `observe` returns the same observation as then."""
         games, length = state["games"], state["length"]
         if length.shape != (self.num_envs,) or length.sum() != len(games):
             raise InputError(f"saved state holds {len(length)} games; accepted: {self.num_envs}")
         self.observe()
         for env, game in enumerate(np.split(games, np.cumsum(length)[:-1])):
             self._games.set_state(env, game.tobytes())
-        np.logical_and(self._complete, self._seen.first, out=self._seen.solved)
-        self._elapsed[:] = state.get("elapsed", 0)  # states saved before time-outs were told have neither
-        self._seen.timed_out[:] = state.get("timed_out", False)
+        np.logical_and(self._complete, self._observation.first, out=self._observation.solved)
+        self._elapsed[:] = state.get("elapsed", 0)  # missing in older states, like timed_out
+        self._observation.timed_out[:] = state.get("timed_out", False)
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
 
 
 def library_range(levels: LevelSet, can_replace: bool) -> tuple[dict[str, int], bool]:
-    """The range the library shall draw from, as its options, and whether some of it is outside `levels`."""
+    """Return the level range as options of the library, and whether it contains levels outside `levels`.
+
+    Raise InputError if it does and such levels cannot be replaced.
+    """
     seeds, excluded = levels.seeds, levels.excluded
     if seeds is None and isinstance(excluded, range) and excluded.start == 0 and excluded and not can_replace:
         return {"start_level": excluded.stop, "num_levels": SEED_LIMIT - excluded.stop}, False
     if seeds is None:
-        options, replaces = {"start_level": 0, "num_levels": 0}, bool(excluded)
+        options, has_gaps = {"start_level": 0, "num_levels": 0}, bool(excluded)
     else:
         low, high = int(min(seeds)), int(max(seeds)) + 1
-        options, replaces = {"start_level": low, "num_levels": high - low}, high - low > len(seeds)
-    if replaces and not can_replace:
+        options, has_gaps = {"start_level": low, "num_levels": high - low}, high - low > len(seeds)
+    if has_gaps and not can_replace:
         raise InputError("levels has gaps, but use_generated_assets is True; accepted: COUNT, START:COUNT or all")
-    return options, replaces
+    return options, has_gaps
 
 
 def time_limit(game: str, mode: int) -> int:
-    """Steps after which the library ends an episode of `game` in its distribution mode number `mode`."""
-    if (game, mode) == ("jumper", MEMORY_MODE):
-        return 2000
-    return TIME_LIMITS.get(game, 1000)
+    """Return the library's time limit in steps; `mode` is its number of the distribution mode."""
+    return 2000 if (game, mode) == ("jumper", MEMORY_MODE) else TIME_LIMITS.get(game, 1000)
 
 
-@lru_cache(maxsize=256)  # 10 MB at most, and level replay's 200 levels fit
+@lru_cache(maxsize=256)  # at most 10 MB; holds the 200 levels of level replay
 def start_of_level(options: tuple[tuple[str, str | int | bool], ...], level: int) -> bytes:
-    """A saved game that is about to begin `level`."""
-    alone = {"start_level": level, "num_levels": 1, "rand_seed": 0, "num_threads": 0}
-    game = LibEnv(1, {**dict(options), **alone})
+    """Return a saved game at the start of `level`."""
+    game = LibEnv(1, {**dict(options), "start_level": level, "num_levels": 1, "rand_seed": 0, "num_threads": 0})
     game.observe()
     state = game.get_state(0)
     game.close()
     if level_of(state) != level:
-        raise InputError("this ProcGen library lays out saved games differently; accepted: version 0.10.7")
+        raise InputError("this ProcGen library has another format of saved games; accepted: version 0.10.7")
     return state

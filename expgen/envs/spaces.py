@@ -1,8 +1,8 @@
-"""Gymnasium's spaces as our networks see them: pictures, vectors, and a number of actions.
+"""Gymnasium spaces as our networks see them: pictures, vectors, and a number of actions.
 
-A picture is a uint8 Box: height, width and channel, also with the channel first, which is then moved, or without one. A
-vector is a Box of one axis, as float32. A Discrete observation (a cell number, a state of a table) becomes a one-hot
-vector. Everything else is refused: a Dict or Tuple has no single best flattening, so the user picks one with a wrapper.
+A picture is a uint8 Box with the axes height, width and channel; a leading channel axis is moved to the end, a missing
+one is added. A vector is a Box of one axis, as float32. A Discrete observation becomes a one-hot vector. All other
+spaces are rejected: a Dict or Tuple can be flattened in many ways, so the user chooses one with a wrapper.
 """
 
 from dataclasses import dataclass
@@ -13,36 +13,36 @@ from numpy import ndarray
 
 from expgen.errors import InputError
 
-CHANNELS = (1, 3, 4)  # of grey pictures, in colour, and with transparency or of four grey frames
+CHANNELS = (1, 3, 4)  # usual channel counts: grey, RGB, RGBA or four stacked grey frames
 
 
 @dataclass(frozen=True)
 class ObsLayout:
-    """How one observation lies in the buffer."""
+    """How an observation of the environment is stored in our buffer."""
 
     shape: tuple[int, ...]
     dtype: str  # "uint8" or "float32"
-    first_value: int | None  # of a Discrete space; None for a Box
-    channel: Literal["last", "first", "none"] = "last"  # where the environment has that of a picture; ours is last
+    discrete_start: int | None  # smallest value of a Discrete space; None for a Box
+    channel: Literal["last", "first", "none"] = "last"  # channel axis of the environment's pictures; ours is last
 
     def fill(self, buffer: ndarray, row: Any, value: Any) -> None:
-        """Write observations `value` to `buffer[row]`: one of each, or as many rows as values."""
+        """Write `value` to `buffer[row]`: one observation and one row, or equally many of both."""
         if self.channel == "first":
             buffer[row] = np.moveaxis(value, -3, -1)
         elif self.channel == "none":
             buffer[row] = np.asarray(value)[..., None]
-        elif self.first_value is None:
+        elif self.discrete_start is None:
             buffer[row] = value
         else:
-            index = np.asarray(value) - self.first_value
-            if (index < 0).any():  # numpy would count from the end
-                raise IndexError(f"observation is {value}; accepted: {self.first_value} or more")
+            index = np.asarray(value) - self.discrete_start
+            if (index < 0).any():  # NumPy would count from the end
+                raise IndexError(f"observation is {value}; accepted: {self.discrete_start} or more")
             buffer[row] = 0
             buffer[row, index] = 1
 
 
 def obs_layout(name: str, space: Any) -> ObsLayout:
-    """The layout of a Gymnasium observation space, or an InputError."""
+    """Return the layout of a Gymnasium observation space; raise InputError if it is not supported."""
     from gymnasium.spaces import Box, Discrete
 
     if isinstance(space, Discrete):
@@ -63,24 +63,27 @@ def _picture_layout(name: str, shape: tuple[int, ...]) -> ObsLayout:
     axis = _channel_axis(*shape)
     if axis is None:
         accepted = "accepted: height, width, channel; gymnasium.wrappers:TransformObservation can move an axis"
-        raise InputError(f"--env is {name!r} with pictures {shape}, any axis of which may be the channel; {accepted}")
+        raise InputError(f"--env is {name!r} with pictures {shape}, whose channel axis is ambiguous; {accepted}")
     return ObsLayout(shape, "uint8", None) if axis == 2 else ObsLayout((*shape[1:], shape[0]), "uint8", None, "first")
 
 
 def _channel_axis(first: int, middle: int, last: int) -> int | None:
-    """The axis beside two equal ones, else one with as many entries as pictures have channels, else the smallest."""
+    """Guess the channel axis: the one beside two equal axes, else one with a usual channel count, else the smaller."""
     if first == middle:
         return 2
     if middle == last:
-        return 0 if first in CHANNELS or last not in CHANNELS else None  # (8, 4, 4): 8 planes, or 8 × 4 pixels?
-    for axis, size in ((2, last), (0, first)):
-        if size in CHANNELS:
-            return axis
-    return None if first == last or middle < min(first, last) else 0 if first < last else 2
+        return 0 if first in CHANNELS or last not in CHANNELS else None  # (8, 4, 4): 8 channels, or 8 × 4 pixels?
+    if last in CHANNELS:
+        return 2
+    if first in CHANNELS:
+        return 0
+    if first == last or middle < min(first, last):
+        return None
+    return 0 if first < last else 2
 
 
 def action_range(name: str, space: Any) -> range:
-    """The actions of a Gymnasium action space, or an InputError; ours count from 0, theirs need not."""
+    """Return the actions of a Gymnasium space, which may start at any number; raise InputError if not Discrete."""
     from gymnasium.spaces import Discrete
 
     if not isinstance(space, Discrete):

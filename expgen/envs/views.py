@@ -1,4 +1,4 @@
-"""What a ProcGen environment shows, changed: the uncentred twin for r_I, and the Hidden Maze mask (Appendix A)."""
+"""Changed views of ProcGen: the uncentred twin for r_I, and the Hidden Maze mask (Appendix A)."""
 
 from collections.abc import Mapping
 
@@ -8,56 +8,56 @@ from numpy import ndarray
 from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
 from expgen.envs.vec_env import Observation, env_repr
 
-WALL = (191, 127, 63)  # the monochrome colour of a maze's wall, which the mask spreads over all but the agent
-AGENT_GREEN = 255  # no other monochrome colour of the maze has so much green
+WALL = (191, 127, 63)  # monochrome colour of Maze's walls; the mask paints everything but the agent with it
+AGENT_GREEN = 255  # no other monochrome colour of Maze has this much green
 
 
 class UncentredTwin:
-    """A game played twice in lock-step: the policy sees the centred view, `full` is the uncentred one.
+    """Two environments stepped in lock-step: `obs` is the centred view of one, `full` the uncentred view of the other.
 
-    r_I measures how far the agent has moved. Where the view follows the agent the whole picture moves instead, so it
-    has to be measured on a second environment, equal in all but the view (the paper's code does the same). Levels,
-    rewards and ends are those of the main environment; the twin's are equal.
+    r_I measures how far the agent has moved. In a view that follows the agent the whole picture moves instead, so r_I
+    is measured on a second environment that differs only in the view (the paper's code does the same). Levels, rewards
+    and episode ends come from the main environment; the twin's are equal.
     """
 
     __repr__ = env_repr
 
     def __init__(self, main: ControlledProcgenEnv, twin: ControlledProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = main.spec, main.levels, main.num_envs
-        self.twin, self._both = twin, {"main": main, "twin": twin}
-        self._seen = main.observe()._replace(full=twin.observe().obs)
+        self.twin, self._envs = twin, {"main": main, "twin": twin}
+        self._observation = main.observe()._replace(full=twin.observe().obs)
 
     def act(self, action: ndarray) -> None:
-        for env in self._both.values():
+        for env in self._envs.values():
             env.act(action)
 
     def observe(self) -> Observation:
-        for env in self._both.values():
+        for env in self._envs.values():
             env.observe()
-        return self._seen
+        return self._observation
 
     def play(self, env: int, level: int) -> None:
-        for each in self._both.values():
-            each.play(env, level)
+        for games in self._envs.values():
+            games.play(env, level)
 
     def save(self) -> dict[str, ndarray]:
-        return {f"{part}.{name}": array for part, env in self._both.items() for name, array in env.save().items()}
+        return {f"{part}.{name}": array for part, env in self._envs.items() for name, array in env.save().items()}
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
-        for part, env in self._both.items():
-            start = f"{part}."
-            env.restore({name.removeprefix(start): array for name, array in state.items() if name.startswith(start)})
+        for part, env in self._envs.items():
+            prefix = f"{part}."
+            env.restore({name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)})
 
     def close(self) -> None:
-        for env in self._both.values():
+        for env in self._envs.values():
             env.close()
 
 
 class HiddenMaze:
-    """Maze with everything but the agent painted over in the colour of its walls.
+    """Maze with every pixel but the agent's painted in the wall colour.
 
-    A pixel survives if its green is exactly 255; `full` is the same masked picture. The maze's assets are generated, so
-    its games can neither be saved nor sent to a level: this is a VecEnv and no more.
+    A pixel is kept if its green channel is exactly 255; `full` is the same masked picture. Hidden Maze uses generated
+    assets, with which ProcGen can neither save games nor choose levels, so this has no LevelControl and no Snapshots.
     """
 
     __repr__ = env_repr
@@ -65,12 +65,12 @@ class HiddenMaze:
     def __init__(self, env: ProcgenEnv) -> None:
         self.spec, self.levels, self.num_envs = env.spec, env.levels, env.num_envs
         self._env = env
-        bare = env.observe()
-        obs = np.empty_like(bare.obs)  # [N, 64, 64, 3]
+        unmasked = env.observe()
+        obs = np.empty_like(unmasked.obs)  # [N, 64, 64, 3]
         obs[:] = WALL
-        self._seen = bare._replace(obs=obs, full=obs)
-        self._bare, self._masked = bare.obs.reshape(-1, 3), obs.reshape(-1, 3)  # [N * 64 * 64, 3], views
-        self._shown = np.empty(0, np.intp)  # pixels now shown
+        self._observation = unmasked._replace(obs=obs, full=obs)
+        self._unmasked, self._masked = unmasked.obs.reshape(-1, 3), obs.reshape(-1, 3)  # [N * 64 * 64, 3], views
+        self._visible = np.empty(0, np.intp)  # indices of the pixels that are not masked
         self._is_stale = True
 
     def act(self, action: ndarray) -> None:
@@ -80,14 +80,14 @@ class HiddenMaze:
     def observe(self) -> Observation:
         self._env.observe()
         if self._is_stale:
-            self._masked[self._shown] = WALL  # few pixels change: cheaper than painting all of them again
-            self._shown = np.flatnonzero(self._bare[:, 1] == AGENT_GREEN)
-            self._masked[self._shown] = self._bare[self._shown]
+            self._masked[self._visible] = WALL  # few pixels change: cheaper than painting all of them again
+            self._visible = np.flatnonzero(self._unmasked[:, 1] == AGENT_GREEN)
+            self._masked[self._visible] = self._unmasked[self._visible]
             self._is_stale = False
-        return self._seen
+        return self._observation
 
     def picture(self, env: int) -> ndarray:
-        """What the agent cannot see; see ProcgenEnv."""
+        """Return the unmasked game; see ProcgenEnv."""
         return self._env.picture(env)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Gymnasium wrappers by name, as `minigrid.wrappers:ImgObsWrapper` or `my_wrappers:Resize(size=64)`.
 
-The option `wrappers` of an environment holds them as one text, the innermost first, with `;` between: that is what
-config.json and agent.json keep.
+The option `wrappers` of an environment stores them as one text, innermost first, separated by `;`; config.json and
+agent.json keep this text.
 """
 
 import ast
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from expgen.errors import InputError, error_line
 
-WRAPPERS = "wrappers"  # the option
+WRAPPERS = "wrappers"  # name of the option
 _WRAPPER = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
-_ACCEPTED = "accepted: MODULE:CLASS or MODULE:CLASS(NAME=VALUE, …), values as Python writes them"
+_ACCEPTED = "accepted: MODULE:CLASS or MODULE:CLASS(NAME=VALUE, …), values as Python literals"
 
 
 class Wrapper(NamedTuple):
-    """What a text means."""
+    """One wrapper, parsed from its text."""
 
     module: str
     name: str
@@ -26,7 +26,7 @@ class Wrapper(NamedTuple):
 
 
 def wrappers_text(wrappers: Any) -> str:
-    """The option's text: of texts, and of classes and functions that stand at the top of a module."""
+    """Return the option's text for a list of texts, classes and functions, or for a text."""
     if isinstance(wrappers, str):
         return wrappers
     if not isinstance(wrappers, Iterable):
@@ -35,7 +35,7 @@ def wrappers_text(wrappers: Any) -> str:
 
 
 def parse_wrappers(text: Any) -> list[Wrapper]:
-    """What the option's text means; nothing is imported."""
+    """Parse the option's text, without importing anything."""
     if not isinstance(text, str):
         raise InputError(f"wrappers is {text!r}; {_ACCEPTED}")
     return [_parse(part.strip()) for part in text.split(";")]
@@ -56,20 +56,34 @@ def _parse(text: str) -> Wrapper:
         raise InputError(f"--wrapper is {text!r}; {_ACCEPTED}")
     try:
         call: Any = ast.parse(f"f{match['call'] or '()'}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+        if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
             raise ValueError
-        arguments = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        arguments = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(f"--wrapper is {text!r}; {_ACCEPTED}") from None
     return Wrapper(match["module"], match["name"], arguments)
 
 
-def load_wrapper(wrapper: Wrapper) -> Any:
-    """The wrapper's class; imports its module, so the user has named it."""
+def load_wrappers(text: Any) -> list[tuple[Wrapper, Any]]:
+    """Parse the option's text and import the classes; the caller has checked that the modules are trusted."""
+    return [(wrapper, _load(wrapper)) for wrapper in parse_wrappers(text)]
+
+
+def apply_wrappers(wrappers: list[tuple[Wrapper, Any]], env: Any, name: str) -> Any:
+    """Wrap the game `env`; `name` names its environment in errors."""
+    for wrapper, wrapper_class in wrappers:
+        try:
+            env = wrapper_class(env, **wrapper.arguments)
+        except (TypeError, ValueError, AssertionError) as error:
+            raise InputError(f"--wrapper {wrapper.name} does not fit {name!r}: {error_line(error)}") from error
+    return env
+
+
+def _load(wrapper: Wrapper) -> Any:
     what = f"--wrapper is '{wrapper.module}:{wrapper.name}'"
     try:
         found = getattr(importlib.import_module(wrapper.module), wrapper.name, None)
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
+    except (Exception, SystemExit) as error:  # user code may raise anything; --debug shows the traceback
         raise InputError(f"{what}; accepted: a module that can be imported ({error_line(error)})") from error
     package = wrapper.module.partition(".")[0]
     if not callable(found) or getattr(found, "__module__", "").partition(".")[0] != package:

@@ -15,7 +15,7 @@ from numpy import ndarray
 from expgen.agents.agent import Agent, check_compatible
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import MOST_ENVS, build_env, make_env
+from expgen.envs.make import MAX_ENVS, build_env, make_env
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED, check_integer
@@ -61,7 +61,7 @@ OnEpisode = Callable[[Episode], None]
 def check_played(episodes: int, envs: int, seed: int) -> None:
     """Raise InputError where one of what every command that plays is asked for is out of range."""
     check_range("--episodes", episodes, 1, MOST_EPISODES)
-    check_range("--envs", envs, 1, MOST_ENVS)
+    check_range("--envs", envs, 1, MAX_ENVS)
     check_range("--seed", seed, 0, LAST_SEED)
 
 

@@ -11,7 +11,7 @@ from expgen.agents.description import EXPLORER as EXPLORER  # its settings carry
 from expgen.algorithms.ppo import PPOConfig
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
-from expgen.envs.make import MOST_ENVS
+from expgen.envs.make import MAX_ENVS
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import MOST_EPISODES
 from expgen.networks.actor_critic import NetworkConfig
@@ -47,7 +47,7 @@ class ExplorerConfig:
     """The explorer trained beside an ensemble: what `--algo maxent` trains, under flags that begin with --explorer-."""
 
     steps: int = setting(100_000_000, "environment steps", low=1, high=MOST_STEPS)
-    envs: int = setting(0, "environments; 0: as many as a member has", low=0, high=MOST_ENVS)
+    envs: int = setting(0, "environments; 0: as many as a member has", low=0, high=MAX_ENVS)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
     count: int = later_setting(1, "explorers trained side by side, which take turns in play", low=1, high=MOST_LEARNERS)
     average: float = average_setting()
@@ -72,7 +72,7 @@ class TrainConfig:
     )
     members: int = setting(1, "learners trained side by side", low=1, high=MOST_LEARNERS)
     steps: int = setting(25_000_000, "environment steps of each learner", low=1, high=MOST_STEPS)
-    envs: int = setting(32, "environments of each learner", low=1, high=MOST_ENVS)
+    envs: int = setting(32, "environments of each learner", low=1, high=MAX_ENVS)
     rollout_steps: int = setting(512, "steps of every environment between two updates", low=1, high=MOST_ROLLOUT_STEPS)
     average: float = average_setting()
     mirror: bool = later_setting(

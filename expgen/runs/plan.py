@@ -8,9 +8,9 @@ import numpy as np
 
 from expgen.agents.description import explorer_name
 from expgen.algorithms.recipes import build_algorithm, recipe_of
+from expgen.envs.augmented_env import AugmentedEnv
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
-from expgen.envs.shown_games import ShownGames
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.rollout.level_choice import Director
@@ -102,7 +102,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
     env = build_env(config.env, *games, **config.options)
     if plan.mirror or plan.recolor:
-        env = ShownGames(env, plan.mirror, plan.recolor)
+        env = AugmentedEnv(env, plan.mirror, plan.recolor)
     director = None
     if recipe.build_levels is not None:
         director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from expgen.envs.make import check_trusted, named_env
+from expgen.envs.make import check_trusted, resolve_env
 from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import check_range, error_line
 from expgen.evaluation.evaluate import result_of
@@ -154,7 +154,7 @@ def _with_env_name(request: RunRequest) -> RunRequest:
     options |= {WRAPPERS: settings.pop(WRAPPERS)} if WRAPPERS in settings else {}
     if env is None and not options:
         return request
-    name, options = named_env("minimaze" if env is None else env, options)
+    name, options = resolve_env("minimaze" if env is None else env, options)
     settings |= {"options": options} if options else {}
     return replace(request, env=None if env is None else name, settings=settings)
 

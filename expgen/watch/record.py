@@ -6,7 +6,7 @@ import numpy as np
 
 from expgen.agents.agent import Agent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.vec_env import LevelControl, NamesActions, checked_actions
+from expgen.envs.vec_env import HasActionNames, LevelControl, checked_actions
 from expgen.watch.actions import ActionRows, action_rows
 from expgen.watch.film import Film
 from expgen.watch.reasons import Cast, Reason, cast_of, reason_of
@@ -83,7 +83,7 @@ def record_episode(
         agent=name,
         seed=seed,
         solved=bool(observation.solved[0]),
-        actions=action_rows(env.spec, by_action, env.action_names() if isinstance(env, NamesActions) else ()),
+        actions=action_rows(env.spec, by_action, env.action_names() if isinstance(env, HasActionNames) else ()),
         cast=cast_of(agent),
         steps=tuple(steps),
         film=film,

@@ -14,7 +14,7 @@ from expgen.envs.minimaze import Minimaze
 from expgen.envs.own_env import OWN_ENVS
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
-from expgen.envs.vec_env import Pictured, VecEnv
+from expgen.envs.vec_env import HasPicture, VecEnv
 from expgen.errors import InputError
 from expgen.exploration.oracle import FLAT, first_frames, make_wall_follower
 from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, WallFollower, reachable_cells, read_procgen_maze
@@ -39,7 +39,7 @@ class Stage:
     """
 
     def __init__(self, env: VecEnv, source: Any = None) -> None:
-        self.env, self.source = env, source if isinstance(source, Pictured) else None
+        self.env, self.source = env, source if isinstance(source, HasPicture) else None
 
     def picture(self) -> ndarray:
         """The game as a person would want to see it, `[H, W, 3]` uint8."""
@@ -88,7 +88,7 @@ class ProcgenStage(Stage):
     def place(self) -> tuple[int, int] | None:
         if not isinstance(self.source, ControlledProcgenEnv):
             return None
-        x, y, width, height = self.source.whereabouts(0)
+        x, y, width, height = self.source.player_position(0)
         return min(max(height - 1 - int(y // 1), 0), height - 1), min(max(int(x // 1), 0), width - 1)
 
     def level_map(self) -> LevelMap | None:
@@ -98,7 +98,7 @@ class ProcgenStage(Stage):
         level = int(self.env.observe().level[0])
         whole = _watched_procgen(replace(self.config, center_agent=False), LevelSet((level,)))
         assert isinstance(whole, ControlledProcgenEnv)
-        picture, (_, _, width, height) = whole.picture(0).copy(), whole.whereabouts(0)
+        picture, (_, _, width, height) = whole.picture(0).copy(), whole.player_position(0)
         whole.close()
         return LevelMap(cut_to_world(picture, width, height), height, width, self._reachable(level, width))
 

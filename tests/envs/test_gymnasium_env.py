@@ -9,7 +9,7 @@ import pytest
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import LevelControl, NamesActions, Snapshots
+from expgen.envs.vec_env import HasActionNames, LevelControl, Snapshots
 from expgen.errors import InputError
 
 LEVELS = (3, 7, 11)
@@ -120,7 +120,7 @@ def test_actions_have_the_names_that_the_environment_gives(
     for name, value in attributes.items():
         monkeypatch.setattr(Corridor, name, value, raising=False)
     env = make_env("gymnasium:Corridor-v0", LEVELS, num_envs=1)
-    assert isinstance(env, NamesActions) and env.action_names() == names
+    assert isinstance(env, HasActionNames) and env.action_names() == names
 
 
 def test_a_level_is_the_seed_of_reset() -> None:

@@ -140,7 +140,7 @@ def stepped(actions: Any) -> None:
         (lambda: maze(max_cells=1), "max_cells is 1; accepted: 2 to 100|min_cells is 2; accepted"),
         (lambda: GymnasiumVectorEnv("chess"), "--env is 'chess'"),
         (lambda: maze().reset(seed=-1), "seed is -1; accepted: 0 to 2147483647"),
-        (lambda: maze().reset(options={"level": 3}), "reset has the option 'level'; accepted: levels"),
+        (lambda: maze().reset(options={"level": 3}), "option of reset is 'level'; accepted: levels"),
         (lambda: maze().reset(options={"levels": [1, 2]}), r"levels is \[1, 2\]; accepted: 3 whole numbers"),
         (lambda: maze().reset(options={"levels": 4}), "levels is 4; accepted: 3 whole numbers"),
         (lambda: maze().reset(options={"levels": [1, 2, -3]}), "levels is -3; accepted: 0 to"),
@@ -185,7 +185,7 @@ def test_one_game_passes_gymnasiums_checks_and_plays_a_chosen_level() -> None:
     assert repr(env.unwrapped) == "GymnasiumSingleEnv('minimaze', levels 0:4)"
     for use, message in (
         (lambda: gymnasium.make("expgen/minimaze", num_envs=2), "num_envs is 2; accepted: 1, or gymnasium.make_vec"),
-        (lambda: env.unwrapped.reset(options={"levels": [9]}), "reset has the option 'levels'; accepted: level"),
+        (lambda: env.unwrapped.reset(options={"levels": [9]}), "option of reset is 'levels'; accepted: level"),
         (lambda: gymnasium.make("expgen/minimaze").unwrapped.step(0), "step was called before reset"),
         (lambda: env.unwrapped.step(99), "actions are 99 to 99; accepted: 0 to 4"),
     ):

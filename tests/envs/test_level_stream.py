@@ -51,5 +51,5 @@ def test_level_stream_never_draws_excluded_levels() -> None:
 def test_ahead_tells_what_next_will_say() -> None:
     for levels in (LevelSet.parse("30"), LevelSet(None, excluded=range(0, SEED_LIMIT, 2**12))):
         stream = LevelStream(levels, 5, seed=3)
-        foretold = stream.ahead(6).reshape(6, 5)
+        foretold = stream.peek(6).reshape(6, 5)
         assert (draw(stream, 5, 6) == foretold).all()

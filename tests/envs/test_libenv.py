@@ -15,7 +15,7 @@ import pytest
 
 import expgen
 from expgen.envs.libenv import LibEnv
-from expgen.envs.library import is_installed, load
+from expgen.envs.library import is_installed, load_library
 from expgen.envs.procgen import ProcgenConfig
 from expgen.errors import InputError
 
@@ -42,19 +42,19 @@ def test_a_library_that_is_not_known_is_not_loaded(tmp_path: Path, monkeypatch: 
     library = tmp_path / "libenv.so"
     library.write_bytes(b"a stranger's")
     digest = hashlib.sha256(b"a stranger's").hexdigest()
-    line = f"{library} is not a library of ProcGen that we know; accepted: that of procgen-mirror 0.10.7"
+    line = f"{library} is not a known ProcGen library; accepted: the library of procgen-mirror 0.10.7"
     with pytest.raises(InputError, match=f"^{line}, or EXPGEN_PROCGEN_SHA256={digest} if you trust it$"):
-        load(library)
+        load_library(library)
     monkeypatch.setenv("EXPGEN_PROCGEN_SHA256", digest)
-    with pytest.raises(InputError, match="does not load"):
-        load(library)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_library(library)
 
 
 def test_a_file_that_is_no_library_gives_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "libenv.so").touch()
     trust(tmp_path / "libenv.so", monkeypatch)
-    with pytest.raises(InputError, match="does not load"):
-        load(tmp_path / "libenv.so")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_library(tmp_path / "libenv.so")
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
@@ -66,7 +66,7 @@ def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path, monke
     absent.unlink()
     trust(library, monkeypatch)
     with pytest.raises(InputError, match=r"needs libglib-2\.0\.so\.999, .* Debian package libglib2\.0-0$"):
-        load(library)
+        load_library(library)
 
 
 @with_procgen

@@ -21,7 +21,7 @@ def test_a_missing_system_library_is_named_with_its_debian_package(missing: str,
 
 
 def test_an_unknown_system_library_and_other_complaints_are_passed_on() -> None:
-    assert "brings libodd.so.3" in str(load_error(Path("a"), "libodd.so.3: cannot open shared object file: no"))
+    assert "contains libodd.so.3" in str(load_error(Path("a"), "libodd.so.3: cannot open shared object file: no"))
     assert "invalid ELF header" in str(load_error(Path("a"), "a: invalid ELF header"))
 
 
@@ -41,7 +41,7 @@ def test_the_search_goes_from_prefix_to_package_to_a_hint(tmp_path: Path, monkey
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert not is_installed()
-    with pytest.raises(InputError, match="pip install --no-deps procgen-mirror, or EXPGEN_PROCGEN"):
+    with pytest.raises(InputError, match="pip install --no-deps procgen-mirror, or set EXPGEN_PROCGEN"):
         find_library()
     shared = tmp_path / "share" / "expgen" / "procgen"
     (shared / "assets").mkdir(parents=True)

@@ -164,7 +164,7 @@ def test_play_opens_the_level_and_then_the_set_is_drawn_from_again() -> None:
     for _ in range(5):
         env.act(still)  # everyone is in the first step of their second level
     before = copied(env.observe())
-    assert before.level.tolist() == stream.ahead(2)[8:].tolist() and not before.first.any()
+    assert before.level.tolist() == stream.peek(2)[8:].tolist() and not before.first.any()
     env.play(2, 123456)
     seen = env.observe()
     assert seen.level[2] == 123456 and seen.first[2]
@@ -174,7 +174,7 @@ def test_play_opens_the_level_and_then_the_set_is_drawn_from_again() -> None:
     for step in range(1, 5):
         env.act(still)
         assert env.observe().first[2] == (step == 4)
-    assert env.observe().level.tolist() == stream.ahead(3)[16:].tolist()
+    assert env.observe().level.tolist() == stream.peek(3)[16:].tolist()
 
 
 def test_play_keeps_saying_how_the_last_episode_ended() -> None:

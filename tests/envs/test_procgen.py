@@ -276,7 +276,7 @@ def test_every_mode_starts_in_each_game_that_has_it(mode: str) -> None:
         ("maze", {"use_backgrounds": "no"}, "use_backgrounds is 'no'; accepted: a value of type bool"),
         ("maze", {"seed": -1}, "seed is -1"),
         ("maze", {"threads": -1}, "threads is -1"),
-        ("heist", {"hidden": True}, "accepted: True for maze alone"),
+        ("heist", {"hidden": True}, "accepted: True for maze only"),
         ("maze", {"levels": [1, 5], "use_generated_assets": True}, "levels has gaps"),
     ],
 )

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from expgen.envs.libenv import Whereabouts, enter, layout, level_of, whereabouts_of
+from expgen.envs.libenv import PlayerPosition, level_of, move_to_level, player_position, state_offsets
 
 
 def ints(*numbers: int) -> bytes:
@@ -56,20 +56,20 @@ GAMES = [
 )
 def test_level_and_whereabouts_whatever_the_lengths(game: Game, level: int, where: tuple) -> None:
     assert level_of(game.state) == level
-    assert whereabouts_of(game.state) == Whereabouts(*where)
+    assert player_position(game.state) == PlayerPosition(*where)
 
 
 @pytest.mark.parametrize("own", GAMES)
 @pytest.mark.parametrize("start", GAMES)
 def test_entering_takes_the_level_and_leaves_the_environment(own: Game, start: Game) -> None:
     step = struct.pack("<fii", 10.0, 1, 1)
-    assert enter(own.state, start.state, 10.0, True) == own.environment + start.game + step + start.contents
+    assert move_to_level(own.state, start.state, 10.0, True) == own.environment + start.game + step + start.contents
 
 
 def test_entering_keeps_how_the_last_episode_ended() -> None:
-    entered = enter(GAMES[0].state, GAMES[1].state, -1.5, False)
-    assert struct.unpack_from("<fii", entered, layout(entered).step) == (-1.5, 1, 0)
-    assert level_of(entered) == level_of(GAMES[1].state)
+    moved = move_to_level(GAMES[0].state, GAMES[1].state, -1.5, False)
+    assert struct.unpack_from("<fii", moved, state_offsets(moved).step) == (-1.5, 1, 0)
+    assert level_of(moved) == level_of(GAMES[1].state)
 
 
 @pytest.mark.parametrize("length", [0, 7, 100])

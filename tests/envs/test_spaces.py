@@ -52,7 +52,7 @@ def test_other_observations_are_refused_in_one_short_line(space: spaces.Space) -
 
 @pytest.mark.parametrize("shape", [(8, 4, 4), (84, 3, 3), (9, 5, 9), (64, 6, 48)])
 def test_pictures_whose_channel_nobody_can_tell_are_refused(shape: tuple[int, int, int]) -> None:
-    with pytest.raises(InputError, match=r"any axis of which may be the channel; accepted: height, width, channel"):
+    with pytest.raises(InputError, match=r"whose channel axis is ambiguous; accepted: height, width, channel"):
         obs_layout("gymnasium:X", spaces.Box(0, 255, shape, np.uint8))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from expgen.envs.library import is_installed
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import EnvSpec, LevelControl, Pictured, Snapshots, VecEnv, fresh_observation
+from expgen.envs.vec_env import EnvSpec, HasPicture, LevelControl, Snapshots, VecEnv, initial_observation
 
 NUM_ENVS = 3
 NAMES = [
@@ -21,9 +21,9 @@ NAMES = [
 ]
 CAN = {  # beyond VecEnv
     "minimaze": (LevelControl, Snapshots),
-    "gymnasium:CartPole-v1": (LevelControl, Pictured),
+    "gymnasium:CartPole-v1": (LevelControl, HasPicture),
     "envpool:CartPole-v1": (),
-    "procgen:maze": (LevelControl, Snapshots, Pictured),
+    "procgen:maze": (LevelControl, Snapshots, HasPicture),
 }
 
 
@@ -60,13 +60,13 @@ def test_observing_again_changes_nothing(env: VecEnv) -> None:
 
 
 def test_what_it_can_do_beyond_stepping(env: VecEnv) -> None:
-    kinds = (LevelControl, Snapshots, Pictured)
+    kinds = (LevelControl, Snapshots, HasPicture)
     assert tuple(kind for kind in kinds if isinstance(env, kind)) == CAN[env.spec.name]
 
 
 def test_fresh_buffers_share_the_picture_and_nothing_else() -> None:
     obs = np.zeros((4, 2, 2, 3), dtype=np.uint8)
-    seen = fresh_observation(obs)
+    seen = initial_observation(obs)
     assert seen.obs is obs and seen.full is obs and seen.first.all()
     seen.first[0], seen.solved[1], seen.reward[2] = False, True, 1
     assert seen.solved.tolist() == [False, True, False, False] and seen.reward.tolist() == [0, 0, 1, 0]

@@ -69,7 +69,7 @@ def test_twin_and_mask_print_as_other_environments_do() -> None:
 
 
 def test_twin_with_generated_assets_is_refused() -> None:
-    with pytest.raises(InputError, match="use_generated_assets is True; accepted where r_I is measured on coinrun"):
+    with pytest.raises(InputError, match="use_generated_assets is True; accepted for r_I in coinrun"):
         make("coinrun", full_view=True, use_generated_assets=True)
 
 

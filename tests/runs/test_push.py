@@ -111,7 +111,7 @@ def test_a_module_that_a_stranger_names_is_not_imported(hub: Hub, population: Pa
     files["agent.json"] = json.dumps(agent).encode()
     loaded = expgen.load_agent("hf://stranger/agent")  # weights alone
     assert loaded.act(np.zeros((1, 11, 11, 3), dtype=np.uint8), np.ones(1, dtype=bool)).shape == (1,)
-    with pytest.raises(InputError, match="would import the module 'antigravity', which only a file names"):
+    with pytest.raises(InputError, match="would import the module 'antigravity', named only in a file"):
         expgen.diagnose("hf://stranger/agent", episodes=1)
 
 

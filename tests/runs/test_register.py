@@ -378,7 +378,7 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("takes two", call("agent", "mine", lambda p, s: None), r"agent 'mine' has parameters \(p, s\); accepted: \(p"),
         ("takes four", call("agent", "mine", lambda p, s, n, x: None), "agent 'mine' has parameters .*; accepted: .p"),
         ("env with settings", call("env", "mine", Still, Settings()), "config is given for 'mine'; accepted: for algo"),
-        ("env that is reserved", call("env", "maze", Still), "name of the environment is 'maze', which means another"),
+        ("env that is reserved", call("env", "maze", Still), "name of the environment is 'maze', which is reserved"),
         ("env that is no factory", call("env", "mine", 3), "env 'mine' is 3; accepted: a class or function"),
     ],
 }  # fmt: skip

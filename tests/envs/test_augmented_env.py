@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from expgen.envs.augmented_env import ALL_VIEWS, SYMMETRIES, AugmentedEnv, View
 from expgen.envs.make import build_env
-from expgen.envs.shown_games import EVERY_WAY, SYMMETRIES, ShownGames, View
 from expgen.errors import InputError
 
 GAMES = sorted(SYMMETRIES)
@@ -12,7 +12,7 @@ GAMES = sorted(SYMMETRIES)
 
 def pair(game: str, levels="0:8", num_envs: int = 16, full_view: bool = False):
     bare = build_env(game, levels, num_envs, seed=3, full_view=full_view)
-    return bare, ShownGames(build_env(game, levels, num_envs, seed=3, full_view=full_view))
+    return bare, AugmentedEnv(build_env(game, levels, num_envs, seed=3, full_view=full_view))
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -37,21 +37,21 @@ def test_games_are_shown_in_equal_shares_and_the_first_of_them_as_they_are(game)
 
 def test_the_views_of_a_maze_are_eight_and_all_different():
     picture = np.arange(27, dtype=np.uint8).reshape(1, 3, 3, 3)
-    shown = {view.show(picture).tobytes() for view in EVERY_WAY}
-    assert len(shown) == len(EVERY_WAY) == 8
-    assert EVERY_WAY[0] == View()
+    shown = {view.move_pixels(picture).tobytes() for view in ALL_VIEWS}
+    assert len(shown) == len(ALL_VIEWS) == 8
+    assert ALL_VIEWS[0] == View()
 
 
-@pytest.mark.parametrize("view", EVERY_WAY)
+@pytest.mark.parametrize("view", ALL_VIEWS)
 def test_a_step_on_a_view_is_the_step_in_the_game_that_moves_what_the_view_shows(view):
     game = np.zeros((1, 5, 5, 1), np.uint8)
     game[0, 2, 1] = 1  # row 2, column 1
-    seen = np.argwhere(view.show(game)[0, :, :, 0])[0]
+    seen = np.argwhere(view.move_pixels(game)[0, :, :, 0])[0]
     for step in ((0, 1), (0, -1), (1, 0), (-1, 0)):
         row, column = view.in_game(step)
         moved = np.zeros_like(game)
         moved[0, 2 + row, 1 + column] = 1
-        np.testing.assert_array_equal(np.argwhere(view.show(moved)[0, :, :, 0])[0], seen + step)
+        np.testing.assert_array_equal(np.argwhere(view.move_pixels(moved)[0, :, :, 0])[0], seen + step)
 
 
 def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
@@ -71,7 +71,7 @@ def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
 )
 def test_a_maze_moves_its_agent_along_the_axis_that_the_action_says(game, sideways, updown):
     """The real games: an agent that goes left is seen elsewhere in its row, however its maze is shown."""
-    mirrored = ShownGames(build_env(game, "0:64", 64, seed=3))
+    mirrored = AugmentedEnv(build_env(game, "0:64", 64, seed=3))
     rng, moved = np.random.default_rng(4), set()
     for _ in range(60):
         action = int(rng.choice(sideways + updown))
@@ -138,7 +138,7 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
 
 def test_recolored_games_show_the_six_orders_of_the_colours_in_every_view():
     bare = build_env("procgen:jumper", "0:8", 12, seed=3)
-    shown = ShownGames(build_env("procgen:jumper", "0:8", 12, seed=3), mirror=True, recolor=True)
+    shown = AugmentedEnv(build_env("procgen:jumper", "0:8", 12, seed=3), mirror=True, recolor=True)
     plain, seen = bare.observe().obs, shown.observe().obs
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     for env, order in enumerate(orders):
@@ -155,7 +155,7 @@ def test_recolored_games_show_the_six_orders_of_the_colours_in_every_view():
 
 def test_colours_alone_are_exchanged_in_any_game_and_change_no_action():
     bare, shown = (build_env("procgen:coinrun", "0:8", 6, seed=3) for _ in range(2))
-    shown = ShownGames(shown, mirror=False, recolor=True)
+    shown = AugmentedEnv(shown, mirror=False, recolor=True)
     for action in (7, 8, 2, 4):
         np.testing.assert_array_equal(shown.observe().obs[3], bare.observe().obs[3][..., (1, 2, 0)])
         for env in (bare, shown):
@@ -163,15 +163,15 @@ def test_colours_alone_are_exchanged_in_any_game_and_change_no_action():
 
 
 def test_a_game_without_colours_is_refused():
-    with pytest.raises(InputError, match="--recolor is on but gymnasium:CartPole-v1 has no pictures of three colours"):
-        ShownGames(build_env("gymnasium:CartPole-v1", "0:2", 2), mirror=False, recolor=True)
+    with pytest.raises(InputError, match="--recolor is on but gymnasium:CartPole-v1 has no RGB pictures"):
+        AugmentedEnv(build_env("gymnasium:CartPole-v1", "0:2", 2), mirror=False, recolor=True)
 
 
 def test_a_game_without_a_known_mirror_image_is_refused():
-    with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no mirror image that we know"):
-        ShownGames(build_env("procgen:coinrun", "0:2", 2))
+    with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no known symmetry"):
+        AugmentedEnv(build_env("procgen:coinrun", "0:2", 2))
     with pytest.raises(InputError, match="cannot be saved; accepted: without hidden and use_generated_assets"):
-        ShownGames(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
+        AugmentedEnv(build_env("procgen:maze", "0:2", 2, use_generated_assets=True))
 
 
 @pytest.mark.parametrize("shown", ["mirror", "recolor"])
@@ -189,18 +189,18 @@ def test_where_the_game_says_its_player_went_is_where_the_view_shows_it(game):
     """The real games' own coordinates (x to the right, y up), turned into each view by hand."""
     num_envs = 64
     env = build_env(game, "0:64", num_envs, seed=3)
-    mirrored = ShownGames(env)
+    mirrored = AugmentedEnv(env)
     views = SYMMETRIES[game].views
     steps = {1: (0, -1), 7: (0, 1), 5: (-1, 0), 3: (1, 0)}  # (row, column) on the picture
     rng, moved = np.random.default_rng(5), {view: set() for view in views}
     for _ in range(40):
         mirrored.observe()
-        before = [env.whereabouts(game_number) for game_number in range(num_envs)]
+        before = [env.player_position(game_number) for game_number in range(num_envs)]
         action = rng.choice(list(steps), size=num_envs).astype(np.int32)
         mirrored.act(action)
         seen = mirrored.observe()
         for number in np.flatnonzero(~seen.first).tolist():
-            after, view = env.whereabouts(number), views[number * len(views) // num_envs]
+            after, view = env.player_position(number), views[number * len(views) // num_envs]
             row, column = before[number].y - after.y, after.x - before[number].x  # in the game
             if view.is_transposed:
                 row, column = column, row
