@@ -1,8 +1,7 @@
-"""How many multiplications and additions a training step takes, and how fast they could be done: the floor of its time.
+"""FLOPs of a training step, and the device's peak FLOP/s: together an upper bound of training speed.
 
-Counted, not estimated: a learner of the same networks plays and learns on a small rollout on the CPU, and every
-matrix product and convolution of acting, forward and backward is added up. A GRU's share, about a hundredth of an
-IMPALA encoder's, is left out where the library has it as one operation.
+FLOPs are counted by running a learner with the same networks on a small rollout on the CPU and adding up all matrix
+products and convolutions. A GRU, about 1 % of an IMPALA encoder, is not counted where torch runs it as one operation.
 """
 
 import dataclasses
@@ -11,20 +10,20 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from expgen.bench.load import settle
+from expgen.bench.load import synchronize
 from expgen.bench.speed import rate
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Phase
 from expgen.training.resources import Resources
 
-_ENVS, _STEPS = 8, 8  # of the rollout that is counted; minibatches shrink with it
+_ENVS, _STEPS = 8, 8  # size of the counted rollout; minibatches shrink with it
 _ON_CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
-_SIDES = {"cuda": 8192, "cpu": 1024}  # of the square matrices whose product is timed
+_SIDES = {"cuda": 8192, "cpu": 1024}  # of the square matrices that are multiplied
 
 
 class Flops(NamedTuple):
-    """Multiplications and additions of one step of one environment."""
+    """FLOPs per environment step."""
 
     acting: float
     learning: float
@@ -35,9 +34,9 @@ class Flops(NamedTuple):
 
 
 def flops_per_step(config: TrainConfig) -> Flops:
-    """The mean over the algorithm's whole cycle of updates."""
+    """Return the mean over the algorithm's cycle of updates."""
     algorithm: Any = config.algorithm
-    if hasattr(algorithm, "policy_phases"):  # an auxiliary phase goes over all data since the last: as much a step
+    if hasattr(algorithm, "policy_phases"):  # its cost per step does not depend on its frequency
         algorithm = dataclasses.replace(algorithm, policy_phases=1)
     small = dataclasses.replace(config, envs=_ENVS, rollout_steps=_STEPS, members=1, algorithm=algorithm)
     learner = build_learner(small, plans_of(small)[0], _ON_CPU)
@@ -56,7 +55,7 @@ def flops_per_step(config: TrainConfig) -> Flops:
 
 
 def peak_flops(device: torch.device, seconds: float) -> float:
-    """Multiplications and additions per second of a large matrix product, in the type that training multiplies in."""
+    """Return FLOP/s of a large matrix product in the dtype of training: bfloat16 on a GPU, float32 on the CPU."""
     side = _SIDES[device.type]
     matrix = torch.ones(side, side, device=device, dtype=torch.bfloat16 if device.type == "cuda" else torch.float32)
     out = torch.empty_like(matrix)
@@ -64,7 +63,7 @@ def peak_flops(device: torch.device, seconds: float) -> float:
     def work() -> float:
         for _ in range(4):
             torch.mm(matrix, matrix, out=out)
-        settle(device)
+        synchronize(device)
         return 4 * 2.0 * side**3
 
     return rate(work, seconds)

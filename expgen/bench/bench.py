@@ -1,4 +1,4 @@
-"""How fast this machine trains: the environment alone, each phase of one learner, and learners side by side."""
+"""Measure training speed: the environment alone, each phase of one learner, and several learners side by side."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ import torch
 
 from expgen.algorithms.recipes import recipe_of
 from expgen.bench.arithmetic import flops_per_step, peak_flops
-from expgen.bench.load import LearnerClock, Watch, settle
-from expgen.bench.speed import FLOOR, UPDATE_FLOOR, Speed, rate
+from expgen.bench.load import LearnerClock, LoadMonitor, synchronize
+from expgen.bench.speed import PEAK, UPDATE_PEAK, Speed, rate
 from expgen.envs.make import build_env
 from expgen.fast.fast_networks import recorded_forward
 from expgen.networks.actor_critic import fresh_network
@@ -23,15 +23,15 @@ from expgen.training.learner import Learner, Phase
 from expgen.training.pipeline import LocalPermits, run_pipeline
 from expgen.training.resources import Resources, available_cores, hardware, plan_resources
 
-FORWARD_BATCHES = (32, 320, 4096)  # one learner's environments, those of ten, and a rollout's worth
+FORWARD_BATCHES = (32, 320, 4096)  # environments of one learner and of ten, and a large batch
 
 
 def bench(
     config: TrainConfig, learner_counts: list[int], seconds: float, device: str, say: Callable[[str], None]
 ) -> Iterator[Speed]:
-    """Each figure as it is measured, over about `seconds` of work after warming up.
+    """Yield each figure as it is measured, over about `seconds` after a warm-up.
 
-    `say` is told in words where a learner's time goes, how busy the machine is kept and what limits.
+    `say` is called with lines about where a learner's time goes, the load of the machine and the bottleneck.
     """
     resources = plan_resources(device, 1)
 
@@ -41,25 +41,25 @@ def bench(
 
     yield row("environment", 1, _environment_rate(config, resources, seconds))
     phases, shares = _phase_rates(config, resources, seconds)
-    say("one learner's time: " + ", ".join(f"{what} {share:.0%}" for what, share in shares.items()))
+    say("time of one learner: " + ", ".join(f"{what} {share:.0%}" for what, share in shares.items()))
     yield row("rollout", 1, phases[Phase.COLLECT])
     yield row("update", 1, phases[Phase.UPDATE])
     for count in learner_counts:
-        watch = Watch(resources.device)
-        trained = training_rate(config, count, plan_resources(device, count), seconds, watch.restart)
-        load = watch.end()
-        say(f"training, learners {count}: {load.words(available_cores())}")
-        say(f"  what limits: {load.limit(available_cores(), shares, resources.device.type == 'cuda')}")
+        monitor = LoadMonitor(resources.device)
+        trained = training_rate(config, count, plan_resources(device, count), seconds, monitor.restart)
+        load = monitor.stop()
+        say(f"training, learners {count}: {load.describe(available_cores())}")
+        say(f"  bottleneck: {load.bottleneck(available_cores(), shares, resources.device.type == 'cuda')}")
         yield row("training", count, trained)
     peak, flops = peak_flops(resources.device, seconds / 4), flops_per_step(config)
-    yield row(FLOOR, 1, peak / flops.total)
-    yield row(UPDATE_FLOOR, 1, peak / flops.learning)
+    yield row(PEAK, 1, peak / flops.total)
+    yield row(UPDATE_PEAK, 1, peak / flops.learning)
     for batch in FORWARD_BATCHES:
         yield row(f"forward of {batch}", 1, _forward_rate(config, batch, resources, seconds / 4))
 
 
 def _environment_rate(config: TrainConfig, resources: Resources, seconds: float) -> float:
-    """Random actions, nothing else."""
+    """Return steps per second of the environment with random actions."""
     threads = resources.env_threads
     with closing(build_env(config.env, config.train_set, config.envs, config.seed, threads, **config.options)) as env:
         rng = np.random.default_rng(0)
@@ -75,24 +75,21 @@ def _environment_rate(config: TrainConfig, resources: Resources, seconds: float)
 
 
 def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds: float) -> float:
-    """Observations per second that a policy answers, `batch` at a time, as it does when it acts."""
+    """Return observations per second of the policy's forward pass with batches of `batch`."""
     plan, device = plans_of(config)[0], resources.device
     with closing(build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)) as env:
         spec = env.spec
     recipe = recipe_of(plan.algo)
-    untrained = fresh_network(
-        lambda: recipe.build_policy(spec, plan.network, plan.algorithm), torch.Generator(), device
-    )
-    policy = untrained.eval()
+    policy = fresh_network(lambda: recipe.build_policy(spec, plan.network, plan.algorithm), torch.Generator(), device)
+    policy = policy.eval()
     obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
     first = torch.zeros(1, batch, dtype=torch.bool, device=device)
-    asked = (obs, first, torch.zeros(batch, policy.state_size, device=device))
-    forward = recorded_forward(policy, asked)
+    forward = recorded_forward(policy, (obs, first, torch.zeros(batch, policy.state_size, device=device)))
 
     def work() -> int:
         for _ in range(8):
             forward()
-        settle(device)
+        synchronize(device)
         return 8 * batch
 
     with torch.no_grad():
@@ -102,11 +99,11 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
 def _phase_rates(
     config: TrainConfig, resources: Resources, seconds: float
 ) -> tuple[dict[Phase, float], dict[str, float]]:
-    """One learner alone: steps per second of its rollouts and of its updates, and how it shares out its time."""
+    """Return steps per second of one learner's rollouts and updates, and the shares of its time by activity."""
     spent = dict.fromkeys((Phase.COLLECT, Phase.UPDATE), 0.0)
     rollouts = 0
     with closing(build_learner(config, plans_of(config)[0], resources)) as learner:
-        for _ in learner.iterate():  # warms up
+        for _ in learner.iterate():  # warm-up
             pass
         clock = LearnerClock(learner)
         while not rollouts or sum(spent.values()) < seconds:
@@ -123,39 +120,39 @@ def _phase_rates(
 def training_rate(
     config: TrainConfig, count: int, resources: Resources, seconds: float, on_begin: Callable[[], None] = lambda: None
 ) -> float:
-    """Whole training steps of `count` learners in one pipeline; the last of a population is its explorer.
+    """Return training steps per second of `count` learners in one pipeline; the last of a population is its explorer.
 
-    `on_begin` is called when one has warmed up; the last call begins the `seconds` that are measured.
+    `on_begin` is called after each learner's warm-up; the measured `seconds` start with the last call.
     """
     began, done = 0.0, 0
 
-    def life(learner: Learner) -> Iterator[Phase]:
+    def train(learner: Learner) -> Iterator[Phase]:
         nonlocal began, done
-        yield from learner.iterate()  # warms up
+        yield from learner.iterate()  # warm-up
         on_begin()
-        began, done = time.perf_counter(), 0  # the last one to warm up starts the clock
+        began, done = time.perf_counter(), 0  # the last learner to warm up starts the clock
         while not done or time.perf_counter() - began < seconds:
             before = learner.env_steps
             yield from learner.iterate()
             done += learner.env_steps - before
 
-    with side_by_side(config, count, resources) as run:
-        run(life)
+    with open_learners(config, count, resources) as learners:
+        run_learners(learners, train, resources)
         return done / (time.perf_counter() - began)
 
 
 @contextmanager
-def side_by_side(
-    config: TrainConfig, count: int, resources: Resources
-) -> Iterator[Callable[[Callable[[Learner], Iterator[Phase]]], None]]:
-    """`count` learners of a run: gives a function that runs a life of each in one pipeline."""
-    with ExitStack() as opened:
-        made = (build_learner(config, plan, resources) for plan in first_plans(config, count))
-        learners = [opened.enter_context(closing(learner)) for learner in made]
+def open_learners(config: TrainConfig, count: int, resources: Resources) -> Iterator[list[Learner]]:
+    """Build the first `count` learners of a run, and close them at the end."""
+    with ExitStack() as cleanup:
+        learners = []
+        for plan in first_plans(config, count):
+            learners.append(cleanup.enter_context(closing(build_learner(config, plan, resources))))
+        yield learners
 
-        def run(life: Callable[[Learner], Iterator[Phase]]) -> None:
-            generators = {learner.name: life(learner) for learner in learners}
-            for error in run_pipeline(generators, LocalPermits(resources.updates_at_once)).values():
-                raise error
 
-        yield run
+def run_learners(learners: list[Learner], train: Callable[[Learner], Iterator[Phase]], resources: Resources) -> None:
+    """Run the generator `train` of each learner in one pipeline; raise the first error."""
+    generators = {learner.name: train(learner) for learner in learners}
+    for error in run_pipeline(generators, LocalPermits(resources.updates_at_once)).values():
+        raise error

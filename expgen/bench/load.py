@@ -1,4 +1,4 @@
-"""How busy training keeps the machine, where a learner's time goes, and what limits it, in words."""
+"""Measure the load of the machine and a learner's time by activity, and name the bottleneck."""
 
 import contextlib
 import subprocess
@@ -15,58 +15,60 @@ from numpy import ndarray
 from expgen.rollout.rollout import Rollout
 from expgen.training.learner import Learner
 
-FULL = 0.9  # of what there is; beyond, more work would mostly wait
-SAMPLE_MS = 200  # between two looks at the GPU
+FULL = 0.9  # share of a resource from which it counts as the bottleneck
+SAMPLE_MS = 200  # between two samples of the GPU
 
 
 @dataclass
 class Load:
-    """What training kept busy, on the mean."""
+    """Mean load of the machine during training."""
 
-    cores: float = 0.0  # of the machine, by all threads of this process
-    turning: float = 0.0  # of one core, by the thread that turns the learners
-    gpu: float | None = None  # part of the time in which any kernel ran; None: unknown
+    cores: float = 0.0  # busy cores, over all threads of this process
+    main_thread: float = 0.0  # share of one core used by the thread that runs the pipeline
+    gpu: float | None = None  # share of time in which any kernel ran; None: unknown
     watts: float | None = None
 
-    def words(self, num_cores: int) -> str:
-        """As in `7.6 of 16 cores busy, 0.9 of one by the thread that turns the learners; GPU at work 80%, 271 W`."""
-        turned = f"{self.turning:.1f} of one by the thread that turns the learners"
-        gpu = "" if self.gpu is None else f"; GPU at work {self.gpu:.0%} of the time, {self.watts:.0f} W"
-        return f"{self.cores:.1f} of {num_cores} cores busy, {turned}{gpu}"
+    def describe(self, num_cores: int) -> str:
+        """Return for example `7.6 of 16 cores busy, main thread 90%; GPU busy 80% of the time, 271 W`."""
+        gpu = "" if self.gpu is None else f"; GPU busy {self.gpu:.0%} of the time, {self.watts:.0f} W"
+        return f"{self.cores:.1f} of {num_cores} cores busy, main thread {self.main_thread:.0%}{gpu}"
 
-    def limit(self, num_cores: int, shares: dict[str, float], is_gpu: bool) -> str:
-        """What is full; where nothing is, what a learner waits for longest (`shares` of its time)."""
-        longest = max(shares, key=lambda what: shares[what])
+    def bottleneck(self, num_cores: int, shares: dict[str, float], is_gpu: bool) -> str:
+        """Return which resource is fully used; if none is, the activity on which a learner spends most of its time."""
+        longest = max(shares, key=lambda activity: shares[activity])
         if not is_gpu:
-            return f"the cores; a learner spends most on its {longest}"
+            return f"the cores; most of a learner's time is {longest}"
         if self.gpu is not None and self.gpu > FULL:
-            return "the GPU: it is at work all the time"
+            return "the GPU: it is always busy"
         if self.cores > FULL * num_cores:
             return "the cores: all are busy"
-        if self.turning > FULL:
-            return "one thread: it turns all learners; more worker processes (train --processes) would help"
-        return f"waiting: nothing is full, a learner spends most on its {longest}; more side by side would help"
+        if self.main_thread > FULL:
+            return "the main thread, which runs all learners; more worker processes (train --processes) would help"
+        return f"latency: no resource is full, most of a learner's time is {longest}; more learners would help"
 
 
-class Watch:
-    """Looks at the load from its start, or its last restart, to its end."""
+class LoadMonitor:
+    """Measures the load from its creation, or the last `restart`, to `stop`.
+
+    Call its methods from the thread that runs the pipeline.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.program = _nvidia_smi(device) if device.type == "cuda" else None
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was before."""
+        """Start measuring again."""
         self.began = _clocks()
 
-    def end(self) -> Load:
-        """The load since; to be called by the thread that turns the learners, as `restart` is."""
-        passed, process, thread = _clocks() - self.began
-        load = Load(process / passed, thread / passed)
+    def stop(self) -> Load:
+        """Stop and return the mean load."""
+        elapsed, process, thread = _clocks() - self.began
+        load = Load(process / elapsed, thread / elapsed)
         if self.program is None:
             return load
         self.program.terminate()
-        samples = read_samples(self.program.communicate()[0])[-int(passed * 1000 / SAMPLE_MS) :]
+        samples = read_samples(self.program.communicate()[0])[-int(elapsed * 1000 / SAMPLE_MS) :]
         if samples:
             percent, load.watts = np.mean(samples, axis=0)
             load.gpu = percent / 100
@@ -74,12 +76,12 @@ class Watch:
 
 
 def _clocks() -> ndarray:
-    """Seconds that have passed, and those of all cores and of this thread: `[3]`."""
+    """Return wall time, CPU time of the process and CPU time of this thread: `[3]`, seconds."""
     return np.array([time.perf_counter(), time.process_time(), time.thread_time()])
 
 
 def _nvidia_smi(device: torch.device) -> "subprocess.Popen[str] | None":
-    """A program that tells a GPU's percent and watts again and again; None where there is none."""
+    """Start nvidia-smi, which prints a GPU's utilization and power repeatedly; None if it is not installed."""
     name = f"GPU-{torch.cuda.get_device_properties(device).uuid}"
     query = ["--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", str(SAMPLE_MS)]
     try:
@@ -91,7 +93,7 @@ def _nvidia_smi(device: torch.device) -> "subprocess.Popen[str] | None":
 
 
 def read_samples(text: str) -> list[tuple[float, float]]:
-    """Lines as `80, 271.3`; those that say anything else, as `[N/A]`, are left out."""
+    """Parse lines such as `80, 271.3`; skip others, such as `[N/A]`."""
     samples = []
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
@@ -101,7 +103,7 @@ def read_samples(text: str) -> list[tuple[float, float]]:
 
 
 class LearnerClock:
-    """Adds up where a learner's time goes: acting, games, reward; the rest is its update."""
+    """Measures a learner's time in games, acting and reward; the rest is its update."""
 
     def __init__(self, learner: Learner) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -112,20 +114,20 @@ class LearnerClock:
         learner.reward = _TimedReward(learner.reward, self)  # type: ignore[assignment]
 
     def shares(self, total: float) -> dict[str, float]:
-        """Of `total` seconds."""
-        parts = {what: self.seconds[what] / total for what in ("games", "acting", "reward")}
+        """Return each activity's share of `total` seconds."""
+        parts = {activity: self.seconds[activity] / total for activity in ("games", "acting", "reward")}
         return parts | {"update": 1 - sum(parts.values())}
 
     @contextlib.contextmanager
-    def timing(self, what: str) -> Iterator[None]:
-        """Time spent inside, or in each call of the function that it decorates, is of `what`."""
+    def timing(self, activity: str) -> Iterator[None]:
+        """Add the time spent inside to `activity`; also a decorator, for each call of a function."""
         began = time.perf_counter()
         yield
-        self.seconds[what] += time.perf_counter() - began
+        self.seconds[activity] += time.perf_counter() - began
 
 
 class _TimedReward:
-    """A reward source whose device has nothing else to do while it is timed."""
+    """A reward source that is timed with the device synchronized before and after."""
 
     def __init__(self, reward: Any, clock: LearnerClock) -> None:
         self.reward, self.clock = reward, clock
@@ -134,14 +136,14 @@ class _TimedReward:
         return getattr(self.reward, name)
 
     def __call__(self, rollout: Rollout) -> torch.Tensor:
-        settle(rollout.device)
+        synchronize(rollout.device)
         with self.clock.timing("reward"):
-            paid = self.reward(rollout)
-            settle(rollout.device)
-        return paid
+            reward = self.reward(rollout)
+            synchronize(rollout.device)
+        return reward
 
 
-def settle(device: torch.device) -> None:
-    """Wait until the device has nothing left to do."""
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has finished all work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

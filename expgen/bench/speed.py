@@ -1,12 +1,12 @@
-"""Speed: one measured throughput as a row, and what part of its limit it reaches."""
+"""Speed: one measured throughput as a row, and its share of the upper bound."""
 
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-FLOOR = "arithmetic alone"  # steps per second if training were one large matrix product,
-UPDATE_FLOOR = "update's arithmetic alone"  # and if updating were
+PEAK = "arithmetic alone"  # steps per second if training ran at the speed of one large matrix product
+UPDATE_PEAK = "update's arithmetic alone"  # the same for updates without acting
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Speed))
 
 
 def rate(work: Callable[[], float], seconds: float) -> float:
-    """How much is done a second, by what `work` says it did: after a first call, which warms up, at least once."""
+    """Return the work per second of calling `work`, which returns how much it did; the first call is a warm-up."""
     work()
     began, done = time.perf_counter(), 0.0
     while not done or time.perf_counter() - began < seconds:
@@ -35,11 +35,11 @@ def rate(work: Callable[[], float], seconds: float) -> float:
 
 
 def shares(rows: list[Speed]) -> Iterator[str]:
-    """What part of the fastest conceivable each figure of learning reaches, in words."""
+    """Yield lines with the share of its upper bound that each figure reaches."""
     known = {row.what: row.steps_per_s for row in rows if row.learners == 1}
-    floor, games, updating = known[FLOOR], known["environment"], known[UPDATE_FLOOR]
-    yield f"update: {known['update'] / updating:.1%} of its arithmetic alone ({updating:,} steps/s)"
+    peak, games, update_peak = known[PEAK], known["environment"], known[UPDATE_PEAK]
+    yield f"update: {known['update'] / update_peak:.1%} of its arithmetic alone ({update_peak:,} steps/s)"
     for row in rows:
         if row.what == "training":
-            what, limit = min((FLOOR, floor), ("the environment alone", games), key=lambda pair: pair[1])
+            what, limit = min((PEAK, peak), ("the environment alone", games), key=lambda pair: pair[1])
             yield f"training, learners {row.learners}: {row.steps_per_s / limit:.1%} of {what} ({limit:,} steps/s)"

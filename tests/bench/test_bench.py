@@ -1,4 +1,4 @@
-"""Throughput figures: all of them, of the right thing, in order."""
+"""bench yields all throughput figures in order."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from expgen.runs.make_config import make_config
 
 
 @pytest.mark.parametrize("algo", ["ppo", "expgen"])
-def test_every_figure_is_measured(small: Any, algo: str) -> None:
+def test_bench_measures_every_figure(small: Any, algo: str) -> None:
     settings = {name: value for name, value in small.settings.items() if name not in ("preset", "device")}
     config = make_config(algo=algo, preset="smoke", **settings)
     words: list[str] = []
@@ -30,5 +30,5 @@ def test_every_figure_is_measured(small: Any, algo: str) -> None:
     assert all(row.steps_per_s > 0 and row.game == "minimaze" and row.hardware.startswith("CPU with") for row in rows)
     assert tuple(vars(rows[0])) == COLUMNS
     known = {row.what: row.steps_per_s for row in rows}
-    assert [line.split(":")[0] for line in words[:3]] == ["one learner's time", "training, learners 1", "  what limits"]
+    assert [line.split(":")[0] for line in words[:3]] == ["time of one learner", "training, learners 1", "  bottleneck"]
     assert known["update's arithmetic alone"] > known["arithmetic alone"]  # it leaves out acting

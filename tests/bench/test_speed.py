@@ -1,11 +1,11 @@
-"""Speeds in words: what part of its limit each reaches."""
+"""Rates, and lines with the share of the upper bound that each figure reaches."""
 
 import time
 
 from expgen.bench.speed import Speed, rate, shares
 
 
-def test_shares_are_of_the_lower_limit() -> None:
+def test_shares_use_the_lower_bound_of_environment_and_arithmetic() -> None:
     rates = {
         "environment": 200, "arithmetic alone": 400, "update's arithmetic alone": 500, "update": 100, "training": 50,
     }  # fmt: skip
@@ -18,7 +18,7 @@ def test_shares_are_of_the_lower_limit() -> None:
     ]
 
 
-def test_rate_counts_work_after_the_first_call_and_at_least_one_piece_of_it() -> None:
+def test_rate_ignores_the_first_call_and_counts_at_least_one() -> None:
     calls = []
 
     def work() -> int:

@@ -1,4 +1,4 @@
-"""A timeline of learners side by side."""
+"""trace writes a timeline of learners in one pipeline."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,16 @@ from expgen.training.resources import Resources, plan_resources
 PHASES = ["collect", "ready", "update"]
 
 
-def test_every_turn_of_every_learner_is_a_named_stretch(tmp_path: Path) -> None:
+def test_trace_has_a_named_span_for_every_phase_of_every_learner(tmp_path: Path) -> None:
     trace(make_config("minimaze", "ppo", "smoke"), 2, "cpu", tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    stretches = sorted((event["ts"], event["name"]) for event in events if ": " in event.get("name", ""))
+    spans = sorted((event["ts"], event["name"]) for event in events if ": " in event.get("name", ""))
     for learner in ("member0", "member1"):
-        turns = [name.partition(": ")[2] for _, name in stretches if name.startswith(f"{learner}:")]
+        turns = [name.partition(": ")[2] for _, name in spans if name.startswith(f"{learner}:")]
         assert turns[0] == "collect" and list(dict.fromkeys(turns)) == PHASES
 
 
-def test_learners_are_closed_where_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_are_closed_when_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
 
     class Failing(Exception):
@@ -48,7 +48,7 @@ def test_learners_are_closed_where_one_fails(tmp_path: Path, monkeypatch: pytest
     assert {*closed} == {"member0", "member1"} and not (tmp_path / "trace.json").exists()
 
 
-def test_learners_are_closed_where_the_next_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_are_closed_when_the_next_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
 
     def build(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
@@ -61,12 +61,12 @@ def test_learners_are_closed_where_the_next_cannot_be_built(monkeypatch: pytest.
     monkeypatch.setattr(module, "build_learner", build)
     with (
         pytest.raises(InputError),
-        module.side_by_side(make_config("minimaze", "ppo", "smoke"), 2, plan_resources("cpu", 2)),
+        module.open_learners(make_config("minimaze", "ppo", "smoke"), 2, plan_resources("cpu", 2)),
     ):
         pass
     assert closed == ["member0"]
 
 
-def test_a_timeline_that_was_not_written_is_a_failure(tmp_path: Path) -> None:
+def test_trace_fails_when_the_file_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FailedStorage, match=r"cannot write .*gone/trace\.json"):
         trace(make_config("minimaze", "ppo", "smoke"), 1, "cpu", tmp_path / "gone" / "trace.json")

@@ -17,7 +17,7 @@ def test_bench_prints_lines_for_speed_csv(command: Callable[..., Any]) -> None:
     parts = ["environment", "rollout", "update", "training", "arithmetic alone", "update's arithmetic alone"]
     assert [line.split(",")[0] for line in lines] == [*parts, *(f"forward of {batch}" for batch in (32, 320, 4096))]
     assert [line.split(":")[0] for line in outcome.err.splitlines()] == [
-        *("one learner's time", "training, learners 1", "  what limits"),
+        *("time of one learner", "training, learners 1", "  bottleneck"),
         *("update", "training, learners 1"),
     ]
 
