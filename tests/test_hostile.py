@@ -261,6 +261,6 @@ def test_observations_that_are_not_as_announced(obs: str, small, odd, tmp_path) 
 
 def test_episodes_that_never_end_can_be_learnt_from_but_not_scored(small, odd, tmp_path, monkeypatch) -> None:
     assert train_odd(small, tmp_path / "run", ends=False).is_complete
-    monkeypatch.setattr(evaluation, "LONGEST", 50)
+    monkeypatch.setattr(evaluation, "MAX_EPISODE_STEPS", 50)
     with pytest.raises(InputError, match="has not ended after 50 steps"):
         small.train(tmp_path / "scored", 1, env="gymnasium:Odd-v0", options={"ends": False}, eval_every=128)

@@ -67,13 +67,15 @@ def test_an_agent_and_an_environment_that_do_not_fit_are_refused(agent: str) -> 
 
 def test_an_agent_s_name_is_refused_where_an_environment_s_will_do() -> None:
     maze = expgen.make_env("minimaze", levels=5, num_envs=2)
-    with pytest.raises(expgen.InputError, match="agent is 'minimaze/expgen'; accepted: an agent, as load_agent"):
+    with pytest.raises(
+        expgen.InputError, match="agent is 'minimaze/expgen'; accepted: an agent, for example from load_agent"
+    ):
         expgen.evaluate("minimaze/expgen", maze)  # type: ignore[arg-type]
     agent = expgen.load_agent("minimaze/ppo")
     by_name = expgen.evaluate(agent, "minimaze", episodes=4, levels=range(1000, 1200))
     made = expgen.make_env("minimaze", levels=range(1000, 1200), num_envs=4)
     assert by_name == expgen.evaluate(expgen.load_agent("minimaze/ppo"), made, episodes=4)
-    with pytest.raises(expgen.InputError, match="levels is given with an environment that is made"):
+    with pytest.raises(expgen.InputError, match="levels is given but env is an environment already"):
         expgen.evaluate(agent, made, levels=5)
 
 

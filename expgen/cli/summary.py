@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far
+from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far, variant_settings
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import OpenedRun
 from expgen.runs.status import run_status
@@ -43,7 +43,7 @@ def outcome(folder: RunFolder) -> Iterator[str]:
     last: dict[str, dict[str, Score]] = {}
     name: dict[str, str] = {}  # each agent's in full, of its last row
     for row in rows_so_far(folder.scores_file):
-        variant = agent_name(row, with_asides=False)
+        variant = f"{row.agent} {variant_settings(row.settings)}".strip()
         last.setdefault(variant, {})[row.split] = row
         name[variant] = agent_name(row)
     widths = (max(map(len, name.values()), default=0), 25, 6, 25, 6)

@@ -12,7 +12,7 @@ from expgen.diagnosis.advice import Finding, findings
 from expgen.diagnosis.figure import draw
 from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, player_factories
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, play_levels, result_of
+from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, play_levels, result_of
 from expgen.evaluation.scores import SPLITS
 from expgen.exploration.explore import ExplorationWatcher
 from expgen.exploration.oracle import make_oracle
@@ -66,7 +66,7 @@ def diagnose(
     envs: number of parallel environments. device: auto, cpu, cuda or cuda:N.
     on_start: called with the total number of episodes. on_episode: called with each finished episode.
     """
-    check_played(episodes, envs, seed)
+    check_play_flags(episodes, envs, seed)
     agent = find_agent(run).agent
     if not agent.trained():
         raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")

@@ -1,8 +1,8 @@
-"""Playing a fixed list of episodes, each to its end: short episodes are not over-counted.
+"""Evaluation on a fixed list of episodes, each played to its end, so that short episodes are not over-counted.
 
-The levels are drawn from the environment's level set before anything is played, each as often as any other; a free
-environment takes the next on the list. Environments without level control play a fixed quota each instead. Training,
-`expgen evaluate`, `tune`, bundles and reproductions all come through here.
+The levels are drawn from the environment's level set in advance, each equally often; an environment that finishes takes
+the next level of the list. Without level control every environment plays a fixed number of episodes instead. Training,
+`expgen evaluate`, `tune`, bundles and `reproduce` all use this module.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -21,10 +21,10 @@ from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED, check_integer
 
 T = TypeVar("T")
-LONGEST = 100_000  # steps of an episode, after which it is taken to be endless
-MOST_TOGETHER = 64  # games, where the caller has not made them
-MOST_EPISODES = 10_000_000  # more would be a list that no memory holds
-RESAMPLES = 2000  # of the bootstrap
+MAX_EPISODE_STEPS = 100_000  # a longer episode is an error: it would never end
+DEFAULT_NUM_ENVS = 64
+MAX_EPISODES = 10_000_000  # the list of episodes is kept in memory
+RESAMPLES = 2000  # bootstrap resamples
 
 
 class Episode(NamedTuple):
@@ -34,11 +34,11 @@ class Episode(NamedTuple):
     episode_return: float
     length: int
     solved: bool
-    died: bool = False  # it ended neither in success nor by the time limit
+    died: bool = False  # ended neither in success nor at the time limit
 
 
 class Evaluation(NamedTuple):
-    """What an agent did on a list of episodes; the interval is 95 %, bootstrapped over levels."""
+    """Result of an evaluation; the 95 % confidence interval is bootstrapped over levels."""
 
     mean_return: float
     std_return: float
@@ -58,18 +58,18 @@ class Evaluation(NamedTuple):
 OnEpisode = Callable[[Episode], None]
 
 
-def check_played(episodes: int, envs: int, seed: int) -> None:
-    """Raise InputError where one of what every command that plays is asked for is out of range."""
-    check_range("--episodes", episodes, 1, MOST_EPISODES)
+def check_play_flags(episodes: int, envs: int, seed: int) -> None:
+    """Raise InputError if a flag shared by all commands that play episodes is out of range."""
+    check_range("--episodes", episodes, 1, MAX_EPISODES)
     check_range("--envs", envs, 1, MAX_ENVS)
     check_range("--seed", seed, 0, LAST_SEED)
 
 
 class FrameWatcher(Protocol):
-    """Sees what the agent sees, and may measure it."""
+    """Receives every observation of the agent, for measurements."""
 
     def watch(self, observation: Observation, episode: ndarray) -> None:
-        """Told before each step; `episode` `[N]` is the number of the one each environment plays, −1 for none."""
+        """Called before each step; `episode` `[N]` is the number of each environment's episode, −1 for none."""
 
 
 def evaluate(
@@ -81,27 +81,28 @@ def evaluate(
     levels: LevelSet | str | int | Iterable[int] = "all",
     **options: Any,
 ) -> Evaluation:
-    """Play `episodes` episodes and sum them up.
+    """Play `episodes` episodes and return their mean return, solved rate and confidence interval.
 
-    env: what `make_env` has made, which plays its own levels; or what it takes, played on `levels` with `options`.
-    seed: of the levels drawn.
-    on_episode: hears of each episode as it ends.
+    env: an environment from `make_env`, with its own levels; or an argument of `make_env`, used with `levels` and
+        `options`.
+    seed: random seed for choosing levels.
+    on_episode: called with each finished episode.
     """
-    episodes, seed = check_integer("episodes", episodes, 1, MOST_EPISODES), check_integer("seed", seed, 0, LAST_SEED)
-    is_made = callable(getattr(env, "observe", None)) and not isinstance(env, type)
-    if is_made and (options or not (isinstance(levels, str) and levels == "all")):
-        what = next(iter(options), "levels")
-        raise InputError(f"{what} is given with an environment that is made; accepted: what make_env takes")
-    games = env if is_made else make_env(env, levels, min(MOST_TOGETHER, episodes), seed, **options)
+    episodes, seed = check_integer("episodes", episodes, 1, MAX_EPISODES), check_integer("seed", seed, 0, LAST_SEED)
+    is_env = callable(getattr(env, "observe", None)) and not isinstance(env, type)
+    if is_env and (options or not (isinstance(levels, str) and levels == "all")):
+        option = next(iter(options), "levels")
+        raise InputError(f"{option} is given but env is an environment already; accepted: the name of an environment")
+    games = env if is_env else make_env(env, levels, min(DEFAULT_NUM_ENVS, episodes), seed, **options)
     try:
         return summarize(result_of(play_episodes(agent, games, episodes, seed, None, on_episode)))
     finally:
-        if not is_made:
+        if not is_env:
             games.close()
 
 
 def result_of(work: Generator[None, None, T]) -> T:
-    """What `work` returns, without giving way to anyone."""
+    """Run the generator `work` to its end and return its result."""
     while True:
         try:
             next(work)
@@ -111,19 +112,19 @@ def result_of(work: Generator[None, None, T]) -> T:
 
 @dataclass(frozen=True)
 class Arena:
-    """Where agents are scored, and for how long."""
+    """The environment and the number of episodes for scoring agents."""
 
-    env: str  # as build_env takes it
+    env: str  # name for build_env
     options: Mapping[str, Any]
     episodes: int
-    seed: int = 0  # of the levels drawn
-    most_envs: int = 64  # games side by side
-    threads: int = 1  # that step them
+    seed: int = 0  # random seed for choosing levels
+    max_envs: int = 64
+    threads: int = 1  # threads that step the environments
 
     @property
     def num_envs(self) -> int:
-        """Games side by side; no more than there are episodes."""
-        return min(self.most_envs, self.episodes)
+        """Number of parallel environments, at most one per episode."""
+        return min(self.max_envs, self.episodes)
 
 
 def play_levels(
@@ -134,9 +135,10 @@ def play_levels(
     full_view: bool = False,
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, Evaluation]:
-    """What `agent` does on `levels`, in games of its own; gives way once a step.
+    """Evaluate `agent` on `levels` in new environments; yield once per step.
 
-    `watcher` sees every frame, with `full_view` as r_I is measured on; `on_episode` hears of each episode as it ends.
+    `watcher` receives every observation; `full_view` adds the view on which r_I is measured. `on_episode` is called
+    with each finished episode.
     """
     env = build_env(arena.env, levels, arena.num_envs, arena.seed, arena.threads, full_view, **arena.options)
     try:
@@ -154,9 +156,9 @@ def play_episodes(
     watcher: FrameWatcher | None = None,
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
-    """The episodes in the order of the list; gives way once a step."""
+    """Play `episodes` episodes and return them in the order of the list; yield once per step."""
     if not callable(getattr(agent, "act", None)):
-        raise InputError(f"agent is {agent!r}; accepted: an agent, as load_agent makes from a name")
+        raise InputError(f"agent is {agent!r}; accepted: an agent, for example from load_agent")
     check_compatible(agent, env.spec)
     check_range("--episodes", episodes, 1)
     N = env.num_envs
@@ -164,7 +166,10 @@ def play_episodes(
     numbers, quotas = iter(range(episodes)), [iter(range(i, episodes, N)) for i in range(N)]
 
     def next_episode(i: int, is_free: bool) -> int:
-        """What environment `i` plays from now on, −1 for none; only level control can start it where it is not free."""
+        """Start the next episode in environment `i` and return its number, −1 for none.
+
+        `is_free`: the environment is at the start of an episode; otherwise only level control can start one.
+        """
         if not isinstance(env, LevelControl):
             return next(quotas[i], -1) if is_free else -1
         if (number := next(numbers, -1)) >= 0:
@@ -185,17 +190,17 @@ def play_episodes(
         observation = env.observe()
         total += observation.reward
         length += 1
-        is_endless = (length > LONGEST) & (playing >= 0) & ~observation.first
+        is_endless = (length > MAX_EPISODE_STEPS) & (playing >= 0) & ~observation.first
         if is_endless.any():
-            where = f"an episode on level {level[is_endless][0]} has not ended after {LONGEST:,} steps"
-            raise InputError(f"{env.spec.name}: {where}; accepted: an environment whose episodes end")
+            problem = f"an episode on level {level[is_endless][0]} has not ended after {MAX_EPISODE_STEPS:,} steps"
+            raise InputError(f"{env.spec.name}: {problem}; accepted: an environment whose episodes end")
         died = observation.first & ~observation.solved & ~observation.timed_out & (playing >= 0)  # [N]
         if isinstance(agent, ConsensusAgent):
             agent.tally.record_deaths(died)
         for i in np.flatnonzero(observation.first).tolist():
             if playing[i] >= 0:
-                ended = (bool(observation.solved[i]), bool(died[i]))
-                episode = Episode(int(level[i]), float(total[i]), int(length[i]), *ended)
+                solved = bool(observation.solved[i])
+                episode = Episode(int(level[i]), float(total[i]), int(length[i]), solved, bool(died[i]))
                 finished[int(playing[i])] = episode
                 on_episode(episode)
             playing[i] = next_episode(i, is_free=True)
@@ -204,7 +209,7 @@ def play_episodes(
 
 
 def summarize(episodes: list[Episode]) -> Evaluation:
-    """Mean, spread and interval of a list of episodes."""
+    """Return the statistics of a list of episodes."""
     returns = np.array([episode.episode_return for episode in episodes])
     low, high = mean_interval(returns, np.array([episode.level for episode in episodes]))
     std = float(returns.std(ddof=1)) if len(returns) > 1 else 0.0
@@ -213,9 +218,9 @@ def summarize(episodes: list[Episode]) -> Evaluation:
 
 
 def mean_interval(value: ndarray, level: ndarray, confidence: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap of the mean of `value` `[E]`, resampling levels with all their episodes.
+    """Percentile bootstrap interval of the mean of `value` `[E]`, resampling levels with all their episodes.
 
-    A level below 0 has no name: each such episode is taken to be on a level of its own.
+    A negative level is unknown: each such episode counts as a level of its own.
     """
     level = np.where(level < 0, -1 - np.arange(len(level)), level)
     _, cluster = np.unique(level, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Scores of different games on one scale (Table 3), and how much of a score is lost on unseen levels (Appendix B.1)."""
+"""Normalised scores (Table 3) and the generalisation gap (Appendix B.1)."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -8,7 +8,7 @@ from expgen.paper.numbers import normalization_bounds
 
 
 class Bounds(NamedTuple):
-    """R_min, what trivial play scores, and R_max, the most that can be had."""
+    """R_min, the score of trivial play, and R_max, the best possible score."""
 
     low: float
     high: float
@@ -19,17 +19,17 @@ ConstantSet = Literal["easy", "hard", "rliable"]
 _EASY, _HARD = (
     {game: Bounds(*ends) for game, ends in sorted(normalization_bounds(difficulty).items())}
     for difficulty in ("easy", "hard")
-)  # Table 3: those of ProcGen's authors
+)  # Table 3, from the authors of ProcGen
 CONSTANTS: dict[ConstantSet, dict[str, Bounds]] = {
-    "easy": _EASY,  # the paper's scores are normalised with these
+    "easy": _EASY,  # used by the paper
     "hard": _HARD,
-    "rliable": _EASY | {"jumper": _HARD["jumper"], "leaper": _HARD["leaper"]},  # rliable's notebook: two hard minima
+    "rliable": _EASY | {game: _HARD[game] for game in ("jumper", "leaper")},  # as rliable's notebook
 }
-"""Say which set a report uses: between `easy` and `rliable` a mean over the 16 games moves by 0.01 to 0.02."""
+"""A report should name its set: the mean over 16 games differs by 0.01 to 0.02 between `easy` and `rliable`."""
 
 
 def normalized(score: float, game: str, constants: ConstantSet = "easy") -> float:
-    """R_norm = (R − R_min) / (R_max − R_min); below 0 for play worse than trivial."""
+    """Return R_norm = (R − R_min) / (R_max − R_min); negative if worse than trivial play."""
     check_choice("constants", constants, get_args(ConstantSet))
     bounds = CONSTANTS[constants].get(game)
     if bounds is None:
@@ -38,8 +38,8 @@ def normalized(score: float, game: str, constants: ConstantSet = "easy") -> floa
 
 
 def generalization_gap(train: float, test: float) -> float:
-    """(R_emp − R_pop) / R_emp of mean returns, of the game's reward or of r_I; NaN where the train score is 0.
+    """Return (R_emp − R_pop) / R_emp for mean returns of the game's reward or of r_I; NaN if the train score is 0.
 
-    A share of the train score: 0.388 is the paper's 38.8 %. Where the train score is negative the sign has no meaning.
+    It is a share of the train score: 0.388 is the paper's 38.8 %. With a negative train score the sign is meaningless.
     """
     return (train - test) / train if train else math.nan

@@ -1,4 +1,4 @@
-"""scores.csv: one row per agent, split and evaluation. Reports read these rows and those of exploration.csv alone."""
+"""scores.csv: one row per agent, split and evaluation. Reports read only these rows and those of exploration.csv."""
 
 import contextlib
 import csv
@@ -27,7 +27,7 @@ SPLITS: tuple[Split, Split] = ("train", "test")
 
 @dataclass(frozen=True)
 class Score:
-    """One row; the columns of `scores.csv` in their order."""
+    """One row of `scores.csv`; the fields are the columns in order."""
 
     algorithm: str
     game: str
@@ -42,18 +42,18 @@ class Score:
     solved_rate: float
     ci_low: float
     ci_high: float
-    agent: str  # the learner, or the algorithm for all of an ensemble
+    agent: str  # the learner, or the algorithm for a whole ensemble
     commit: str
-    settings: str = ""  # in which the agent differs from what its name means: `min_agree=6 members=10`
+    settings: str = ""  # settings that differ from the defaults of `agent`: `min_agree=6 members=10`
 
     def __post_init__(self) -> None:
         check_choice("split", self.split, SPLITS)
-        if not math.isfinite(self.mean_return):  # other columns may be without a value
+        if not math.isfinite(self.mean_return):  # other columns may be NaN
             raise InputError(f"the mean return of {self.agent} is {self.mean_return}; accepted: finite rewards")
 
 
 def score_row(loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet, evaluation: Evaluation) -> Score:
-    """The row of scores.csv that says what `loaded` did on `levels`."""
+    """Return the row of scores.csv for an evaluation of `loaded` on `levels`."""
     return Score(
         algorithm=loaded.algo,
         game=arena.env.partition(":")[2] or arena.env,
@@ -69,7 +69,7 @@ def score_row(loaded: LoadedAgent, arena: Arena, split: Split, levels: LevelSet,
     )
 
 
-ASIDES = ("members", "tuned")  # settings that say more of an agent and make no variant of it
+INFO_SETTINGS = ("members", "tuned")  # settings that describe an agent but do not make it another variant
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -77,24 +77,24 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def without_asides(settings: str) -> str:
-    """`settings` that make an agent the variant that it is: `leader=3` of `leader=3 members=10`."""
-    return " ".join(word for word in settings.split() if word.partition("=")[0] not in ASIDES)
+def variant_settings(settings: str) -> str:
+    """Return the settings that define a variant: `leader=3 members=10` → `leader=3`."""
+    return " ".join(word for word in settings.split() if word.partition("=")[0] not in INFO_SETTINGS)
 
 
-def agent_name(score: Score, with_asides: bool = True) -> str:
-    """An agent with its settings, for people."""
-    return f"{score.agent} {score.settings if with_asides else without_asides(score.settings)}".strip()
+def agent_name(score: Score) -> str:
+    """Return the agent's name followed by its settings."""
+    return f"{score.agent} {score.settings}".strip()
 
 
 class TableFile(Generic[Row]):
-    """A csv file of rows of one dataclass: a column for each field, numbers with six digits.
+    """A CSV file with one dataclass instance per row, one column per field, and floats with six digits.
 
-    Several processes may add to it: it is rewritten whole, under a lock.
+    Several processes can append to it: the file is rewritten under a lock.
     """
 
     def __init__(self, kind: type[Row], name: str) -> None:
-        """`kind` is the dataclass, which checks its own values; `name` is what errors call a row and its file.
+        """`kind` is the dataclass, which validates its values; `name` describes a row and the file in errors.
 
         Files of earlier versions may lack the last columns, those with a default.
         """
@@ -107,19 +107,19 @@ class TableFile(Generic[Row]):
         self.casts = {column: types[column] if types[column] in (int, float) else str for column in self.columns}
 
     def append(self, path: Path, rows: Sequence[Row]) -> None:
-        """Add `rows`, or nothing where the disk is full."""
-        if path.is_char_device():  # /dev/null keeps nothing
+        """Append `rows`; if this fails, for example on a full disk, the file is unchanged."""
+        if path.is_char_device():  # /dev/null
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_link(path)
+            _check_link(path)
             with _locked(path):
                 write_atomic(path.resolve(), self.text([*self.rows_so_far(path), *rows]).encode())
         except OSError as error:
             raise write_error(path, error) from None
 
     def text(self, rows: Sequence[Row]) -> str:
-        """A whole file: the header and `rows`."""
+        """Return the text of a file with the header and `rows`."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -129,21 +129,21 @@ class TableFile(Generic[Row]):
         return text.getvalue()
 
     def check_can_append(self, path: Path) -> None:
-        """An InputError where rows could not be added to `path`."""
+        """Raise InputError if rows cannot be appended to `path`."""
         check_writable(path)
-        _refuse_link(path)
-        if path.exists() and not (path.is_file() or path.is_char_device()):  # of a pipe nothing would ever come
-            raise InputError(f"{path} is no file; accepted: a new file, or a csv file with columns {self.header}")
+        _check_link(path)
+        if path.exists() and not (path.is_file() or path.is_char_device()):  # reading a pipe would block
+            raise InputError(f"{path} is not a regular file; accepted: a csv file with columns {self.header}")
         if not path.is_char_device():
             self.rows_so_far(path)
 
     def rows_so_far(self, path: Path) -> Sequence[Row]:
-        """The rows of a file that may not be there yet, or be empty."""
+        """Return the rows of a file, none if it is missing or empty."""
         content = _read(path) if path.exists() else b""
         return [row for _, row in self._parsed(path, content)] if content else ()
 
     def numbered(self, path: Path) -> Sequence[tuple[int, Row]]:
-        """The rows, each with the line that it ends on; an InputError names the line that is none."""
+        """Return the rows with the line number of each; raise InputError at the first invalid line."""
         return self._parsed(path, _read(path))
 
     def _parsed(self, path: Path, content: bytes) -> list[tuple[int, Row]]:
@@ -151,8 +151,8 @@ class TableFile(Generic[Row]):
             reader = csv.DictReader(io.StringIO(content.decode(), newline=""))
             columns = tuple(reader.fieldnames or ())
             if columns not in (self.columns, self.old_columns):
-                what = f"{path} is no {self.name} file: it has columns {reader.fieldnames}"
-                raise InputError(f"{what}; accepted: {self.header}")
+                problem = f"{path} is not a file of {self.name} rows: it has columns {reader.fieldnames}"
+                raise InputError(f"{problem}; accepted: {self.header}")
             rows = []
             for cells in reader:
                 try:
@@ -169,12 +169,12 @@ class TableFile(Generic[Row]):
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Nobody else adds to the file meanwhile. It is replaced, so who has waited looks again which file it is by now."""
+    """Hold an exclusive lock on `path`. Writers replace the file, so lock again if it was replaced while waiting."""
     while True:
         with open(path, "ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
-            except OSError as error:  # a file system without locks: one writer at a time is taken for granted
+            except OSError as error:  # a file system without locks: assume a single writer
                 if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
                     raise
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
@@ -189,8 +189,8 @@ def _read(path: Path) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _refuse_link(path: Path) -> None:
-    """InputError for a link that leads out of its folder, as one without a target, which appending would create."""
+def _check_link(path: Path) -> None:
+    """Raise InputError for a symlink that leaves its folder, even if its target does not exist yet."""
     if path.is_symlink():
         join_inside(path.parent, path.name)
 
@@ -204,5 +204,5 @@ numbered_scores = FILE.numbered
 
 
 def read_scores(path: Path) -> Sequence[Score]:
-    """The rows of a score file; an InputError names the line that is none."""
+    """Return the rows of a score file; raise InputError at the first invalid line."""
     return [row for _, row in FILE.numbered(path)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import ASIDES, Score, numbered_scores
+from expgen.evaluation.scores import INFO_SETTINGS, Score, numbered_scores
 from expgen.exploration.rows import EXPLORATION_FILE, MEASURES, ExplorationRow, mean_of, read_exploration
 from expgen.paper import numbers
 from expgen.report.methods import RETURN, Method, count_of, read_settings
@@ -30,8 +30,8 @@ class Entry:
 
     @property
     def method(self) -> Method:
-        """The algorithm and its settings, without those that do not define a variant: the leader and ASIDES."""
-        settings = {name: value for name, value in self._settings.items() if name not in ("leader", *ASIDES)}
+        """The algorithm and its settings, without those that do not define a variant: the leader and INFO_SETTINGS."""
+        settings = {name: value for name, value in self._settings.items() if name not in ("leader", *INFO_SETTINGS)}
         return Method(self.row.algorithm, tuple(sorted(settings.items())))
 
     @property

@@ -13,7 +13,7 @@ from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MAX_ENVS
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import MOST_EPISODES
+from expgen.evaluation.evaluate import MAX_EPISODES
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
@@ -84,7 +84,7 @@ class TrainConfig:
     eval_every: int = setting(
         2_500_000, "score on train and test levels every so many steps; 0 for never", low=0, high=MOST_STEPS
     )
-    eval_episodes: int = setting(200, "episodes of each such score", low=1, high=MOST_EPISODES)
+    eval_episodes: int = setting(200, "episodes of each such score", low=1, high=MAX_EPISODES)
     checkpoint_seconds: float = setting(60.0, "seconds between checkpoints", low=0)
     options: Mapping[str, Any] = field(default_factory=dict, metadata={"help": "options of the environment"})
     network: NetworkConfig = NetworkConfig()

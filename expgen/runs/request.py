@@ -9,7 +9,7 @@ from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, OnEpisode, check_played, result_of
+from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, result_of
 from expgen.evaluation.scores import Split
 from expgen.plugins import find
 from expgen.runs.scoring import ScoredAgent, score_agent
@@ -32,7 +32,7 @@ class EvaluationRequest:
     consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the agent's ConsensusConfig to change
 
     def __post_init__(self) -> None:
-        check_played(self.episodes, self.envs, self.seed)
+        check_play_flags(self.episodes, self.envs, self.seed)
 
 
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:

@@ -20,7 +20,7 @@ from expgen.agents.description import AgentDescription
 from expgen.agents.out_of_bag import OutOfBag, panel_levels
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_played, play_levels, result_of
+from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_play_flags, play_levels, result_of
 from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.training.average import Weights
@@ -45,7 +45,7 @@ class TuneRequest:
     weights: Weights | None = None  # live or averaged ones; None: what the agent plays with
 
     def __post_init__(self) -> None:
-        check_played(self.episodes, self.envs, self.seed)
+        check_play_flags(self.episodes, self.envs, self.seed)
         for alpha in self.alphas:
             if not 1e-3 <= alpha <= 1:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")

@@ -13,7 +13,7 @@ from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
-from expgen.evaluation.scores import Split, settings_text, without_asides
+from expgen.evaluation.scores import Split, settings_text, variant_settings
 from expgen.exploration.oracle import FOLLOWED
 from expgen.plugins import find
 from expgen.settings import LAST_SEED
@@ -89,5 +89,5 @@ def _enter(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> t
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", request.learner)
     loaded = build_agent(agent, request.learner, request.seed, request.device, request.consensus, request.weights)
     words = [loaded.algo] if loaded.policy else []
-    name = " ".join((*words, loaded.name, without_asides(settings_text(loaded.settings)))).strip()
+    name = " ".join((*words, loaded.name, variant_settings(settings_text(loaded.settings)))).strip()
     return loaded.agent, name, open_stage(agent.env, levels, request.seed, **agent.options)

@@ -52,7 +52,7 @@ def tell(game: str, episodes: int, num_envs: int = 64) -> Iterator[Chapter]:
     if f"{game}/best" in bundled_agents():
         cast[OPEN_END] = build_agent(find_agent(f"{game}/best").agent).agent
     threads = plan_resources("cpu", 1).env_threads
-    arena = Arena(found.env, found.options, episodes, most_envs=num_envs, threads=threads)
+    arena = Arena(found.env, found.options, episodes, max_envs=num_envs, threads=threads)
     for title, agent in cast.items():
         yield Chapter(title, agent, result_of(play_levels(agent, arena, found.test_set)), _in_paper(game, title))
 

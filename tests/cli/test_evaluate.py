@@ -102,7 +102,7 @@ def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
     content: str, run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "notes").write_text(content)
-    for scores, message in ((tmp_path / "notes", "is no score file"), (tmp_path, "Is a directory")):
+    for scores, message in ((tmp_path / "notes", "is not a file of score rows"), (tmp_path, "Is a directory")):
         outcome = command("evaluate", run, "--episodes", "2", "--scores", scores)
         assert outcome.status == 2 and outcome.out == "" and message in outcome.err
     assert (tmp_path / "notes").read_text() == content

@@ -14,7 +14,7 @@ from expgen.evaluation.scores import score_row
 from expgen.provenance import commit
 
 LEVELS = LevelSet(range(5, 9))
-ARENA = Arena("minimaze", {"time_limit": 15}, episodes=6, seed=3, most_envs=4)
+ARENA = Arena("minimaze", {"time_limit": 15}, episodes=6, seed=3, max_envs=4)
 
 
 def test_playing_levels_is_evaluating_in_games_of_its_own() -> None:

@@ -117,7 +117,7 @@ def test_scores_may_go_to_dev_null():
 
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is no file; accepted: a new file"):  # who reads it would wait for ever
+    with pytest.raises(InputError, match="pipe is not a regular file; accepted: a csv file"):  # reading would block
         check_can_append(tmp_path / "pipe")
     with pytest.raises(InputError, match="Is a directory"):
         check_can_append(tmp_path)
@@ -187,7 +187,7 @@ def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
 def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
-    with pytest.raises(InputError, match=r"notes\.md is no score file: it has columns .*; accepted: algorithm,game"):
+    with pytest.raises(InputError, match=r"notes\.md is not a file of score rows: it has columns .*; accepted: algo"):
         append_scores(path, [SCORE])
     assert path.read_text() == "hello\n"
 
@@ -219,7 +219,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
 def test_score_file_with_other_columns_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"scores.csv is no score file: it has columns .*accepted: algorithm,game"):
+    with pytest.raises(InputError, match=r"scores.csv is not a file of score rows: it has columns .*accepted: algo"):
         read_scores(path)
 
 

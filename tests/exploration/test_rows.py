@@ -44,5 +44,5 @@ def test_what_was_not_measured_is_nan_and_no_mean(tmp_path: Path) -> None:
 
 def test_a_score_file_is_no_exploration_file(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("algorithm,game\nppo,maze\n")
-    with pytest.raises(InputError, match=r"scores.csv is no exploration file: it has columns .*; accepted: algorithm"):
+    with pytest.raises(InputError, match=r"scores.csv is not a file of exploration rows: it has columns .*; accepted"):
         append_exploration(tmp_path / "scores.csv", [exploration_row(SCORE, FOUND)])
