@@ -1,12 +1,11 @@
-"""How well an agent explores: intrinsic return, novelty and the share of what an oracle finds, episode by episode.
+"""Exploration measures per episode: intrinsic return, novelty and share of an oracle's novelty.
 
-* The intrinsic return is the sum of r_I (Eq. 7, 8) as training pays it, on the view `observation.full`.
-* Novelty counts the steps whose frame is new in the episode (Appendix B.2 with every step counted 0 or 1). It is the
-  number of distinct frames less one, for the frame an episode opens with is no step's. Whole frames are compared, not
-  pooled ones: what is new does not depend on how r_I is set.
-* The oracle's share is min(1, novelty / oracle), 1 where there is nothing to find; an episode succeeds where it is 1.
+* The intrinsic return is the sum of r_I (Eq. 7, 8) as paid in training, on the view `observation.full`.
+* Novelty is the number of steps whose frame is new in the episode (Appendix B.2 with every step counted as 0 or 1),
+  i.e. the number of distinct frames minus 1. Frames are compared unpooled: novelty does not depend on r_I's settings.
+* The oracle share is min(1, novelty / oracle), and 1 if the oracle's novelty is 0; an episode is a success if it is 1.
 
-The frame after an episode's last step belongs to the next episode: as in training, that step earns nothing.
+The frame after an episode's last step belongs to the next episode, so that step earns nothing, as in training.
 """
 
 from typing import NamedTuple
@@ -30,7 +29,7 @@ from expgen.evaluation.evaluate import (
 from expgen.exploration.oracle import Oracle
 from expgen.reward.knn import KnnConfig, KnnReward
 
-_STEPS = 64  # steps whose r_I is computed at once
+_BATCH_STEPS = 64  # steps whose r_I is computed together
 
 
 class Mean(NamedTuple):
@@ -42,29 +41,29 @@ class Mean(NamedTuple):
 
 
 class ExploredEpisode(NamedTuple):
-    """One finished episode, and what its agent explored."""
+    """One finished episode and its exploration measures."""
 
     episode: Episode
     intrinsic_return: float
     novelty: int
-    oracle: int | None  # the most novelty there is to find; None where no oracle exists
+    oracle: int | None  # the oracle's novelty; None without an oracle
 
     @property
     def share(self) -> float | None:
-        """Of the oracle's novelty, at most 1."""
+        """Share of the oracle's novelty, at most 1."""
         if self.oracle is None:
             return None
         return min(1.0, self.novelty / self.oracle) if self.oracle else 1.0
 
 
 class Exploration(NamedTuple):
-    """What an agent explored on a list of episodes."""
+    """Exploration measures of an agent, averaged over episodes."""
 
     intrinsic_return: Mean
     novelty: Mean
     oracle_share: Mean | None
-    oracle_success: Mean | None  # how often the share is 1
-    evaluation: Evaluation  # the game's own return
+    oracle_success: Mean | None  # share of episodes whose oracle share is 1
+    evaluation: Evaluation  # of the game's return
     episodes: list[ExploredEpisode]
 
 
@@ -78,9 +77,9 @@ def explore(
     device: torch.device | str = "cpu",
     on_episode: OnEpisode = lambda episode: None,
 ) -> Exploration:
-    """Play `episodes` episodes, the same that `evaluate` plays; `device` computes r_I.
+    """Play `episodes` episodes, the same as `evaluate`, and measure exploration; r_I is computed on `device`.
 
-    `env` shows what r_I measures: make it with `full_view=True`.
+    Make `env` with `full_view=True`, since r_I is measured on `full`.
     """
     watcher = ExplorationWatcher(config, env.num_envs, max(episodes, 0), device)
     played = result_of(play_episodes(agent, env, episodes, seed, watcher, on_episode))
@@ -88,7 +87,7 @@ def explore(
 
 
 def summarize_exploration(rows: list[ExploredEpisode]) -> Exploration:
-    """Means and intervals of a list of episodes."""
+    """Return means and intervals over episodes."""
     level = np.array([row.episode.level for row in rows])
 
     def mean(value: list[float]) -> Mean:
@@ -106,39 +105,39 @@ def summarize_exploration(rows: list[ExploredEpisode]) -> Exploration:
 
 
 class ExplorationWatcher:
-    """Owns the frames whose r_I is not yet computed and, of the episodes under way, which frames they have shown."""
+    """Measures intrinsic return and novelty of episodes while they are played."""
 
     def __init__(self, config: KnnConfig, num_envs: int, episodes: int, device: torch.device | str = "cpu") -> None:
         self.device = torch.device(device)
         self.reward = KnnReward(config, num_envs)
-        # by number of the episode; the last, −1, is of those that do not count
+        # indexed by episode number; the last entry, number −1, collects episodes that do not count
         self.intrinsic_return = np.zeros(episodes + 1)
-        self.novelty = np.full(episodes + 1, -1)  # the frame that an episode opens with is no step's
-        self.shown = EpisodeFrames()
-        self.steps: list[tuple[ndarray, ndarray, ndarray]] = []  # frame [N, …], first [N] and episode [N] of each
+        self.novelty = np.full(episodes + 1, -1)  # the first frame of an episode is not the result of a step
+        self.frames = EpisodeFrames()
+        self.steps: list[tuple[ndarray, ndarray, ndarray]] = []  # frame [N, …], first [N], episode [N]; r_I pending
 
     def watch(self, observation: Observation, episode: ndarray) -> None:
-        """Take in what the environments show."""
-        self.shown.begin_step(observation.first)
-        was_shown = self.shown.add(np.arange(len(episode)), observation.full)
-        np.add.at(self.novelty, episode, ~was_shown)
+        """Record an observation; `episode` `[N]` is the number of each environment's episode."""
+        self.frames.begin_step(observation.first)
+        is_known = self.frames.add(np.arange(len(episode)), observation.full)
+        np.add.at(self.novelty, episode, ~is_known)
         self.steps.append((observation.full.copy(), observation.first.copy(), episode.copy()))
-        if len(self.steps) > _STEPS:
-            self._measure()
+        if len(self.steps) > _BATCH_STEPS:
+            self._add_rewards()
 
     def exploration(self, played: list[Episode], oracle: Oracle | None) -> Exploration:
-        """Of the episodes that it has watched, which are over by now."""
+        """Return the measures of the watched episodes `played`, all of which have ended."""
         if len(self.steps) > 1:
-            self._measure()
+            self._add_rewards()
         level = np.array([episode.level for episode in played])
-        most = [None] * len(played) if oracle is None else oracle(level).tolist()
-        rows = zip(played, self.intrinsic_return[:-1].tolist(), self.novelty[:-1].tolist(), most, strict=True)
+        best = [None] * len(played) if oracle is None else oracle(level).tolist()
+        rows = zip(played, self.intrinsic_return[:-1].tolist(), self.novelty[:-1].tolist(), best, strict=True)
         return summarize_exploration([ExploredEpisode(*row) for row in rows])
 
-    def _measure(self) -> None:
-        """Add up r_I of all steps but the last, whose next frame is still to come."""
+    def _add_rewards(self) -> None:
+        """Compute and add r_I of all recorded steps but the last, whose next frame is not known yet."""
         frames, firsts, episodes = (np.stack(part) for part in zip(*self.steps, strict=True))
         full, first = (torch.from_numpy(part).to(self.device) for part in (frames, firsts))  # [T+1, N, …]
         reward = self.reward.measure(full, first).cpu().numpy()  # [T, N]
-        np.add.at(self.intrinsic_return, episodes[:-1], reward)  # the episode each step was taken in
+        np.add.at(self.intrinsic_return, episodes[:-1], reward)
         self.steps = self.steps[-1:]

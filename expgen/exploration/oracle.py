@@ -1,19 +1,19 @@
-"""The most novelty there is to find in a level: maximum-entropy oracles (Appendix B.2), where they exist.
+"""Maximum-entropy oracles (Appendix B.2): the largest novelty that an agent can find in a level.
 
-An oracle takes level seeds and answers in steps that show a new frame, the measure of `exploration`. It knows the
-level, not the clock.
+An oracle maps level seeds to a number of steps that show a new frame, the novelty of `explore`. It ignores the time
+limit.
 
-| environment | counted |
+| environment | oracle |
 |---|---|
-| minimaze | exactly: the cells that can be reached without touching the goal, less the one the agent starts on |
-| procgen:maze | what the wall follower finds, played on the layout |
+| minimaze | exact: cells reachable without touching the goal, minus the start cell |
+| procgen:maze | novelty of the wall follower, simulated on the layout |
 | procgen:jumper | background cells of the first frame, pooled 3 × 3 and uncentred |
-| procgen:miner | cells of the 10 × 10 that hold dirt |
+| procgen:miner | cells of the 10 × 10 grid that contain dirt |
 
-The last two are the paper's and rough: some cells cannot be reached, and one cell shows many frames (a jump moves the
-agent by fractions of a cell, boulders fall). In ProcGen's Maze the agent's sprite looks the way it last went left or
-right, so that a cell can be new twice; the wall follower's own count allows for that, where the number of cells, as in
-the original code, does not. In flat colours the agent looks the same from both sides, and the count is exact.
+The last two are the paper's and approximate: some cells cannot be reached, and one cell shows many frames (a jump moves
+the agent by fractions of a cell, boulders fall). In ProcGen's Maze the agent's sprite faces its last horizontal move,
+so a cell can be new twice; the wall follower's novelty includes that, the original code's number of cells does not. In
+flat colours the agent looks the same on both sides, and the number of reachable cells is exact.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from expgen.envs.minimaze import Minimaze, MinimazeConfig
 from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.views import UncentredTwin
-from expgen.errors import InputError
+from expgen.errors import InputError, check_choice
 from expgen.exploration.wall_follower import (
     Layout,
     WallFollower,
@@ -42,62 +42,66 @@ from expgen.exploration.wall_follower import (
 )
 from expgen.reward.pooling import pooled
 
-FLAT = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
-MAZE_LIMIT = 500  # steps of an episode of Maze; the last one's frame is never seen
-MAZE_ALIKE = ((6, 8), (6, 12))  # where its sprite looks the same both ways, in a layout; found by playing 0.10.7
-_TOGETHER = 256  # levels looked at in one go
-POOL = 3  # pixels per side of Jumper's cells, its agent's size
-DIRT = (191, 63, 191)  # in Miner's flat colours
+FLAT_COLORS = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
+WALL_FOLLOWER_ENVS = ("minimaze", "procgen:maze")
+MAZE_TIME_LIMIT = 500  # the frame after the last step is never observed
+MAZE_SYMMETRIC_CELLS = ((6, 8), (6, 12))  # row, column where both sides of the sprite look the same; found by playing
+JUMPER_POOL = 3  # pixels per side of a cell, the size of the agent
+MINER_DIRT = (191, 63, 191)  # in flat colours
 MINER_SIDE = 10  # cells per side, easy mode
+_BATCH_LEVELS = 256  # levels counted together
+
+Oracle = Callable[[ndarray], ndarray]  # level seeds [E], with repetitions → novelty [E] int64
 
 
 def background_cells(frame: ndarray) -> ndarray:
-    """Cells without any red, pooled 3 × 3, of frames on black `[N, 64, 64, 3]`: `[N]`."""
-    cell = pooled(torch.from_numpy(frame).unsqueeze(0), POOL).cell[0]  # [N, cells, C]
+    """Count the 3 × 3 cells without red in frames on black `[N, 64, 64, 3]`; `[N]`."""
+    cell = pooled(torch.from_numpy(frame).unsqueeze(0), JUMPER_POOL).cell[0]  # [N, cells, C]
     return (cell[..., 0] == 0).sum(1).numpy()
 
 
 def dirt_cells(frame: ndarray) -> ndarray:
-    """Cells of Miner's grid that hold dirt, of frames in flat colours `[N, 64, 64, 3]`: `[N]`."""
+    """Count the cells with dirt in Miner's frames in flat colours `[N, 64, 64, 3]`; `[N]`."""
     middle = ((np.arange(MINER_SIDE) + 0.5) * frame.shape[1] / MINER_SIDE).astype(np.int64)  # [10]
-    return (frame[:, middle][:, :, middle] == DIRT).all(-1).sum((1, 2))
+    return (frame[:, middle][:, :, middle] == MINER_DIRT).all(-1).sum((1, 2))
 
 
-# How a ProcGen game is counted: from first frames [L, 64, 64, 3] to [L], and the options they are shown with.
+def maze_tour(frame: ndarray) -> ndarray:
+    """Return the wall follower's novelty in Maze, from first frames in flat colours `[N, 64, 64, 3]`; `[N]`."""
+    return tour_frames(read_procgen_maze(frame), MAZE_TIME_LIMIT - 1, MAZE_SYMMETRIC_CELLS) - 1
+
+
+# For each ProcGen game: a function from first frames [L, 64, 64, 3] to novelty [L], and the options of these frames.
 _Count = tuple[Callable[[ndarray], ndarray], Mapping[str, bool]]
 _PROCGEN: dict[str, _Count] = {
-    "maze": (lambda frame: tour_frames(read_procgen_maze(frame), MAZE_LIMIT - 1, MAZE_ALIKE) - 1, FLAT),
+    "maze": (maze_tour, FLAT_COLORS),
     "jumper": (background_cells, {"use_backgrounds": False, "center_agent": False}),
-    "miner": (dirt_cells, FLAT),
+    "miner": (dirt_cells, FLAT_COLORS),
 }
-_FLAT_MAZE: _Count = (lambda frame: reachable_cells(read_procgen_maze(frame)) - 1, FLAT)
-Oracle = Callable[[ndarray], ndarray]  # level seeds [E], repeated or not → what there is to find, [E] int64
+_FLAT_MAZE: _Count = (lambda frame: reachable_cells(read_procgen_maze(frame)) - 1, FLAT_COLORS)
 
 
-class LevelCounts:
-    """An oracle that counts a level when it is first asked about and then remembers."""
+class CachedOracle:
+    """An oracle that computes each level once."""
 
     def __init__(self, count: Callable[[ndarray], ndarray]) -> None:
-        self.count = count  # distinct level seeds `[L]` → counts `[L]`
+        self.count = count  # distinct level seeds [L] → novelty [L]
         self.known: dict[int, int] = {}
 
     def __call__(self, level: ndarray) -> ndarray:
         unknown = np.array(sorted(set(level.tolist()) - self.known.keys()), dtype=np.int64)
-        for part in np.split(unknown, range(_TOGETHER, len(unknown), _TOGETHER)):
-            if len(part):
-                self.known.update(zip(part.tolist(), self.count(part).tolist()))
+        for start in range(0, len(unknown), _BATCH_LEVELS):
+            batch = unknown[start : start + _BATCH_LEVELS]
+            self.known.update(zip(batch.tolist(), self.count(batch).tolist()))
         return np.array([self.known[seed] for seed in level.tolist()], dtype=np.int64)
 
 
-FOLLOWED = ("minimaze", "procgen:maze")  # environments whose walls can be followed
-
-
 def make_oracle(env: str, **options: Any) -> Oracle | None:
-    """The oracle of the environment that `build_env` makes of the same name and options; None where there is none."""
+    """Return the oracle of the environment that `build_env` makes with the same arguments, or None."""
     if env == "minimaze":
         config = MinimazeConfig(**options)
         generator = MazeGenerator(config.min_cells, config.max_cells, config.num_themes, config.texture)
-        return LevelCounts(lambda level: reachable_cells(minimaze_layout(generator, level)) - 1)
+        return CachedOracle(lambda level: reachable_cells(minimaze_layout(generator, level)) - 1)
     family, _, game = env.partition(":")
     if family != "procgen" or game not in _PROCGEN:
         return None
@@ -106,35 +110,32 @@ def make_oracle(env: str, **options: Any) -> Oracle | None:
     if procgen.distribution_mode != "easy" or changes_levels:
         return None
     count, view = _FLAT_MAZE if game == "maze" and procgen.use_monochrome_assets else _PROCGEN[game]
-    return LevelCounts(lambda level: count(first_frames(env, level, **view)))
+    return CachedOracle(lambda level: count(first_frames(env, level, **view)))
 
 
 def make_wall_follower(
     env: str, levels: Any, num_envs: int, seed: int = 0, threads: int = 1, human_view: bool = False, **options: Any
 ) -> tuple[WallFollower, Minimaze | UncentredTwin]:
-    """The wall follower and an environment it can read: `full` is the ordinary view, and what r_I measures.
+    """Return the wall follower and an environment for it; `full` is the ordinary view, the input of r_I.
 
-    With `human_view` ProcGen also draws that view large, for `picture`.
+    For ProcGen's Maze, `obs` is a twin in flat colours that the wall follower can read; with `human_view` the library
+    also draws the ordinary view large, for `picture`.
     """
+    check_choice("env", env, WALL_FOLLOWER_ENVS)
     if env == "minimaze":
         game = build_env(env, levels, num_envs, seed, threads, **options)
         assert isinstance(game, Minimaze)
         return minimaze_follower(), game
-    if env != "procgen:maze":
-        raise InputError(f"env is {env!r}; accepted: {', '.join(FOLLOWED)}")
-    read, shown = (
-        make_procgen(
-            ProcgenConfig("maze", **view), LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2, False, large
-        )
-        for view, large in (({**options, **FLAT}, False), (options, human_view))
-    )
-    if not (isinstance(read, ControlledProcgenEnv) and isinstance(shown, ControlledProcgenEnv)):
-        raise InputError("the wall follower cannot read a maze that is hidden or generated; accepted: any other")
-    return procgen_maze_follower(), UncentredTwin(read, shown)
+    arguments = (LevelSet.parse(levels), num_envs, seed, (threads + 1) // 2, False)
+    flat = make_procgen(ProcgenConfig("maze", **{**options, **FLAT_COLORS}), *arguments)
+    ordinary = make_procgen(ProcgenConfig("maze", **options), *arguments, human_view)
+    if not (isinstance(flat, ControlledProcgenEnv) and isinstance(ordinary, ControlledProcgenEnv)):
+        raise InputError("the wall follower does not support hidden mazes and use_generated_assets")
+    return procgen_maze_follower(), UncentredTwin(flat, ordinary)
 
 
 def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:
-    """The frames that levels `[L]` open with, `[L, …]`."""
+    """Return the first frames of levels `[L]`; `[L, …]`."""
     frames = []
     for seed in level.tolist():
         game = build_env(env, (seed,), num_envs=1, **options)
@@ -144,7 +145,7 @@ def first_frames(env: str, level: ndarray, **options: bool) -> ndarray:
 
 
 def minimaze_layout(generator: MazeGenerator, level: ndarray) -> Layout:
-    """The mazes of levels `[L]`, with the goal for a wall."""
+    """Return the mazes of levels `[L]`; the goal is not free."""
     mazes = generator(level)
     is_free = ~mazes.walls
     is_free[np.arange(len(level)), mazes.goal] = False

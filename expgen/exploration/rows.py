@@ -1,4 +1,4 @@
-"""exploration.csv: what explorers are measured by, one row per explorer, split and evaluation."""
+"""exploration.csv: exploration measures, one row per explorer, split and evaluation."""
 
 import math
 from dataclasses import asdict, dataclass, fields
@@ -14,7 +14,7 @@ MEASURES = ("intrinsic_return", "novelty", "oracle_share", "oracle_success")
 
 @dataclass(frozen=True)
 class ExplorationRow:
-    """One row; a mean over episodes, then its 95 % interval over levels; nan where nothing was measured."""
+    """One row: means over episodes with their 95 % intervals over levels; nan if not measured."""
 
     algorithm: str
     game: str
@@ -30,10 +30,10 @@ class ExplorationRow:
     novelty: float  # steps of an episode that show a new frame
     novelty_low: float
     novelty_high: float
-    oracle_share: float  # of the novelty that an oracle finds
+    oracle_share: float  # novelty as a share of the oracle's
     oracle_share_low: float
     oracle_share_high: float
-    oracle_success: float  # episodes in which that is all of it
+    oracle_success: float  # share of episodes whose oracle share is 1
     oracle_success_low: float
     oracle_success_high: float
     agent: str
@@ -45,17 +45,17 @@ class ExplorationRow:
 
 
 def exploration_row(score: Score, exploration: Exploration) -> ExplorationRow:
-    """What was explored in the episodes behind `score`."""
+    """Return the row of the episodes that gave `score`."""
     shared = {field.name for field in fields(ExplorationRow)} & asdict(score).keys()
-    found: dict[str, Any] = {name: getattr(score, name) for name in shared}
+    values: dict[str, Any] = {name: getattr(score, name) for name in shared}
     for measure in MEASURES:
         mean = getattr(exploration, measure) or Mean(math.nan, math.nan, math.nan)
-        found |= dict(zip((measure, f"{measure}_low", f"{measure}_high"), mean, strict=True))
-    return ExplorationRow(**found)
+        values |= dict(zip((measure, f"{measure}_low", f"{measure}_high"), mean, strict=True))
+    return ExplorationRow(**values)
 
 
 def mean_of(row: ExplorationRow, measure: str) -> Mean | None:
-    """One of MEASURES; None where it was not measured."""
+    """Return one of MEASURES, or None if it was not measured."""
     mean = Mean(*(getattr(row, name) for name in (measure, f"{measure}_low", f"{measure}_high")))
     return None if math.isnan(mean.value) else mean
 

@@ -14,7 +14,7 @@ from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text, variant_settings
-from expgen.exploration.oracle import FOLLOWED
+from expgen.exploration.oracle import WALL_FOLLOWER_ENVS
 from expgen.plugins import find
 from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
@@ -84,7 +84,7 @@ def _enter(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> t
         return UniformAgent(stage.env.spec.num_actions, request.seed), "random actions", stage
     if request.learner is not None:
         ensemble = [] if agent.consensus is None else [agent.algo]
-        follower_too = [WALL_FOLLOWER] if agent.env in FOLLOWED else []
+        follower_too = [WALL_FOLLOWER] if agent.env in WALL_FOLLOWER_ENVS else []
         names = (*ensemble, *agent.policies, RANDOM, *follower_too)
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", request.learner)
     loaded = build_agent(agent, request.learner, request.seed, request.device, request.consensus, request.weights)

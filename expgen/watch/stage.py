@@ -16,7 +16,7 @@ from expgen.envs.procgen import ProcgenConfig, make_procgen
 from expgen.envs.procgen_env import ControlledProcgenEnv
 from expgen.envs.vec_env import HasPicture, VecEnv
 from expgen.errors import InputError
-from expgen.exploration.oracle import FLAT, first_frames, make_wall_follower
+from expgen.exploration.oracle import FLAT_COLORS, first_frames, make_wall_follower
 from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, WallFollower, reachable_cells, read_procgen_maze
 from expgen.watch.tiles import draw_bars, draw_tiles, enlarged
 
@@ -105,7 +105,8 @@ class ProcgenStage(Stage):
     def _reachable(self, level: int, width: int) -> int | None:
         if self.config.game != "maze" or self.config.distribution_mode != "easy" or width != PROCGEN_SIDE:
             return None
-        return int(reachable_cells(read_procgen_maze(first_frames("procgen:maze", np.array([level]), **FLAT)))[0])
+        frame = first_frames("procgen:maze", np.array([level]), **FLAT_COLORS)
+        return int(reachable_cells(read_procgen_maze(frame))[0])
 
 
 def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> Stage:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from expgen.exploration.oracle import DIRT, background_cells, dirt_cells
+from expgen.exploration.oracle import MINER_DIRT, background_cells, dirt_cells
 from expgen.exploration.wall_follower import Layout, reachable_cells, tour_frames
 
 
@@ -55,6 +55,6 @@ def test_background_is_cells_without_red():
 
 def test_dirt_cells_of_miner_by_hand():
     frame = np.zeros((1, 64, 64, 3), dtype=np.uint8)
-    frame[0, :19, :] = DIRT  # three of ten rows: their middles are 3, 9 and 16
+    frame[0, :19, :] = MINER_DIRT  # three of ten rows: their middles are 3, 9 and 16
     frame[0, :7, :7] = (255, 191, 191)  # a boulder
     assert dirt_cells(frame).tolist() == [29]

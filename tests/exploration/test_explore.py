@@ -47,7 +47,7 @@ class Film:
 )
 def test_the_intrinsic_return_is_the_training_rewards(config: KnnConfig, monkeypatch: pytest.MonkeyPatch):
     """One long rollout of the same walk, its rewards summed by episode, to the last bit."""
-    monkeypatch.setattr(exploration, "_STEPS", 7)
+    monkeypatch.setattr(exploration, "_BATCH_STEPS", 7)
 
     def walk() -> tuple[UniformAgent, Any]:
         return UniformAgent(5, seed=1), make_env("minimaze", 10, num_envs=4, **MAZES)

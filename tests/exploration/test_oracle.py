@@ -8,7 +8,7 @@ from expgen.envs.make import make_env
 from expgen.envs.minimaze import Minimaze
 from expgen.errors import InputError
 from expgen.exploration.explore import explore
-from expgen.exploration.oracle import LevelCounts, background_cells, first_frames, make_oracle, make_wall_follower
+from expgen.exploration.oracle import CachedOracle, background_cells, first_frames, make_oracle, make_wall_follower
 from expgen.reward.knn import KnnConfig
 
 procgen = pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
@@ -42,14 +42,14 @@ def test_minimazes_oracle_by_search_on_the_walls():
 
 
 def test_levels_are_counted_once_and_in_parts(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("expgen.exploration.oracle._TOGETHER", 2)
+    monkeypatch.setattr("expgen.exploration.oracle._BATCH_LEVELS", 2)
     asked: list[list[int]] = []
 
     def count(level: np.ndarray) -> np.ndarray:
         asked.append(level.tolist())
         return level * 10
 
-    oracle = LevelCounts(count)
+    oracle = CachedOracle(count)
     assert oracle(np.array([5, 3, 5, 9])).tolist() == [50, 30, 50, 90]
     assert oracle(np.array([9, 1])).tolist() == [90, 10]
     assert asked == [[3, 5], [9], [1]]

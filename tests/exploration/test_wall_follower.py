@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.envs.make import make_env
-from expgen.exploration.wall_follower import STAY, Layout, WallFollower, minimaze_follower, next_heading, steps
+from expgen.exploration.wall_follower import STAY, Layout, WallFollower, minimaze_follower, next_heading, position_steps
 
 
 def maze(*rows: str) -> Layout:
@@ -16,7 +16,7 @@ def walk(layout: Layout, num_steps: int) -> str:
     heading, way = np.zeros(1, dtype=np.int64), ""
     for _ in range(num_steps):
         heading = next_heading(layout, heading)
-        layout = layout._replace(agent=layout.agent + steps(layout)[heading])
+        layout = layout._replace(agent=layout.agent + position_steps(layout)[heading])
         way += "rdlu."[int(heading[0])]
     return way
 
