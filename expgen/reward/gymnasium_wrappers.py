@@ -1,9 +1,9 @@
-"""r_I as the reward of any Gymnasium environment, one or many: wrap it, and every PPO there is trains an explorer.
+"""Gymnasium wrappers that replace the reward by r_I, so that any trainer can train an explorer.
 
-`beta` is the weight β of r_I in r_total = β r_I + (1 − β) r_ext (Eq. 9); by default it is 1: r_I alone, as for the
-paper's explorer. The environment's own reward is in `info["game_reward"]`. As in training, the step that ends an
-episode is paid r_I = 0. r_I measures the observation, or `info[view]`: our vector environments show there, as `full`,
-the view in which the agent moves and not the picture.
+`beta` is the weight β of r_I in r_total = β r_I + (1 − β) r_ext (Eq. 9); the default 1 is r_I alone, as for the paper's
+explorer. The environment's own reward is in `info["game_reward"]`. As in training, the step that ends an episode has
+r_I = 0. r_I is measured on the observation, or on `info[view]`: in our vector environments `info["full"]` is the
+uncentred view.
 """
 
 from typing import Any
@@ -20,12 +20,12 @@ from expgen.settings import check_type
 
 
 class KnnRewardWrapper(gymnasium.Wrapper):
-    """One environment."""
+    """Wraps a single environment."""
 
     def __init__(
         self, env: gymnasium.Env, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
-        check_type("env", env, gymnasium.Env, "a Gymnasium environment (many: KnnRewardVectorWrapper)")
+        check_type("env", env, gymnasium.Env, "a Gymnasium environment (for a vector: KnnRewardVectorWrapper)")
         super().__init__(env)
         self.beta, self.view = _checked_beta(beta), view
         if view is None:
@@ -45,22 +45,22 @@ class KnnRewardWrapper(gymnasium.Wrapper):
 
 
 class KnnRewardVectorWrapper(VectorWrapper):
-    """Many environments that restart by themselves, in the step that ends an episode or in the next."""
+    """Wraps a vector environment with autoreset, in the step that ends an episode or in the next one."""
 
     def __init__(
         self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
     ) -> None:
-        check_type("env", env, VectorEnv, "a Gymnasium vector environment (one: KnnRewardWrapper)")
+        check_type("env", env, VectorEnv, "a Gymnasium vector environment (for a single one: KnnRewardWrapper)")
         super().__init__(env)
         mode = env.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
             raise InputError(f"env has autoreset_mode {mode}; accepted: SAME_STEP or NEXT_STEP")
-        self.restarts_at_once = mode == AutoresetMode.SAME_STEP
+        self.resets_in_same_step = mode == AutoresetMode.SAME_STEP
         self.beta, self.view = _checked_beta(beta), view
         if view is None:
             _check_space(env.single_observation_space)
         self.knn = KnnStepReward(config, env.num_envs)
-        self.has_ended = np.zeros(env.num_envs, dtype=bool)  # [N] in the step before
+        self.has_ended = np.zeros(env.num_envs, dtype=bool)  # [N] in the previous step
 
     def reset(self, **keywords: Any) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(**keywords)
@@ -71,7 +71,7 @@ class KnnRewardVectorWrapper(VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, ndarray, ndarray, ndarray, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(actions)
         ends = np.logical_or(terminated, truncated)  # [N]
-        intrinsic = self.knn(_frame(obs, info, self.view), ends if self.restarts_at_once else self.has_ended)
+        intrinsic = self.knn(_frame(obs, info, self.view), ends if self.resets_in_same_step else self.has_ended)
         self.has_ended = ends
         mixed = self.beta * np.where(ends, 0, intrinsic) + (1 - self.beta) * np.asarray(reward)
         return obs, mixed.astype(np.float32), terminated, truncated, {**info, "game_reward": reward}
@@ -84,17 +84,18 @@ def _checked_beta(beta: float) -> float:
 
 
 def _check_space(space: gymnasium.Space) -> None:
-    """An InputError where distances between observations would mean nothing."""
+    """Raise InputError if distances between observations of `space` are not meaningful."""
     if not isinstance(space, gymnasium.spaces.Box):
         what = " ".join(str(space).split())[:80]
         raise InputError(f"env has observations {what}; accepted: a Box, or view= naming an array in info")
     if space.dtype == np.uint8 and len(space.shape) == 3 and space.shape[0] < min(space.shape[1:]):
-        raise InputError(f"env has pictures {space.shape}, channels first; accepted: (height, width, channels)")
+        raise InputError(f"env has images {space.shape}, channels first; accepted: (height, width, channels)")
 
 
 def _frame(obs: Any, info: dict[str, Any], view: str | None) -> ndarray:
-    """What r_I measures; numbers other than bytes become float32."""
+    """Return the array on which r_I is measured: uint8 unchanged, anything else as float32."""
     if view is not None and view not in info:
-        raise InputError(f"view is {view!r}, which info lacks; accepted: {', '.join(info) or 'None: it is empty'}")
+        accepted = ", ".join(info) or "None (info is empty)"
+        raise InputError(f"view is {view!r}, which is not in info; accepted: {accepted}")
     frame = np.asarray(obs if view is None else info[view])
     return frame if frame.dtype == np.uint8 else frame.astype(np.float32)

@@ -1,6 +1,6 @@
-"""r_total (Eq. 9): the intrinsic and the game's reward in one, for the ablation that trains a single policy on both.
+"""r_total (Eq. 9): intrinsic plus game reward, for the ablation that trains a single policy on both.
 
-The paper does not say how r_ext is scaled; we take it as the game pays it.
+The paper does not say how r_ext is scaled; we use the game's raw reward.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from expgen.settings import setting
 
 @dataclass(frozen=True)
 class MixtureConfig(KnnConfig):
-    """The settings of r_I and its weight; 0.1 scored best in the paper, with γ = 0.5 on Maze."""
+    """Settings of r_I, and its weight; β = 0.1 scored best in the paper, with γ = 0.5 on Maze."""
 
-    beta: float = setting(0.1, "weight β of r_I in r_total; the game's own reward has 1 − β", low=0, high=1)
+    beta: float = setting(0.1, "weight β of r_I in r_total; the game's reward has weight 1 − β", low=0, high=1)
 
 
 class MixedReward(KnnReward):
-    """r_I, paid together with the game's own reward; what it remembers and reports is r_I alone."""
+    """r_I mixed with the game's reward; `intrinsic` and the reported return are r_I alone."""
 
     config: MixtureConfig
 

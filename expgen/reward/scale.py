@@ -1,8 +1,8 @@
-"""Divide rewards by the running standard deviation of the discounted return (baselines' VecNormalize).
+"""ReturnScaler: divides rewards by the running standard deviation of the discounted return (baselines' VecNormalize).
 
-Per environment G ← ρ G + r at every step, ρ = 0.99 (not the γ of the advantages); the moments of all G seen so far
-are updated with the N new values; then r' = clip(r / √(var + 1e-8), ±10), and G ← 0 where the step ended an episode.
-The mean is not subtracted. PPG's authors update the moments with a whole rollout's G before they divide its rewards.
+At every step, per environment: G ← ρ G + r, ρ = 0.99 (not the γ of the advantages); the moments of all G so far are
+updated with the N new values; r' = clip(r / √(var + 1e-8), ±10); G ← 0 where the step ended an episode. The mean is not
+subtracted. PPG's authors update the moments with a whole rollout's G before scaling its rewards.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from numpy import ndarray
 
 @dataclass(frozen=True)
 class Moments:
-    """Running mean and (biased) variance; the pseudo-count is what baselines starts from."""
+    """Running mean and (biased) variance, with the initial pseudo-count of baselines."""
 
     mean: float = 0.0
     var: float = 1.0
@@ -22,36 +22,37 @@ class Moments:
 
 
 class ReturnScaler:
-    """Owns the running return of each environment and the moments of all of them."""
+    """Owns the running return of each environment and the moments of all returns."""
 
     DECAY = 0.99
     CLIP = 10.0
     EPSILON = 1e-8
 
-    def __init__(self, num_envs: int, with_whole_rollout: bool = False) -> None:
-        self.with_whole_rollout = with_whole_rollout
+    def __init__(self, num_envs: int, per_rollout: bool = False) -> None:
+        """`per_rollout`: scale all rewards of a rollout by the std after it, as PPG does."""
+        self.per_rollout = per_rollout
         self.running_return = np.zeros(num_envs)  # G, [N]
         self.moments = Moments()
 
-    def begin(self, first: ndarray) -> None:
-        """Reset the running return where `first` `[N]` is set: the next step opens an episode.
+    def reset_where(self, first: ndarray) -> None:
+        """Reset the running return of environments whose next step opens an episode (`first` `[N]`).
 
-        Only news where games were not restored with the rest: else the step that ended the episode said so.
+        This has an effect only if environments were not restored on resume; otherwise `ended` has already reset them.
         """
         self.running_return = self.running_return * ~first
 
     def __call__(self, reward: ndarray, ended: ndarray) -> ndarray:
-        """`reward` and `ended` `[T, N]`, in the order they were paid → scaled rewards, float32.
+        """Return scaled rewards `[T, N]` float32 from `reward` and `ended` `[T, N]` of a rollout.
 
-        Same numbers as updating the moments step by step: after step t they are those of the starting pseudo-count
-        and of every G up to t, so cumulative sums give all T of them at once.
+        The moments after step t are those of the initial pseudo-count and every G up to t; cumulative sums give all T
+        of them at once, with the same result as step-by-step updates.
         """
         running = np.empty(reward.shape)  # [T, N]
         value = self.running_return
-        goes_on = ~ended
+        continues = ~ended
         for t in range(len(reward)):
             running[t] = value = self.DECAY * value + reward[t]
-            value = value * goes_on[t]
+            value = value * continues[t]
         self.running_return = value
 
         m = self.moments
@@ -60,7 +61,7 @@ class ReturnScaler:
         second = ((m.var + m.mean**2) * m.count + (running**2).sum(1).cumsum()) / count
         var = np.maximum(second - mean**2, 0)
         self.moments = Moments(float(mean[-1]), float(var[-1]), float(count[-1]))
-        if self.with_whole_rollout:
+        if self.per_rollout:
             var = var[-1:]
         scaled = reward / np.sqrt(var + self.EPSILON)[:, None]
         return np.clip(scaled, -self.CLIP, self.CLIP).astype(np.float32)

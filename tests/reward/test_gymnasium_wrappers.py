@@ -84,8 +84,11 @@ def greys() -> SyncVectorEnv:
     ("wrap", "message"),
     [
         (lambda: KnnRewardWrapper("CartPole-v1"), "env is 'CartPole-v1'; accepted: a Gymnasium environment"),
-        (lambda: KnnRewardWrapper(greys()), "env is .*; accepted: a Gymnasium environment .many: KnnRewardVectorW"),
-        (lambda: KnnRewardVectorWrapper(Greys()), "accepted: a Gymnasium vector environment .one: KnnRewardWrapper"),
+        (
+            lambda: KnnRewardWrapper(greys()),
+            "accepted: a Gymnasium environment .for a vector: KnnRewardVectorW",
+        ),
+        (lambda: KnnRewardVectorWrapper(Greys()), "accepted: a Gymnasium vector environment .for a single one: KnnRew"),
         (lambda: KnnRewardVectorWrapper(None), "env is None; accepted: a Gymnasium vector environment"),
         (lambda: KnnRewardWrapper(Greys(), beta=2), "beta is 2; accepted: 0 to 1"),
         (lambda: KnnRewardWrapper(Greys(), beta="half"), "beta is 'half'; accepted: 0 to 1"),
@@ -97,14 +100,17 @@ def greys() -> SyncVectorEnv:
         (lambda: KnnRewardVectorWrapper(greys(), KnnConfig(neighbor_rank=0)), "--neighbor-rank is 0; accepted: 1 or"),
         (lambda: KnnRewardWrapper(Greys(), PIXEL).step(0), "first is False in the first call; accepted: True"),
         (lambda: KnnRewardWrapper(Greys(), KnnConfig(pool=0)), "--pool is 0; accepted: 1 to 11"),
-        (lambda: KnnRewardWrapper(Greys()).reset(), "--pool is 3 for pictures with a side of 1; accepted: 1 to 1"),
-        (lambda: KnnRewardWrapper(Greys(), PIXEL, view="full").reset(), "view is 'full', which info lacks; .*: other"),
-        (lambda: KnnRewardVectorWrapper(greys(), PIXEL, view="x").reset(), "view is 'x', which info lacks"),
+        (lambda: KnnRewardWrapper(Greys()).reset(), "--pool is 3 for images with a side of 1; accepted: 1 to 1"),
+        (
+            lambda: KnnRewardWrapper(Greys(), PIXEL, view="full").reset(),
+            "view is 'full', which is not in info; .*other",
+        ),
+        (lambda: KnnRewardVectorWrapper(greys(), PIXEL, view="x").reset(), "view is 'x', which is not in info"),
         (lambda: KnnRewardWrapper(Odd(Discrete(4))), r"env has observations Discrete\(4\); accepted: a Box, or view="),
         (lambda: KnnRewardWrapper(Odd(gymnasium.spaces.Dict(a=Discrete(2)))), "env has observations Dict.*: a Box"),
         (
             lambda: KnnRewardWrapper(Odd(Box(0, 255, (4, 84, 84), np.uint8))),
-            r"env has pictures \(4, 84, 84\), channels first; accepted: \(height, width, channels\)",
+            r"env has images \(4, 84, 84\), channels first; accepted: \(height, width, channels\)",
         ),
         (
             lambda: KnnRewardVectorWrapper(SyncVectorEnv([Greys], autoreset_mode=AutoresetMode.DISABLED)),

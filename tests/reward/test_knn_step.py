@@ -97,15 +97,15 @@ def test_wrong_settings_are_refused_in_one_line(settings: dict[str, Any], messag
         (PICTURE[:1], BEGINS, r"frame has shape \(1, 6, 6, 3\); accepted: \(2, 6, 6, 3\)"),
         (PICTURE[:, :5], BEGINS, r"frame has shape \(2, 5, 6, 3\); accepted: \(2, 6, 6, 3\)"),
         (PICTURE[0, 0, 0], BEGINS, r"frame has shape \(3,\); accepted: \(2, …\)"),
-        (PICTURE.astype(np.float64), BEGINS, r"frame has numbers of type float64; accepted: uint8 .* or float32"),
-        (PICTURE.astype(np.int64), BEGINS, "frame has numbers of type int64"),
-        (PICTURE * np.float32("nan"), BEGINS, "frame has a number that is not finite"),
-        ("pixels", BEGINS, "frame has numbers of type <U6"),
-        (PICTURE, BEGINS[:1], r"first is \[True\]; accepted: 2 of True or False"),
-        (PICTURE, BEGINS[:, None], "first is .*; accepted: 2 of True or False"),
-        (PICTURE, BEGINS.astype(int), r"first is \[1, 1\]; accepted: 2 of True or False"),
-        (PICTURE, True, r"first is \[True\]; accepted: 2 of True or False"),
-        (PICTURE, None, "first is .*; accepted: 2 of True or False"),
+        (PICTURE.astype(np.float64), BEGINS, r"frame has dtype float64; accepted: uint8 .* or float32"),
+        (PICTURE.astype(np.int64), BEGINS, "frame has dtype int64"),
+        (PICTURE * np.float32("nan"), BEGINS, "frame has values that are not finite"),
+        ("pixels", BEGINS, "frame has dtype <U6"),
+        (PICTURE, BEGINS[:1], r"first is \[True\]; accepted: 2 booleans"),
+        (PICTURE, BEGINS[:, None], "first is .*; accepted: 2 booleans"),
+        (PICTURE, BEGINS.astype(int), r"first is \[1, 1\]; accepted: 2 booleans"),
+        (PICTURE, True, r"first is \[True\]; accepted: 2 booleans"),
+        (PICTURE, None, "first is .*; accepted: 2 booleans"),
     ],
 )
 def test_wrong_frames_are_refused_in_one_line(frame: Any, first: Any, message: str) -> None:
@@ -122,7 +122,7 @@ def test_a_first_call_that_opens_no_episode_is_refused() -> None:
 
 
 def test_a_pool_larger_than_the_picture_is_refused() -> None:
-    with pytest.raises(InputError, match="--pool is 9 for pictures with a side of 6; accepted: 1 to 6"):
+    with pytest.raises(InputError, match="--pool is 9 for images with a side of 6; accepted: 1 to 6"):
         KnnStepReward(KnnConfig(pool=9), 2)(PICTURE, BEGINS)
 
 

@@ -40,5 +40,5 @@ def test_vectors_are_taken_as_they_are():
 
 
 def test_cells_larger_than_the_picture_are_refused():
-    with pytest.raises(InputError, match="--pool is 5 for pictures with a side of 4; accepted: 1 to 4"):
+    with pytest.raises(InputError, match="--pool is 5 for images with a side of 4; accepted: 1 to 4"):
         pooled(torch.zeros(1, 1, 9, 4, 3, dtype=torch.uint8), 5)

@@ -47,7 +47,7 @@ def test_whole_rollouts_are_vec_normalize_step_by_step(scale: float):
 
 def test_with_the_whole_rollout_every_reward_is_divided_by_the_last_std():
     """Moments and running returns are the same; only the rewards of a rollout share one divisor."""
-    by_step, whole = ReturnScaler(6), ReturnScaler(6, with_whole_rollout=True)
+    by_step, whole = ReturnScaler(6), ReturnScaler(6, per_rollout=True)
     for seed in range(3):
         reward, ended = random_case(50, 6, 2.0, seed)
         last = by_step(reward, ended)[-1]
