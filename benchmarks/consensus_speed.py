@@ -1,9 +1,9 @@
-"""What an ExpGen agent costs on the CPU: `OMP_NUM_THREADS=1 python benchmarks/consensus_speed.py [--levels 700000:64]`.
+"""Speed of an ExpGen agent on the CPU: `OMP_NUM_THREADS=1 python benchmarks/consensus_speed.py [--levels 700000:64]`.
 
-A shipped agent plays the same unseen levels four times: with every member asked and every frame encoded; without the
-votes that cannot matter (agents.ensemble); without encoding a frame twice (networks.cached_encoder); and without
-either, as it is shipped. Time is processor time, so that other work on the machine matters less; the episodes of all
-four are compared.
+A shipped agent plays the same unseen levels four times: with all votes and all frames encoded; without votes that
+cannot change the decision (agents.ensemble); with cached encodings of repeated frames (networks.cached_encoder); and
+with both, as shipped. CPU time is measured, which depends less on other processes. The script checks that the
+episodes of all four are equal.
 """
 
 import argparse
@@ -20,16 +20,16 @@ from expgen.runs.shipped import find_agent, load_agent
 class FrameCount:
     """Counts the frames that are encoded."""
 
-    def __init__(self, agent: ConsensusAgent, may_remember: bool) -> None:
+    def __init__(self, agent: ConsensusAgent, may_cache: bool) -> None:
         self.frames = self.calls = 0
         assert isinstance(agent.fallback, PolicyAgent)
         for policy in (*agent.ensemble.members, agent.fallback.policy):
             policy.encoder.register_forward_pre_hook(self.count)
-            if not may_remember:
+            if not may_cache:
                 policy.encode = policy.encoder
 
     def count(self, encoder: Any, inputs: tuple[Any, ...]) -> None:
-        """Before every forward."""
+        """Forward hook of the encoders."""
         self.frames, self.calls = self.frames + len(inputs[0]), self.calls + 1
 
 
@@ -40,16 +40,16 @@ def main() -> None:
     parser.add_argument("--num-envs", type=int, default=64)
     args = parser.parse_args()
     described = find_agent(args.agent).agent
-    whole: tuple[Evaluation, float] | None = None
-    for name, may_skip, may_remember in (
-        ("all asked, all encoded", False, False),
-        ("votes that cannot matter left out", True, False),
-        ("frames remembered", False, True),
+    baseline: tuple[Evaluation, float] | None = None
+    for name, may_skip, may_cache in (
+        ("all votes, no cache", False, False),
+        ("without needless votes", True, False),
+        ("cached frames", False, True),
         ("both", True, True),
     ):
         agent = load_agent(args.agent)
         assert isinstance(agent, ConsensusAgent)
-        count = FrameCount(agent, may_remember)
+        count = FrameCount(agent, may_cache)
         if not may_skip:
             agent.ask_everyone()
         env = build_env(described.env, args.levels, args.num_envs, threads=1, **described.options)
@@ -58,12 +58,12 @@ def main() -> None:
         result = evaluate(agent, env, episodes)
         seconds = time.process_time() - start
         env.close()
-        whole = whole or (result, seconds)
+        baseline = baseline or (result, seconds)
         steps = sum(episode.length for episode in result.episodes)
-        same = "the same episodes" if result == whole[0] else "OTHER EPISODES"
+        same = "equal episodes" if result == baseline[0] else "DIFFERENT EPISODES"
         print(
-            f"{name}: {seconds:,.1f} s, {steps / seconds:,.0f} steps/s, {whole[1] / seconds:.2f} ×, "
-            f"{count.frames / steps:.2f} frames encoded a step, {count.frames / count.calls:.1f} a call, {same}",
+            f"{name}: {seconds:,.1f} s, {steps / seconds:,.0f} steps/s, {baseline[1] / seconds:.2f} ×, "
+            f"{count.frames / steps:.2f} frames encoded per step, {count.frames / count.calls:.1f} per call, {same}",
             flush=True,
         )
 

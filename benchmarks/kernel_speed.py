@@ -1,8 +1,8 @@
-"""Our kernels on a GPU: microseconds at the paper's sizes, and where a gradient step's time goes.
+"""Time the GPU kernels at the paper's sizes, and the parts of a gradient step.
 
     python benchmarks/kernel_speed.py [update] [rest] [kernels] [--out FOLDER]
 
-Needs no games. Prints tables and writes each to FOLDER as json. Errors are what tests/fast/kernels checks.
+Needs no environment. Prints tables and writes them to FOLDER as JSON. tests/fast/kernels checks correctness.
 """
 
 import argparse
@@ -37,12 +37,12 @@ SPEC = EnvSpec("maze", (64, 64, 3), "uint8", 15)
 DEVICE = torch.device("cuda", 0)
 BLOCKS = ((32, 16), (16, 32), (8, 32))  # side, channels
 POOLED = ((32, 16), (16, 32))  # side, channels in
-BYTES_PER_S = 4.3e12  # a copy's, on an H200
+BYTES_PER_S = 4.3e12  # of a copy on an H200
 REPEATS = 10  # launches in a timed graph
 
 
 def microseconds(work: Callable[[], Any], repeats: int = REPEATS) -> float:
-    """The median over five replays of a graph of `repeats` calls."""
+    """Return the median time of a call over five replays of a graph of `repeats` calls."""
 
     def body() -> None:
         for _ in range(repeats):
@@ -54,7 +54,7 @@ def microseconds(work: Callable[[], Any], repeats: int = REPEATS) -> float:
 
 
 def wall_microseconds(work: Callable[[], Any], rounds: int = 5) -> float:
-    """The median of `rounds` calls, by the GPU's clock."""
+    """Return the median time of `rounds` calls, measured by CUDA events."""
     spent = []
     for _ in range(rounds):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -71,13 +71,13 @@ def noise(*shape: int) -> Tensor:
 
 
 def pictures(*shape: int) -> Tensor:
-    """Not noise: blocks of four pixels of a few colours, as games have them."""
+    """Return images of 4 × 4 pixel blocks in a few colours, similar to games."""
     coarse = torch.randint(0, 4, (*shape, 16, 16, 3), device=DEVICE, dtype=torch.uint8) * 80
     return coarse.repeat_interleave(4, -3).repeat_interleave(4, -2).contiguous()
 
 
 def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed, ...]]:
-    """Convolutions with bfloat16 weights; packing takes the first for a stage's own."""
+    """Return convolutions with bfloat16 weights; the first is packed as a stage's pooled convolution."""
     convs = [nn.Conv2d(inputs, outputs, 3, padding=1).to(DEVICE) for inputs, outputs in sizes]
     for conv in convs:
         conv.weight.data = conv.weight.data.bfloat16().float()
@@ -85,7 +85,7 @@ def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed
 
 
 def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], float]]:
-    """Each kernel at the paper's minibatch, and the megabytes that it must move."""
+    """Return a call of each kernel at the paper's minibatch size, and the megabytes that it must move."""
     calls: dict[str, tuple[Callable[[], Any], float]] = {}
     parts = impala_kernels.PARTS
     obs, (_, (packed,)) = pictures(BATCH), convolutions((3, 16))
@@ -131,7 +131,7 @@ def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], f
 
 
 def time_kernels() -> dict[str, dict[str, float]]:
-    """Microseconds of each kernel, and the least that its bytes take."""
+    """Return microseconds of each kernel, and the least that its memory traffic takes."""
     calls = kernel_calls(ImpalaKernels(cuda_module(DEVICE))).items()
     return {
         name: {"µs": microseconds(call), "bytes": 1e12 * megabytes / BYTES_PER_S} for name, (call, megabytes) in calls
@@ -147,7 +147,7 @@ def new_policy(network: NetworkConfig) -> Policy:
 
 
 def filled_rollout(policy: Policy) -> Rollout:
-    """As a learner has it after 512 steps of 32 environments."""
+    """Return a rollout of 512 steps of 32 environments with random content."""
     rollout = Rollout(SPEC, 512, 32, policy.state_size, DEVICE)
     rollout.obs.copy_(pictures(513, 32))
     rollout.action.random_(0, SPEC.num_actions)
@@ -159,7 +159,7 @@ def filled_rollout(policy: Policy) -> Rollout:
 
 
 def time_update(network: NetworkConfig) -> tuple[dict[str, float], dict[str, float]]:
-    """One learner's update as in training, three epochs through graphs; then the kernels of a gradient step by time."""
+    """Return figures of one learner's update as in training, and the time of a gradient step by kernel."""
     policy = new_policy(network)
     rollout = filled_rollout(policy)
     algorithm, lane = accelerate(PPO(policy, PPOConfig()), rollout)
@@ -194,26 +194,26 @@ def time_update(network: NetworkConfig) -> tuple[dict[str, float], dict[str, flo
     fastest = min(spent)
     figures = {
         "steps/s": 512 * 32 / fastest,
-        "ms a minibatch": 1000 * fastest / steps,
+        "ms per minibatch": 1000 * fastest / steps,
         "first update, s": first,
-        "launches a minibatch": count / steps,
-        "ms a minibatch in kernels": sum(shares.values()) / 1000,
+        "launches per minibatch": count / steps,
+        "ms per minibatch in kernels": sum(shares.values()) / 1000,
     }
     return figures, dict(shares.most_common(45))
 
 
 def time_rest() -> dict[str, float]:
-    """Forwards as acting does them, the explorer's memory and reward, and the copy of a minibatch's pictures."""
+    """Time forward passes as in acting, the explorer's GRU and reward, and gathering a minibatch's images."""
     figures: dict[str, float] = {}
     for batch in (32, 320, 4096):
         policy = new_policy(NetworkConfig()).eval()
-        asked = (
+        inputs = (
             pictures(1, batch),
             torch.zeros(1, batch, dtype=torch.bool, device=DEVICE),
             torch.zeros(batch, 0, device=DEVICE),
         )
         with torch.cuda.stream(torch.cuda.Stream()):
-            figures[f"forward of {batch}"] = wall_microseconds(recorded_forward(policy, asked), 20)
+            figures[f"forward of {batch}"] = wall_microseconds(recorded_forward(policy, inputs), 20)
     memory = Memory(256, 256).to(DEVICE)
     memory.initialise(torch.Generator(DEVICE).manual_seed(0))
     scan = fused_gru(memory.gru)
@@ -228,15 +228,15 @@ def time_rest() -> dict[str, float]:
     reward, full = KnnReward(KnnConfig(), 32), pictures(513, 32)
     first = torch.rand(513, 32, device=DEVICE) < 1 / 200
     figures["k-NN reward of a rollout"] = wall_microseconds(lambda: reward.measure(full, first))
-    place = torch.randperm(32, device=DEVICE)[:4]
+    column = torch.randperm(32, device=DEVICE)[:4]
     words = full[:512].flatten(2).view(torch.int64)
-    figures["gather, bytes"] = wall_microseconds(lambda: full[:512].index_select(1, place))
-    figures["gather, words"] = wall_microseconds(lambda: words.index_select(1, place))
+    figures["gather, bytes"] = wall_microseconds(lambda: full[:512].index_select(1, column))
+    figures["gather, words"] = wall_microseconds(lambda: words.index_select(1, column))
     return figures
 
 
 def time_updates() -> dict[str, dict[str, float]]:
-    """Of a learner without memory and of one with it."""
+    """Time updates of a learner without memory and of one with a GRU."""
     tables = {}
     for name, network in {"ppo": NetworkConfig(), "ppo-gru": NetworkConfig(memory="gru")}.items():
         tables[f"update of {name}"], tables[f"gradient step of {name}, µs by kernel"] = time_update(network)
@@ -244,7 +244,7 @@ def time_updates() -> dict[str, dict[str, float]]:
 
 
 def show(table: dict[str, Any]) -> None:
-    """Rows of figures by name, or of figures by column."""
+    """Print a table: a number per row, or a dictionary of columns per row."""
     if not isinstance(next(iter(table.values())), dict):
         table = {name: {"": figure} for name, figure in table.items()}
     columns = list(dict.fromkeys(column for row in table.values() for column in row))
@@ -265,7 +265,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
-    parser.add_argument("--out", type=Path, default=Path("."), help="folder for the json files")
+    parser.add_argument("--out", type=Path, default=Path("."), help="folder for the JSON files")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.allow_tf32 = False

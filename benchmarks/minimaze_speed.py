@@ -1,4 +1,4 @@
-"""Steps per second of minimaze on one core, random actions: `python benchmarks/minimaze_speed.py`."""
+"""Steps per second of minimaze on one core with random actions: `python benchmarks/minimaze_speed.py`."""
 
 import argparse
 import time
@@ -10,7 +10,7 @@ from expgen.envs.minimaze import ACTIONS, Minimaze, MinimazeConfig
 
 
 def steps_per_second(levels: str, num_envs: int, seconds: float, max_cells: int) -> float:
-    """The env's own speed: actions are drawn beforehand, observations are left where they are."""
+    """Return the speed of the environment alone: actions are drawn before, observations are not copied."""
     env = Minimaze(LevelSet.parse(levels), num_envs, seed=0, config=MinimazeConfig(max_cells=max_cells))
     action = np.random.default_rng(0).integers(len(ACTIONS), size=(1024, num_envs), dtype=np.int32)
     env.observe()
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--max-cells", type=int, default=MinimazeConfig().max_cells)
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long to measure each level set")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds to measure each level set")
     args = parser.parse_args()
     for levels in ("200", "all"):
         speed = steps_per_second(levels, args.num_envs, args.seconds, args.max_cells)

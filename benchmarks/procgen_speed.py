@@ -1,7 +1,7 @@
-"""What our ProcGen binding costs: its steps per second beside bare calls of the C library.
+"""Overhead of our ProcGen binding: its steps per second compared with direct calls of the C library.
 
-Both step equal games with equal actions, in short turns one after the other, so that whatever else the machine does
-meets both alike. The ratio is the median over the turns; up to 1.03 is accepted, above it the exit status is 1.
+Both step the same games with the same actions, alternating in short turns, so that other processes slow both equally.
+The ratio is the median over the turns; the exit status is 1 if it is above 1.03.
 
     python benchmarks/procgen_speed.py --game maze --envs 64 --threads 1
 """
@@ -21,7 +21,7 @@ ACCEPTED_RATIO = 1.03
 
 
 def time_bare(games: LibEnv, action: np.ndarray) -> float:
-    """Seconds for one step per row of `action`, with nothing around the C calls."""
+    """Return the seconds for one step per row of `action` by direct C calls."""
     library, handle, buffer = games.library, games.handle, games.action["action"]
     start = time.perf_counter()
     for row in action:
@@ -32,7 +32,7 @@ def time_bare(games: LibEnv, action: np.ndarray) -> float:
 
 
 def time_ours(env: VecEnv, action: np.ndarray) -> float:
-    """The same through the VecEnv protocol."""
+    """Return the seconds for the same steps through the VecEnv protocol."""
     start = time.perf_counter()
     for row in action:
         env.act(row)
@@ -44,8 +44,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--game", choices=GAMES, default="maze")
     parser.add_argument("--envs", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=1, help="C threads of either; 0 steps inside act")
-    parser.add_argument("--turns", type=int, default=60, help="measured turns of each")
+    parser.add_argument("--threads", type=int, default=1, help="C threads of each; 0 steps inside act")
+    parser.add_argument("--turns", type=int, default=60, help="number of turns to measure")
     parser.add_argument("--steps", type=int, default=25, help="vector steps per turn")
     args = parser.parse_args()
 
@@ -54,10 +54,10 @@ def main() -> int:
     bare = LibEnv(args.envs, {**config.options(), **levels})
     ours = make_procgen(config, LevelSet(range(200)), args.envs, 0, args.threads, full_view=False)
     rng = np.random.default_rng(0)
-    turns = np.empty((args.turns + 1, 2))  # the first turn warms up
+    turns = np.empty((args.turns + 1, 2))  # the first turn is a warm-up
     for number, turn in enumerate(turns):
         action = rng.integers(15, size=(args.steps, args.envs), dtype=np.int32)  # [steps, N]
-        if number % 2:  # each goes first half of the time
+        if number % 2:  # alternate which goes first
             turn[1], turn[0] = time_ours(ours, action), time_bare(bare, action)
         else:
             turn[0], turn[1] = time_bare(bare, action), time_ours(ours, action)

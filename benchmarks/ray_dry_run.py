@@ -1,6 +1,6 @@
-"""python benchmarks/ray_dry_run.py [JOBS]: so many no-op jobs through the real engine; scheduling rate and memory.
+"""python benchmarks/ray_dry_run.py [JOBS]: run JOBS no-op jobs by RayEngine; measure scheduling rate and memory.
 
-Every tenth job waits for the one before it, as those that train a run on do.
+Every tenth job depends on the one before it, as a job that continues a run does.
 """
 
 import resource
@@ -16,25 +16,21 @@ from expgen.reproduce.job import Job, JobResult
 from expgen.training.loop import Watcher
 
 
-def nothing(job: Job, watcher: Watcher) -> JobResult:
-    return JobResult(job, "done")
-
-
-class Work:
-    """`nothing`, for one job: as large on the wire as a real one."""
+class NoWork:
+    """A task that does nothing but carries its job, so that it is as large as a real one when serialized."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
 
     def __call__(self, watcher: Watcher) -> JobResult:
-        return nothing(self.job, watcher)
+        return JobResult(self.job, "done")
 
 
 def main(count: int) -> None:
     settings = {"members": 10, "steps": 25_000_000, "eval_every": 1_000_000}
     jobs = [Job(f"game{index}-ppo", "minimaze", "ppo", "paper", settings) for index in range(count)]
     tasks = [
-        Task(job.name, Work(job), (jobs[index - 1].name,) if index % 10 == 9 else (), Path("/nowhere") / job.name)
+        Task(job.name, NoWork(job), (jobs[index - 1].name,) if index % 10 == 9 else (), Path("/nowhere") / job.name)
         for index, job in enumerate(jobs)
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -45,8 +41,8 @@ def main(count: int) -> None:
         ended += 1
     seconds = time.monotonic() - first
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{ended} jobs, {ended / seconds:,.0f} a second after the first; the driver's memory peaked at", end=" ")
-    print(f"{after / 1024:,.0f} MiB, {(after - before) / 1024:,.0f} MiB more than before it connected")
+    print(f"{ended} jobs, {ended / seconds:,.0f} per second after the first; peak memory of the driver:", end=" ")
+    print(f"{after / 1024:,.0f} MiB, {(after - before) / 1024:,.0f} MiB more than before connecting")
 
 
 if __name__ == "__main__":

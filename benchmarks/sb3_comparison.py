@@ -1,11 +1,10 @@
-"""Our PPO beside Stable-Baselines3's: same environment, network, batch sizes and threads, in one run.
+"""Compare our PPO with Stable-Baselines3's: same environment, network, batch sizes and threads.
 
     python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N]
 
-Both collect and update in turns on this machine, so that whatever else runs here slows both; the ratio is the median
-of the rounds' own ratios. Needs the `sb3` extra.
-The environment behind both is ours: Stable-Baselines3 sees it through `Sb3VecEnv`, with nothing in between (no Monitor;
-pixels are handed over channels first, as its policies want them).
+The two alternate, so that other processes slow both equally; the ratio is the median of the ratios per round. Needs the
+`sb3` extra. Both use our environment: Stable-Baselines3 through `Sb3VecEnv`, without a Monitor, with pixels channels
+first, as its policies expect.
 """
 
 import argparse
@@ -31,7 +30,7 @@ from expgen.training.resources import Resources
 
 
 class SameEncoder(BaseFeaturesExtractor):
-    """Our encoder's very layers, fed as Stable-Baselines3 feeds them: float pixels in [0, 1], channels first."""
+    """The layers of our encoder with Stable-Baselines3's inputs: float pixels in [0, 1], channels first."""
 
     def __init__(self, observation_space: gymnasium.spaces.Box, spec: EnvSpec, config: TrainConfig) -> None:
         super().__init__(observation_space, config.network.features)
@@ -46,14 +45,14 @@ class SameEncoder(BaseFeaturesExtractor):
 
 
 class Quiet(BaseCallback):
-    """Stable-Baselines3 wants one."""
+    """A callback that does nothing, because `_setup_learn` requires one."""
 
     def _on_step(self) -> bool:
         return True
 
 
 def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
-    """A function that collects one rollout and learns from it."""
+    """Return a function that collects one rollout and updates from it with expgen."""
     learner = build_learner(config, plans_of(config)[0], Resources(torch.device("cpu"), threads, threads, 1))
 
     def iterate() -> None:
@@ -64,9 +63,9 @@ def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
 
 
 def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
-    """The same by Stable-Baselines3."""
-    how = {"levels": config.train_set, "seed": config.seed, "threads": threads}
-    env = Sb3VecEnv(config.env, config.envs, channels_first=True, **how)
+    """Return a function that does the same with Stable-Baselines3."""
+    options = {"levels": config.train_set, "seed": config.seed, "threads": threads}
+    env = Sb3VecEnv(config.env, config.envs, channels_first=True, **options)
     ppo = config.algorithm
     model = OtherPPO(
         "CnnPolicy",
@@ -103,9 +102,9 @@ def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("env", nargs="?", default="minimaze")
-    parser.add_argument("--rollouts", type=int, default=8, help="timed rollouts of each")
+    parser.add_argument("--rollouts", type=int, default=8, help="number of rollouts to time")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, help="steps of a rollout (default the laptop preset's)")
+    parser.add_argument("--steps", type=int, help="steps per rollout (default: laptop preset)")
     parser.add_argument("--features", type=int, help="width of the network (default 256)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -118,7 +117,7 @@ def main() -> None:
         for name, iterate in contenders.items():
             began = time.perf_counter()
             iterate()
-            if round_number:  # the first warms up
+            if round_number:  # the first is a warm-up
                 seconds[name].append(time.perf_counter() - began)
     steps = config.envs * config.rollout_steps
     rate = {name: steps / statistics.median(times) for name, times in seconds.items()}

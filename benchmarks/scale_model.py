@@ -1,8 +1,8 @@
-"""python benchmarks/scale_model.py: hours of the paper's Table 1 against GPUs, by a model fitted to measured rates.
+"""python benchmarks/scale_model.py: estimate the hours of the paper's Table 1 for a number of GPUs.
 
-r(n) = R n / (n + h) steps a second for n learners of PPO side by side, through the measured r(1) and r(11); an explorer
-alone runs at its own measured rate. Rivals take as much longer than PPO as they do alone (`reproduce.rates`), which is
-too long where the games are what limits; scoring is left out.
+The model is r(n) = R n / (n + h) steps per second for n PPO learners side by side, fitted to the measured r(1) and
+r(11); an explorer alone runs at its own measured rate. Other algorithms are slower than PPO by the factor measured for
+one learner (`rate_beside_ppo`), which overestimates their time where the games are the bottleneck. Scoring is left out.
 """
 
 import heapq
@@ -18,19 +18,19 @@ from expgen.reproduce.scale import SCALES
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import plans_of
 
-ONE, ELEVEN, FIVE = 49_500, 92_600, 93_900  # PPO on an H200 with 16 cores; five are to check the model by
+ONE, ELEVEN, FIVE = 49_500, 92_600, 93_900  # PPO on an H200 with 16 cores; FIVE is to check the model
 EXPLORER = 31_800
 HALF = 11 * (ELEVEN - ONE) / (11 * ONE - ELEVEN)  # h
 LIMIT = ONE * (1 + HALF)  # R
 
 
 def rate(learners: int) -> float:
-    """Steps a second, of all together."""
+    """Return the total steps per second of `learners` PPO learners."""
     return LIMIT * learners / (learners + HALF)
 
 
 def hours(job: Job) -> float:
-    """Of training: learners side by side, until only the longest is left."""
+    """Return the hours to train `job`; its learners run side by side and end at their own number of steps."""
     if job.made_of:
         return 0.0
     plans = plans_of(make_config(job.env, job.algo, job.preset, **job.settings))
@@ -47,7 +47,7 @@ def hours(job: Job) -> float:
 
 
 def makespan(durations: list[float], gpus: int) -> float:
-    """Longest first, each to the GPU that is free first."""
+    """Return the hours until all are done, if the longest start first, each on the next free GPU."""
     ends = [0.0] * gpus
     for duration in sorted(durations, reverse=True):
         heapq.heappushpop(ends, ends[0] + duration)
@@ -57,7 +57,7 @@ def makespan(durations: list[float], gpus: int) -> float:
 def main() -> None:
     jobs = jobs_of(["table-1"], SCALES["paper"])
     durations = [hours(job) for job in jobs]
-    print(f"R = {LIMIT:,.0f} steps/s, h = {HALF:.2f}; five learners: {rate(5):,.0f} by the model, {FIVE:,} measured")
+    print(f"R = {LIMIT:,.0f} steps/s, h = {HALF:.2f}; five learners: {rate(5):,.0f} predicted, {FIVE:,} measured")
     for job, duration in list(zip(jobs, durations, strict=True))[:8]:
         print(f"  {job.name:<22} {duration:.2f} h")
     print(f"{len(jobs)} jobs, {sum(durations):.1f} GPU hours")
