@@ -1,4 +1,4 @@
-"""Pages from jinja2 templates. Every value put into one is escaped; only templates and their assets are HTML."""
+"""HTML pages from jinja2 templates. All values are escaped; only templates and their assets are trusted HTML."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ from expgen.colors import ROLES
 
 
 def render(template: str, **values: Any) -> Markup:
-    """The HTML of a template such as `report/page.html`; `values` are what it names."""
+    """Return the HTML of a template such as `report/page.html` with its variables set to `values`."""
     return Markup(_templates().get_template(template).render(**values))
 
 
@@ -29,11 +29,11 @@ def _templates() -> Environment:
     )
     templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     templates.filters["code"] = _with_code
-    templates.globals["asset"] = lambda name: Markup(loader.get_source(templates, name)[0])  # a style or a script
+    templates.globals["asset"] = lambda name: Markup(loader.get_source(templates, name)[0])  # a style or script file
     templates.globals["roles"] = ROLES
     return templates
 
 
 def _with_code(text: str) -> Markup:
-    """`text` escaped, with what stands in backticks as code."""
+    """Escape `text` and turn `` `words` `` into code elements."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))

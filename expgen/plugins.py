@@ -1,8 +1,8 @@
-"""Code of the user's own: which modules may be imported, and the names that they register.
+"""User modules: which of them may be imported, and the names that they register.
 
-Importing a module runs it, so no file decides that: a module is imported where the user names it (`--import`, `--env`,
-`--wrapper`, an argument of a call) or where an installed package declares it as an entry point of ENTRY_POINTS. All
-that a file may do is use a name that such a module has registered.
+Importing a module runs its code, so a file never decides what is imported. A module is imported if the user names it
+(`--import`, `--env`, `--wrapper`, an argument of a call) or if an installed package declares it as an entry point of
+the group ENTRY_POINTS. A file may only use names that such modules have registered.
 """
 
 import functools
@@ -18,61 +18,62 @@ from typing import Any, NamedTuple, TypeVar
 from expgen.errors import InputError, error_line
 
 T = TypeVar("T")
-ENTRY_POINTS = "expgen.plugins"  # the group of entry points that are loaded when a name is not known otherwise
+ENTRY_POINTS = "expgen.plugins"  # loaded when a name is unknown
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
-_NAMED: dict[str, None] = {}  # modules that the user has named or that have registered something, in that order
-_FOLDERS: dict[str, None] = {}  # where else than usual modules are looked for
-_ORIGINS: dict[tuple[str, str], str | None] = {}  # kind and name → who registered it
+# Dicts without values keep the order of insertion.
+_TRUSTED: dict[str, None] = {}  # modules that the user has named or that have registered a name
+_FOLDERS: dict[str, None] = {}  # folders added to sys.path
+_ORIGINS: dict[tuple[str, str], str | None] = {}  # kind and name → the module that registered it
 
 
 def trust(module: str) -> None:
-    """The user has named `module`: it may be imported, from the current folder too."""
-    _find_in(Path.cwd())
-    _NAMED[module] = None
+    """Allow the import of `module`, also from the current folder: the user has named it."""
+    _add_to_path(Path.cwd())
+    _TRUSTED[module] = None
 
 
 def is_trusted(module: str) -> bool:
-    """Whether the user has named `module` or a package that it is in."""
+    """Return whether the user has named `module` or one of its parent packages."""
     parts = module.split(".")
-    return any(".".join(parts[:length]) in _NAMED for length in range(1, len(parts) + 1))
+    return any(".".join(parts[:length]) in _TRUSTED for length in range(1, len(parts) + 1))
 
 
 def import_module(name: str) -> None:
-    """Import what the user has named: a module, also of the current folder, or a file `path/to/module.py`."""
+    """Import a module that the user has named, by its name or as a file `path/to/module.py`."""
     path = Path(name)
-    module = path.stem if name.endswith(".py") else name
-    if name.endswith(".py"):
+    is_file = name.endswith(".py")
+    module = path.stem if is_file else name
+    if is_file:
         if not path.is_file():
             raise InputError(f"--import is {name!r}, which is no file; accepted: a file or the name of a module")
-        _find_in(path.parent.absolute())
+        _add_to_path(path.parent.absolute())
     trust(module)
     try:
         imported = importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported; --debug shows where
-        raise InputError(
-            f"--import is {name!r}; accepted: a module that can be imported ({error_line(error)})"
-        ) from error
-    if name.endswith(".py") and path.resolve() != Path(str(imported.__file__)).resolve():
+    except (Exception, SystemExit) as error:  # the module's own code may raise anything; --debug shows where
+        accepted = f"a module that can be imported ({error_line(error)})"
+        raise InputError(f"--import is {name!r}; accepted: {accepted}") from error
+    if is_file and path.resolve() != Path(str(imported.__file__)).resolve():
         raise InputError(f"--import is {name!r}, but {module!r} is {imported.__file__}; accepted: another file name")
 
 
 class Plugins(NamedTuple):
-    """Modules of the user's own that this process knows, for another process to know them too."""
+    """The user modules of one process, to load in another."""
 
-    modules: dict[str, bool]  # and whether they were imported
-    folders: list[str]  # in which they may be found
+    modules: dict[str, bool]  # name → whether it was imported
+    folders: list[str]  # to add to sys.path
 
 
 def known_plugins() -> Plugins:
-    """The plug-ins of this process."""
-    return Plugins({module: module in sys.modules for module in _NAMED}, list(_FOLDERS))
+    """Return the user modules of this process."""
+    return Plugins({module: module in sys.modules for module in _TRUSTED}, list(_FOLDERS))
 
 
 def load_plugins(known: Plugins) -> None:
-    """Import the plug-ins of the process that started this one."""
+    """Import the user modules of the parent process."""
     for folder in known.folders:
-        _find_in(Path(folder))
+        _add_to_path(Path(folder))
     for module, is_imported in known.modules.items():
         trust(module)
         if is_imported:
@@ -80,12 +81,12 @@ def load_plugins(known: Plugins) -> None:
 
 
 def is_local(name: str) -> bool:
-    """Whether `name` is known in this process alone: that of a script, a notebook or an argument of a call."""
+    """Return whether `name` was registered by a script, a notebook or a call: other processes do not know it."""
     return any(known == name and origin in (None, "__main__") for (_, known), origin in _ORIGINS.items())
 
 
-def check_known_elsewhere(names: Mapping[str, str]) -> None:
-    """Raise InputError if one of `names`, by flag, is registered in this process only: workers would not know it."""
+def check_known_to_workers(names: Mapping[str, str]) -> None:
+    """Raise InputError if one of `names`, by flag, is registered in this process only."""
     for flag, name in names.items():
         if is_local(name):
             what = f"{flag} is {name!r}, which other processes do not know"
@@ -93,9 +94,10 @@ def check_known_elsewhere(names: Mapping[str, str]) -> None:
 
 
 def add(table: MutableMapping[str, T], kind: str, name: str, entry: T, origin: str | None) -> None:
-    """Register `entry` as `name` in `table`; whoever registered a name may change it, as a notebook's cell run twice.
+    """Register `entry` as `name` in `table`; only the same origin may replace a name (a notebook cell run twice).
 
-    `origin` is the module that registers it; None where it is known in this process alone.
+    kind: what the table holds, for error messages.
+    origin: the module that registers it; None if only this process knows it.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(
@@ -105,16 +107,16 @@ def add(table: MutableMapping[str, T], kind: str, name: str, entry: T, origin: s
         raise InputError(f"name of the {kind} is {name!r}, which is taken; accepted: another name")
     table[name], _ORIGINS[kind, name] = entry, origin
     if origin not in (None, "__main__"):
-        _NAMED[origin] = None
+        _TRUSTED[origin] = None
 
 
 def caller() -> str:
-    """The name of the module that called the calling function."""
+    """Return the name of the module that called the calling function."""
     return str(sys._getframe(2).f_globals.get("__name__"))
 
 
 def find(table: Mapping[str, T], field: str, name: Any) -> T:
-    """The entry of `table` registered as `name`, or an InputError that names `field` and lists the entries."""
+    """Return the entry `name` of `table`; raise InputError with `field` and the registered names if there is none."""
     if not isinstance(name, str) or name not in table:
         load_entry_points()
     if not isinstance(name, str) or name not in table:
@@ -124,7 +126,7 @@ def find(table: Mapping[str, T], field: str, name: Any) -> T:
 
 @functools.cache
 def load_entry_points() -> None:
-    """Import the plug-ins that installed packages declare; one that fails is skipped with a warning."""
+    """Import the plug-ins that installed packages declare; skip a failing one with a warning."""
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
@@ -132,7 +134,7 @@ def load_entry_points() -> None:
             warnings.warn(f"plug-in {entry.name} ({entry.value}) was not loaded: {error_line(error)}", stacklevel=2)
 
 
-def _find_in(folder: Path) -> None:
+def _add_to_path(folder: Path) -> None:
     _FOLDERS[str(folder)] = None
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

@@ -1,4 +1,4 @@
-"""Which code made a number."""
+"""The commit and version of the running code."""
 
 import os
 import subprocess
@@ -9,27 +9,27 @@ from pathlib import Path
 
 @cache
 def commit() -> str:
-    """The commit of the checkout this package runs from, `+` where it was changed.
+    """Return the Git commit of the package, with a `+` if files were changed.
 
-    Where it runs from a copy without Git's files, what the variable EXPGEN_COMMIT says, or else the version.
+    Outside a Git checkout: the environment variable EXPGEN_COMMIT, else the version.
     """
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     try:
-        _git("ls-files", "--error-unmatch", Path(__file__).name, cwd=here)  # some other project's checkout will not do
-        head = _git("rev-parse", "--short=12", "HEAD", cwd=here)
-        return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", cwd=here) else "")
+        _git("ls-files", "--error-unmatch", Path(__file__).name, cwd=folder)  # fails in another project's checkout
+        head = _git("rev-parse", "--short=12", "HEAD", cwd=folder)
+        return head + ("+" if _git("status", "--porcelain", "--untracked-files=no", cwd=folder) else "")
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("EXPGEN_COMMIT") or version()
 
 
 def version() -> str:
-    """The installed version, or `unknown` where the package runs uninstalled."""
+    """Return the installed version, or `unknown` if the package is not installed."""
     try:
         return "v" + metadata.version("expgen")
     except metadata.PackageNotFoundError:
         return "unknown"
 
 
-def _git(*words: str, cwd: Path) -> str:
-    done = subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True, text=True)
+def _git(*arguments: str, cwd: Path) -> str:
+    done = subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True)
     return done.stdout.strip()

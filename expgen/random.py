@@ -1,8 +1,8 @@
-"""Random numbers as a function of what they are for: a counter hash, so that a stream's whole state is one number.
+"""Counter-based random numbers (SplitMix64): the state of a stream is one integer.
 
-Nothing here depends on NumPy's generators, which may change between releases. Levels, mazes, level replay and agents'
-noise all draw from this; training draws from each learner's own `torch.Generator`. An agent's noise depends on (seed,
-episode, step, draw) alone, so an episode goes the same way whatever plays beside it, in however many environments.
+Independent of NumPy's generators, which may change between releases. Level choice, mazes, level replay and agents'
+noise use this module; training uses each learner's own `torch.Generator`. An agent's noise depends on (seed, episode,
+step, draw) only, so an episode does not depend on the number of environments or on the episodes beside it.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ / golden ratio: the step betwe
 
 def mix(word: ndarray) -> ndarray:
     """SplitMix64's finaliser: every bit of the result depends on every bit of `word` (uint64)."""
-    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is the point
+    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is intended
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return word ^ (word >> np.uint64(31))
@@ -26,50 +26,50 @@ def counter_hash(key: ndarray, index: ndarray | np.uint64) -> ndarray:
 
 
 def draw_below(word: ndarray, limit: ndarray | int) -> ndarray:
-    """Hashed words as integers in 0..limit-1, where `limit` is under 2**32; int64."""
+    """Map hashed words (uint64) to integers in 0..limit-1 (int64), for a `limit` below 2**32."""
     scaled = (word >> np.uint64(32)) * np.asarray(limit, dtype=np.uint64)
     return (scaled >> np.uint64(32)).astype(np.int64)
 
 
-# Streams of one seed, independent of each other. A leader and the explorer it takes turns with are seeded alike and
-# act in the same step: were they to share their noise, a rare vote of the one would drag the other's action along.
-WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j that does not lead: MEMBERS + j
+# Independent streams of one seed. The leader and the explorer have the same seed and act in the same step; with shared
+# noise their actions would be correlated.
+WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j, unless it leads: MEMBERS + j
 TURN, EXPLORERS = 2**20, 2**20 + 1  # which explorer acts; explorer j > 0: EXPLORERS + j
 
 
 def stream_seed(seed: int, stream: int) -> int:
-    """The seed of one stream; stream 0 is `seed` itself, the others differ for all small seeds and streams."""
+    """Return the seed of one stream: `seed` itself for stream 0; distinct for all small seeds and streams."""
     if stream == 0:
         return seed
     return int(mix(np.array([(seed ^ stream * int(GOLDEN)) % 2**64], dtype=np.uint64))[0])
 
 
 def uniform_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
-    """`episode` and `step` `[N]` → numbers in (0, 1), `[N, draws]` float64."""
+    """Return uniform numbers in (0, 1), `[N, draws]` float64, for `episode` and `step` `[N]`."""
     with np.errstate(over="ignore"):
         key = mix(np.full(len(episode), seed, dtype=np.uint64) + GOLDEN)
         key = mix(key ^ (episode.astype(np.uint64) + GOLDEN))
         key = mix(key ^ (step.astype(np.uint64) + GOLDEN))  # [N]
         bits = counter_hash(key[:, None], np.arange(draws, dtype=np.uint64))  # [N, draws]
-    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # 53 bits and a half would round up to 1
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # 53 bits + 0.5 would round up to 1
 
 
 def gumbel_noise(seed: int, episode: ndarray, step: ndarray, draws: int) -> ndarray:
-    """Standard Gumbel noise `[N, draws]`, float32."""
+    """Return standard Gumbel noise `[N, draws]` float32, for `episode` and `step` `[N]`."""
     return -np.log(-np.log(uniform_noise(seed, episode, step, draws))).astype(np.float32)
 
 
 class EpisodeClock:
-    """Counts the steps of each environment's episode, and the episodes where the caller does not number them."""
+    """Counts the steps of each environment's episode, and the episodes if the caller does not number them."""
 
     def __init__(self) -> None:
         self.episode = np.zeros(0, dtype=np.int64)
         self.step = np.zeros(0, dtype=np.int64)
 
     def tick(self, first: ndarray, episode: ndarray | None) -> None:
-        """Advance to the next observation; an unnamed episode is numbered by environment and count."""
+        """Advance to the next observation. Without `episode`, environment i numbers its episodes i, i + N, i + 2N, …"""
         num_envs = len(first)
-        if len(self.step) != num_envs:  # a new batch of environments: everything starts afresh
+        if len(self.step) != num_envs:  # another batch of environments: start again
             self.step = np.zeros(num_envs, dtype=np.int64)
             self.episode = np.arange(num_envs, dtype=np.int64) - num_envs * np.asarray(first, dtype=np.int64)
         self.step = np.where(first, 0, self.step + 1)

@@ -1,7 +1,6 @@
-"""Fields of frozen configs: a default, a line of help, and what is accepted, written once; and trees of such configs.
+"""Fields of frozen config dataclasses (default, help line, accepted range), and functions on nested configs.
 
-The command line, the run folder and the Python API all read the same fields. Of a tree: what is in it, some of it
-replaced, all of it filled from plain data.
+The command line, config.json and the Python API all read the same fields.
 """
 
 import dataclasses
@@ -16,23 +15,23 @@ import numpy as np
 from expgen.errors import InputError, check_choice, check_range
 from expgen.text import short_repr
 
-LAST_SEED = 2**31 - 1  # seeds are int32 where environments take them
+LAST_SEED = 2**31 - 1  # environments take int32 seeds
 
 
 def setting(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
-    """A dataclass field with its help line and, for numbers, the closed range that is accepted."""
-    assert high is None or low is not None, "an upper end comes with a lower one"
+    """Return a dataclass field with a help line and, for numbers, the accepted closed range."""
+    assert high is None or low is not None, "high needs low"
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
 
 
 def later_setting(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
-    """A setting that configs published before did not have: at its default it is left out of a config's digest."""
+    """Return a setting added after configs were published: at its default it is left out of the config's digest."""
     field = setting(default, help, low, high)
     return dataclasses.field(default=default, metadata={**field.metadata, "is_later": True})
 
 
 def changed_default(base: type, name: str, default: Any, help: str | None = None) -> Any:
-    """The setting `name` of the config class `base` with another default, and perhaps another help line."""
+    """Return the setting `name` of the config class `base` with another default and, if given, another help line."""
     metadata = {field.name: field.metadata for field in dataclasses.fields(base)}[name]
     return setting(default, help or metadata["help"], metadata["low"], metadata["high"])
 
@@ -43,7 +42,7 @@ def flag_of(name: str) -> str:
 
 
 def is_of_type(value: Any, expected: Any) -> bool:
-    """Whether a plain field may hold `value`: exactly its type, or a whole number where a float is asked for."""
+    """Return whether a field of type `expected` may hold `value`; a float field may also hold an int."""
     if get_origin(expected) is Mapping:
         return isinstance(value, Mapping)
     if expected not in (str, int, float, bool):
@@ -52,7 +51,7 @@ def is_of_type(value: Any, expected: Any) -> bool:
 
 
 def check_integer(field: str, value: Any, low: int, high: int | None = None) -> int:
-    """`value` as an int, whatever kind of whole number it is (NumPy's too); an InputError where it is none in range."""
+    """Return `value`, any integer type (NumPy's too), as an int; raise InputError if it is none or out of range."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -64,30 +63,30 @@ def check_integer(field: str, value: Any, low: int, high: int | None = None) -> 
 
 
 def check_type(field: str, value: Any, kinds: type | tuple[type, ...], accepted: str) -> None:
-    """An InputError unless `value` is one of `kinds`, which `accepted` says in words."""
+    """Raise InputError unless `value` is an instance of `kinds`; `accepted` describes them."""
     if not isinstance(value, kinds):
         raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 
 def check_location(field: str, value: Any, accepted: str = "a folder or URL") -> None:
-    """An InputError unless `value` can name a file or folder."""
+    """Raise InputError unless `value` can name a file, folder or URL."""
     if not isinstance(value, (str, Path)) or "\0" in str(value):
         raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 
 def to_python_number(value: Any) -> Any:
-    """A number of NumPy's as Python's own; anything else as it is."""
+    """Convert a NumPy scalar to a Python number; return anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def check_config(config: Any) -> None:
-    """Raise InputError where a setting of the config or of a config inside it has a wrong type or is out of range."""
+    """Raise InputError if a setting of the config or of a nested config has a wrong type or is out of range."""
     for name, field, expected, value in _settings_in(config):
         flag = flag_of(name)
         if get_origin(expected) is Literal:
             check_choice(flag, value, get_args(expected))
         elif not is_of_type(value, expected):
-            raise _of_wrong_type(flag, value, expected)
+            raise _type_error(flag, value, expected)
         elif isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{flag} is {value}; accepted: a finite number")
         elif isinstance(value, (int, float)) and (low := field.metadata.get("low")) is not None:
@@ -95,66 +94,68 @@ def check_config(config: Any) -> None:
 
 
 def nested_configs(config: Any) -> dict[str, Any]:
-    """The configs inside a config."""
-    inside = {name: getattr(config, name) for name in _fields(config)}
-    return {name: part for name, part in inside.items() if dataclasses.is_dataclass(part)}
+    """Return the configs among the fields of a config, by name."""
+    values = {name: getattr(config, name) for name in _fields(config)}
+    return {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
 
 
 def flatten(config: Any) -> dict[str, Any]:
-    """Every setting of a config and of those inside it, by the names that flags have."""
+    """Return every setting of a config and of its nested configs, by the names of their flags."""
     return {name: value for name, _, _, value in _settings_in(config)}
 
 
 def digest_values(config: Any) -> dict[str, Any]:
-    """A config as plain data for its digest: a later setting at its default is left out."""
-    parts, found = nested_configs(config), dict[str, Any]()
+    """Return a config as plain data for its digest, without later settings that have their default."""
+    nested, values = nested_configs(config), dict[str, Any]()
     for name, field in _fields(config).items():
         value = getattr(config, name)
         if not (field.metadata.get("is_later") and value == field.default):
-            found[name] = digest_values(parts[name]) if name in parts else value
-    return found
+            values[name] = digest_values(nested[name]) if name in nested else value
+    return values
 
 
 def apply_overrides(config: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """`config` with the values that belong in it or below, and the values that do not.
+    """Return `config` with `values` set in it or in its nested configs, and the values that no config has.
 
-    Where a field's metadata say `is_prefix`, names of what is below it begin with its name; a name that nothing before
-    it has may do without.
+    If a field's metadata has `is_prefix`, the names of its nested settings begin with the field's name; the prefix may
+    be left out if no earlier config has a setting of that name.
     """
     fields = _fields(config)
     changes = {name: value for name, value in values.items() if name in fields}
-    left = {name: value for name, value in values.items() if name not in changes}
-    for name, part in nested_configs(config).items():
+    unknown = {name: value for name, value in values.items() if name not in changes}
+    for name, nested in nested_configs(config).items():
         prefix = _prefix(fields[name])
-        meant = {key.removeprefix(prefix): value for key, value in left.items()}
-        changed, unknown = apply_overrides(changes.get(name, part), meant)
-        left = {key: value for key, value in left.items() if key.removeprefix(prefix) in unknown}
-        if changed != part:
+        without_prefix = {key.removeprefix(prefix): value for key, value in unknown.items()}
+        changed, rest = apply_overrides(changes.get(name, nested), without_prefix)
+        unknown = {key: value for key, value in unknown.items() if key.removeprefix(prefix) in rest}
+        if changed != nested:
             changes[name] = changed
-    return dataclasses.replace(config, **changes), left
+    return dataclasses.replace(config, **changes), unknown
 
 
 def config_from_values(base: Any, values: Any, where: str) -> Any:
-    """`base` with `values` that a file holds: of the types and in the ranges that its fields ask for."""
-    hints, parts = get_type_hints(type(base)), nested_configs(base)
+    """Return `base` with `values` from a file, `where`; raise InputError if a name, type or range is wrong."""
+    hints, nested = get_type_hints(type(base)), nested_configs(base)
     check_type(where, values, Mapping, f"an object with {', '.join(hints)}")
     changes = {}
     for name, value in values.items():
         if name not in hints:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(hints)}")
-        changes[name] = config_from_values(parts[name], value, name) if name in parts else value
+        changes[name] = config_from_values(nested[name], value, name) if name in nested else value
         if not is_of_type(changes[name], hints[name]):
-            raise _of_wrong_type(flag_of(name), value, hints[name])
+            raise _type_error(flag_of(name), value, hints[name])
     config = dataclasses.replace(base, **changes)
     check_config(config)
     return config
 
 
 def check_plain_fields(kind: type, data: Any, what: str, without: Container[str] = (), word: str = "field") -> None:
-    """Raise InputError unless `data`, from a file, is an object whose fields the dataclass `kind` has, of its types.
+    """Raise InputError unless `data`, from a file, is an object with fields of the dataclass `kind` and their types.
 
-    `what` names it in errors, and `word` what it has. Fields in `without` may not stand there; those that are no text,
-    number or mapping are left to whoever reads them.
+    what, word: what error messages call the object and its fields.
+    without: fields that the file may not have.
+
+    Only text, numbers and mappings are checked; the caller checks fields of other types.
     """
     hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
     check_type(what, data, Mapping, f"an object with {', '.join(hints)}")
@@ -162,20 +163,20 @@ def check_plain_fields(kind: type, data: Any, what: str, without: Container[str]
         if name not in hints:
             raise InputError(f"{word} {name!r} is unknown; accepted: {', '.join(hints)}")
         if not is_of_type(value, hints[name]):
-            raise _of_wrong_type(name, value, hints[name])
+            raise _type_error(name, value, hints[name])
 
 
-def _of_wrong_type(field: str, value: Any, expected: Any) -> InputError:
+def _type_error(field: str, value: Any, expected: Any) -> InputError:
     accepted = "an object" if get_origin(expected) is Mapping else f"a value of type {expected.__name__}"
     return InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 
 def _settings_in(config: Any, prefix: str = "") -> Iterator[tuple[str, dataclasses.Field, Any, Any]]:
-    """Name, field, type and value of every setting in a tree of configs; names begin as those of their flags."""
-    hints, parts = get_type_hints(type(config)), nested_configs(config)
+    """Yield name, field, type and value of every setting of a config and its nested configs."""
+    hints, nested = get_type_hints(type(config)), nested_configs(config)
     for name, field in _fields(config).items():
-        if name in parts:
-            yield from _settings_in(parts[name], _prefix(field) or prefix)
+        if name in nested:
+            yield from _settings_in(nested[name], _prefix(field) or prefix)
         else:
             yield prefix + name, field, hints[name], getattr(config, name)
 

@@ -17,7 +17,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "here" / "my_part.py").write_text("loaded = True\n")
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(sys, "path", list(sys.path))
-    for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
+    for table in ("_TRUSTED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
     yield
     sys.modules.pop("my_part", None)
@@ -52,7 +52,7 @@ def test_another_process_imports_what_this_one_did(tmp_path: Path) -> None:
     known = plugins.known_plugins()
     assert known.modules == {"my_part": True, "only_named": False} and known.folders == [str(tmp_path / "here")]
     del sys.modules["my_part"]
-    plugins._NAMED.clear()
+    plugins._TRUSTED.clear()
     plugins.load_plugins(known)
     assert "my_part" in sys.modules and plugins.is_trusted("only_named")
 
@@ -68,9 +68,9 @@ def test_a_name_belongs_to_who_registered_it_and_scripts_keep_theirs_to_themselv
     assert table == {"theirs": 2, "ours": 3, "nobody-s": 4}
     assert [plugins.is_local(name) for name in table] == [False, True, True]
     assert plugins.is_trusted("a_module") and not plugins.is_trusted("__main__")
-    plugins.check_known_elsewhere({"--env": "theirs"})
+    plugins.check_known_to_workers({"--env": "theirs"})
     with pytest.raises(InputError, match="--env is 'ours', which other processes do not know"):
-        plugins.check_known_elsewhere({"--env": "ours"})
+        plugins.check_known_to_workers({"--env": "ours"})
     assert plugins.find(table, "--env", "ours") == 3
     with pytest.raises(InputError, match="--env is 'x'; accepted: theirs, ours, nobody-s, or what --import"):
         plugins.find(table, "--env", "x")

@@ -19,7 +19,7 @@ from expgen.cli.flags import Parser, env_name
 from expgen.envs.make import check_trusted
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError
-from expgen.files import JSON_BYTES, read_bytes
+from expgen.files import MAX_JSON_BYTES, read_bytes
 from expgen.settings import flag_of
 
 GROUPS = ("network", "algorithm", "reward")  # of config.json; their settings have no prefix
@@ -35,7 +35,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     if path.suffix not in ENDINGS:
         raise InputError(f"--config is {str(path)!r}; accepted: a file that ends in {', '.join(ENDINGS)}")
     try:
-        content = read_bytes(path, JSON_BYTES)
+        content = read_bytes(path, MAX_JSON_BYTES)
         data = json.loads(content) if path.suffix == ".json" else yaml.safe_load(content)
     except OSError as error:
         raise InputError(f"--config is {str(path)!r}: {error.strerror}; accepted: a file that can be read") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from expgen.envs.vec_env import EnvSpec
 from expgen.fast.mps import cuda_mps
 from expgen.fast.processes import Done, Failed, Refused, Work
-from expgen.plugins import check_known_elsewhere
+from expgen.plugins import check_known_to_workers
 from expgen.runs.make_config import OpenedRun
 from expgen.runs.messages import Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
 from expgen.runs.plan import cost_of, spread
@@ -36,7 +36,7 @@ def run_in_processes(
     """
     for run in runs:
         config = run.config
-        check_known_elsewhere({"--env": config.env, "--algo": config.algo, "--encoder": config.network.encoder})
+        check_known_to_workers({"--env": config.env, "--algo": config.algo, "--encoder": config.network.encoder})
     with contextlib.ExitStack() as cleanup:
         chosen = resolve_device(device)
         variables: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Runs and results at a URL: a job works in a local folder, which is uploaded to where all nodes see it."""
+"""Runs and results at a URL: a job works in a local folder, which is uploaded to storage that all nodes can read."""

@@ -1,7 +1,7 @@
-"""Agents on the Hugging Face Hub: `hf://USER/NAME`, or `hf://USER/NAME@REVISION`.
+"""Agents on the Hugging Face Hub: `hf://USER/NAME` or `hf://USER/NAME@REVISION`.
 
-What lies there is a stranger's: of its files only those that make up an agent are taken, by their names and up to a
-size. They are JSON, CSV and safetensors, none of which runs anything.
+Repositories are not trusted: only the files of an agent are downloaded, up to a size limit. They are JSON, CSV and
+safetensors, none of which can run code.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ from expgen.storage.location import Location
 from expgen.storage.scratch import scratch_folder
 
 _URL = re.compile(r"hf://(\w[\w.-]{0,95}/\w[\w.-]{0,95})(?:@(\w[\w./-]{0,99}))?/?", re.ASCII)
-_TAKEN = re.compile(r"(agent|config|card)\.json|scores\.csv|checkpoints/\w[\w.-]*/\d+\.safetensors", re.ASCII)
-MOST_FILES, MAX_BYTES = 200, 2**33  # of an agent
+_AGENT_FILE = re.compile(r"(agent|config|card)\.json|scores\.csv|checkpoints/\w[\w.-]*/\d+\.safetensors", re.ASCII)
+MAX_FILES, MAX_BYTES = 200, 2**33  # of an agent
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -27,7 +27,7 @@ def is_hub(location: Location) -> bool:
 
 
 def parse_hub(url: str) -> tuple[str, str | None]:
-    """USER/NAME and the revision, if any, that `url` names; InputError where it is none of a repository."""
+    """Return USER/NAME and the revision, if any, of `url`; raise InputError if it does not name a repository."""
     found = _URL.fullmatch(url)
     if found is None or ".." in url or "--" in url:
         raise InputError(f"{url!r} is no repository; accepted: hf://USER/NAME or hf://USER/NAME@REVISION")
@@ -36,27 +36,30 @@ def parse_hub(url: str) -> tuple[str, str | None]:
 
 @cache
 def download(url: str) -> Path:
-    """The agent at `url`, in a folder that lasts as long as this process."""
+    """Download the agent at `url`; return its folder, which is deleted when the process ends."""
     name, revision = parse_hub(url)
     api = _library(url).HfApi()
-    with _in_words("read", url):
+    with _one_line_errors("read", url):
         info = api.model_info(name, revision=revision, files_metadata=True)
-        files = {each.rfilename: each.size or 0 for each in info.siblings or () if _TAKEN.fullmatch(each.rfilename)}
+        files = {
+            file.rfilename: file.size or 0 for file in info.siblings or () if _AGENT_FILE.fullmatch(file.rfilename)
+        }
         if "agent.json" not in files or not COMMIT.fullmatch(info.sha or ""):
             raise InputError(f"{url} holds no agent.json; accepted: an agent that expgen push wrote")
-        if len(files) > MOST_FILES or sum(files.values()) > MAX_BYTES:
-            size = f"{len(files)} files of {sum(files.values()):,} bytes"
-            raise InputError(f"{url} holds {size}; accepted: at most {MOST_FILES} files of {MAX_BYTES:,} bytes")
+        size = sum(files.values())
+        if len(files) > MAX_FILES or size > MAX_BYTES:
+            accepted = f"at most {MAX_FILES} files of {MAX_BYTES:,} bytes"
+            raise InputError(f"{url} holds {len(files)} files of {size:,} bytes; accepted: {accepted}")
         folder = scratch_folder() / name.rpartition("/")[2]
-        for file in files:
-            api.hf_hub_download(name, file, revision=info.sha, local_dir=folder)
+        for file_name in files:
+            api.hf_hub_download(name, file_name, revision=info.sha, local_dir=folder)
     return folder
 
 
 def upload(folder: Path, url: str, is_private: bool = False) -> None:
-    """All files of `folder` as one commit of the repository `url`, which is made where there is none."""
+    """Upload all files of `folder` as one commit to the repository `url`, which is created if it does not exist."""
     (name, _), api = parse_hub(url), _library(url).HfApi()
-    with _in_words("write", url):
+    with _one_line_errors("write", url):
         api.create_repo(name, private=is_private, exist_ok=True)
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Push an agent of expgen")
 
@@ -69,10 +72,10 @@ def _library(url: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def _in_words(verb: str, url: str) -> Iterator[None]:
-    """Errors of the library as one line; FailedStorage where the hub did not respond."""
+def _one_line_errors(verb: str, url: str) -> Iterator[None]:
+    """Raise errors of the library as InputError, or as FailedStorage if the hub did not respond."""
     refusal = importlib.import_module("huggingface_hub.errors").HfHubHTTPError
-    outage = refusal.__bases__[0]  # of whichever HTTP library it uses
+    outage = refusal.__bases__[0]  # the base error of its HTTP library
     try:
         yield
     except refusal as error:

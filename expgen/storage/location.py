@@ -1,8 +1,8 @@
-"""Location: where a run or a reproduction is kept, a folder or a URL that fsspec opens."""
+"""Location: the folder or fsspec URL of a run or reproduction."""
 
 from pathlib import Path
 
-Location = Path | str  # a str with :// in it is a URL; a Path would merge its slashes
+Location = Path | str  # a str with :// is a URL; a Path would merge the slashes
 
 
 def is_url(location: Location | None) -> bool:
@@ -10,10 +10,10 @@ def is_url(location: Location | None) -> bool:
 
 
 def absolute(location: Location) -> Location:
-    """The same location from any working directory."""
+    """Return the location independent of the working directory."""
     return str(location).rstrip("/") if is_url(location) else Path(location).resolve()
 
 
 def join(location: Location, *names: str) -> Location:
-    """A location inside another."""
+    """Return the location of `names` inside `location`."""
     return "/".join((str(location).rstrip("/"), *names)) if is_url(location) else Path(location, *names)

@@ -1,9 +1,9 @@
-"""Mirror: a local folder and its snapshots at a URL, each of which is there whole or not at all.
+"""Mirror: a local folder and its snapshots at a URL. Uploads of snapshots are atomic.
 
-No file at the URL is ever changed. An upload writes new files under names that carry their checksum, then a list of
-the snapshot's files, then deletes what the list does not name: a process killed in between leaves the list before it
-and every file of it. The name of a list also says who owns the URL. A later process takes over with a list of a higher
-claim; a process that finds the list of another owner uploads no more.
+No file at the URL is ever changed. An upload writes new files under names that contain their checksum, then a list of
+the snapshot's files, then deletes files that are not in the list: a process killed in between leaves the previous list
+and all its files. The name of a list contains the owner of the URL. A newer process takes ownership with a list of a
+higher claim number; a process that finds a list of another owner stops uploading.
 """
 
 import hashlib
@@ -25,23 +25,24 @@ from expgen.storage.store import Store
 LISTS, FILES = "lists", "files"  # folders at the URL
 LIST_NAME = re.compile(rf"{LISTS}/\d{{6}}-\d{{9}}-\w+\.json", re.ASCII)  # claim, upload, owner
 SHA256 = re.compile("[0-9a-f]{64}")
-WEIGHTS, SKETCHED = ".safetensors", (".json", ".csv")  # suffixes; a sketch has the content of the latter alone
-BUSY_SECONDS = 600.0  # after which an owner that has not uploaded may be dead
+WEIGHTS = ".safetensors"
+SMALL_FILES = (".json", ".csv")  # suffixes of the files that a download without weights reads
+BUSY_SECONDS = 600.0  # after its last upload, an owner counts as alive for this long
 
 
 class Snapshot(NamedTuple):
-    """A run at one moment."""
+    """The files of a run at one moment."""
 
-    is_open: bool  # its owner is still at work
-    written: float
-    files: dict[str, str]  # sha256 by name
+    is_open: bool  # the owner is still working
+    written: float  # Unix time
+    files: dict[str, str]  # name → sha256
 
 
 EMPTY = Snapshot(False, 0.0, {})
 
 
 def decode(content: bytes, url: str) -> Snapshot | None:
-    """The snapshot of a list; None if it is incomplete since its writer was killed, InputError if it is not ours."""
+    """Parse a list; return None if it is incomplete (its writer was killed); raise InputError on a wrong format."""
     try:
         data = json.loads(content)
         files = {check_name(name): str(digest) for name, digest in data["files"].items()}
@@ -55,7 +56,7 @@ def decode(content: bytes, url: str) -> Snapshot | None:
 
 
 def object_name(name: str, digest: str) -> str:
-    """What the file `name` with this content, and no other, is called at the URL."""
+    """Return the name at the URL of the file `name` with the checksum `digest`."""
     return f"{FILES}/{digest[:16]}-{name.replace('/', '-')}"
 
 
@@ -63,8 +64,9 @@ def _lacks_files(state: RetryCallState) -> NoReturn:
     raise InputError(f"{state.args[0].store.url} lacks files that its list names: another program has changed it")
 
 
-_is_gone = retry_if_exception_type(FileNotFoundError)
-_reread = retry(retry=_is_gone, stop=stop_after_attempt(5), retry_error_callback=_lacks_files)  # a newer list came
+_if_deleted = retry_if_exception_type(FileNotFoundError)
+# A newer upload may delete the files of the list that is being read.
+_retry_with_newest_list = retry(retry=_if_deleted, stop=stop_after_attempt(5), retry_error_callback=_lacks_files)
 
 
 class Mirror:
@@ -73,26 +75,27 @@ class Mirror:
     def __init__(self, store: Store, folder: Path) -> None:
         self.store, self.folder = store, folder
         self.owner, self.claims, self.uploads = uuid.uuid4().hex[:12], 0, 0
-        self.last, self.is_taken_over = EMPTY, False  # that we uploaded; another process owns the URL now
-        self.looked = float("-inf")  # when the URL was last downloaded
-        self.downloaded: dict[str, str] = {}  # sha256 of what is here as it is there
-        self.known: dict[tuple[str, int, int], str] = {}  # sha256 of files here by name, time and size
+        self.last = EMPTY  # the last snapshot that this process uploaded
+        self.is_taken_over = False  # another process owns the URL
+        self.download_time = float("-inf")
+        self.downloaded: dict[str, str] = {}  # name → sha256 of downloaded files
+        self.known: dict[tuple[str, int, int], str] = {}  # name, mtime, size → sha256 of local files
 
-    @_reread
+    @_retry_with_newest_list
     def newest(self) -> Snapshot:
-        """The newest complete snapshot; EMPTY if there is none."""
+        """Return the newest complete snapshot; EMPTY if there is none."""
         snapshots = (decode(self.store.read(name), self.store.url) for name in self._lists())
         return next(filter(None, snapshots), EMPTY)
 
-    @_reread
+    @_retry_with_newest_list
     def download(self, without_weights: bool = False) -> Snapshot:
-        """Make the folder as in the newest snapshot; in a sketch, checkpoints and other large files are empty."""
-        newest, self.looked = self.newest(), time.monotonic()
+        """Update the folder to the newest snapshot; `without_weights`, files other than JSON and CSV are empty."""
+        newest, self.download_time = self.newest(), time.monotonic()
         for name, digest in newest.files.items() - self.downloaded.items():
-            is_empty = without_weights and not name.endswith(SKETCHED)
+            is_empty = without_weights and not name.endswith(SMALL_FILES)
             content = b"" if is_empty else self.store.read(object_name(name, digest))
             if not is_empty and hashlib.sha256(content).hexdigest() != digest:
-                raise InputError(f"{self.store.url} is damaged: {name} has another checksum than its list says")
+                raise InputError(f"{self.store.url} is damaged: the checksum of {name} differs from its list")
             path = join_inside(self.folder, name)
             write_atomic(path, content)
             os.utime(path, (newest.written, newest.written))
@@ -103,14 +106,14 @@ class Mirror:
         return newest
 
     def claim(self) -> None:
-        """Become the owner: uploads of earlier owners end with TakenOver."""
+        """Take ownership of the URL: uploads of earlier owners raise TakenOver."""
         claims = [int(name.removeprefix(f"{LISTS}/")[:6]) for name in self._lists()]
-        files = self.newest().files  # after the lists: of two that claim at once, one finds the other's
+        files = self.newest().files  # read after the lists: of two concurrent claims, one sees the other
         self.claims = max(claims, default=0) + 1
         self._publish(Snapshot(True, time.time(), files))
 
     def upload(self, is_open: bool = True) -> None:
-        """Upload the folder as it is now; TakenOver if another process owns the URL."""
+        """Upload a snapshot of the folder; raise TakenOver if another process owns the URL."""
         self._check_owner()
         files, contents = self._read_folder(set(self.store.names(FILES)))
         if contents or (files, is_open) != (self.last.files, self.last.is_open):
@@ -120,40 +123,40 @@ class Mirror:
             self._publish(Snapshot(is_open, time.time(), files))
 
     def check_not_busy(self) -> None:
-        """InputError if a process has uploaded in the last minutes and has not ended."""
+        """Raise InputError if a process has uploaded in the last BUSY_SECONDS and has not ended."""
         newest = self.newest()
         if newest.is_open and (ago := time.time() - newest.written) < BUSY_SECONDS:
             raise InputError(f"{self.store.url} is in use: a process uploaded to it {ago:.0f} s ago and has not ended")
 
-    @retry(retry=_is_gone)  # a checkpoint was replaced meanwhile
+    @retry(retry=_if_deleted)  # a checkpoint was replaced during the read
     def _read_folder(self, stored: set[str]) -> tuple[dict[str, str], dict[str, bytes]]:
-        """The files here with their checksums, and the contents of those that are not `stored` at the URL.
+        """Return the checksums of all files, and the contents of those that are not `stored` at the URL.
 
-        What says how far the run is comes first, then weights, then rows: so a snapshot never claims more than it
-        holds, and its metrics reach at least as far as its weights.
+        JSON files, which record progress, are read first, then weights, then rows: a snapshot never claims more steps
+        than it holds, and its metrics reach at least as far as its weights.
         """
         files, contents = {}, {}
         for path in sorted(self.folder.rglob("*"), key=lambda path: (path.suffix != ".json", path.suffix != WEIGHTS)):
             name = path.relative_to(self.folder).as_posix()
             if name.endswith(PART) or not path.is_file():
                 continue
-            facts = path.stat()
-            version = name, facts.st_mtime_ns, facts.st_size
+            info = path.stat()
+            version = name, info.st_mtime_ns, info.st_size
             digest = self.known.get(version)
             if digest is None or object_name(name, digest) not in stored:
                 content = read_bytes(join_inside(self.folder, name))
                 if path.suffix == ".csv":
-                    content = content[: content.rfind(b"\n") + 1]  # a row may be half written
+                    content = content[: content.rfind(b"\n") + 1]  # the last row may be incomplete
                 digest = self.known[version] = hashlib.sha256(content).hexdigest()
                 contents[object_name(name, digest)] = content
             files[name] = digest
         for name in self.last.files:
-            if name.endswith(".json") and name not in files:  # which no run does
+            if name.endswith(".json") and name not in files:  # a run never deletes a JSON file
                 raise FailedStorage(f"cannot upload {self.folder}: {name} was deleted")
         return files, {name: content for name, content in contents.items() if name not in stored}
 
     def _publish(self, snapshot: Snapshot) -> None:
-        self.uploads += 1  # also where the write fails: a name is never used again
+        self.uploads += 1  # even if the write fails: a name is used once
         listed = f"{LISTS}/{self.claims:06d}-{self.uploads:09d}-{self.owner}.json"
         self.store.write(listed, json.dumps(snapshot._asdict()).encode())
         self.last = snapshot
@@ -163,7 +166,7 @@ class Mirror:
             self.store.delete(name)
 
     def _lists(self) -> list[str]:
-        """Newest first, incomplete ones too."""
+        """Return the names of all lists, newest first, incomplete ones too."""
         return sorted(filter(LIST_NAME.fullmatch, self.store.names(LISTS)), reverse=True)
 
     def _check_owner(self) -> None:
@@ -172,5 +175,5 @@ class Mirror:
             raise TakenOver(f"another process has taken over {self.store.url}")
 
     def stop_when_taken_over(self, should_stop: Callable[[], bool]) -> Callable[[], bool]:
-        """`should_stop`, or another process owns the URL now."""
+        """Return a function: `should_stop()`, or whether another process owns the URL."""
         return lambda: self.is_taken_over or should_stop()

@@ -1,4 +1,4 @@
-"""Scratch folders: they last as long as the process, and the next process deletes those of killed ones."""
+"""Scratch folders, deleted when the process ends; the next process deletes those of killed processes."""
 
 import atexit
 import contextlib
@@ -16,29 +16,32 @@ PREFIX, LOCK = "expgen-", "lock"
 
 
 def scratch_folder() -> Path:
-    """A new empty folder below TMPDIR."""
+    """Return a new empty folder below TMPDIR."""
     return Path(tempfile.mkdtemp(dir=_root(os.getpid())))
 
 
 def keep_scratch() -> None:
-    """Leave this process's scratch folders when it ends, for they hold what exists nowhere else."""
+    """Keep this process's scratch folders when it ends, since they hold data that was not uploaded."""
     (_root(os.getpid()) / LOCK).unlink(missing_ok=True)
 
 
 @cache
 def _root(pid: int) -> Path:
-    """The folder of this process, which holds its lock for as long as it lives."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        with contextlib.suppress(OSError, InputError), open_regular(left) as lock:  # in use, or of another user
+    """Return the root of this process's scratch folders, whose lock is held until the process ends."""
+    for lock_file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
+        with (
+            contextlib.suppress(OSError, InputError),
+            open_regular(lock_file) as lock,
+        ):  # the lock is held, or is another user's
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left.parent, ignore_errors=True)
+            shutil.rmtree(lock_file.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
     fcntl.flock(os.open(root / "new", os.O_CREAT), fcntl.LOCK_EX)
-    os.rename(root / "new", root / LOCK)  # nobody sees it unlocked
+    os.rename(root / "new", root / LOCK)  # other processes never see it unlocked
     atexit.register(_remove, root, pid)
     return root
 
 
 def _remove(root: Path, pid: int) -> None:
-    if pid == os.getpid() and (root / LOCK).exists():  # not in a fork, not if kept
+    if pid == os.getpid() and (root / LOCK).exists():  # not in a forked process, not after keep_scratch
         shutil.rmtree(root, ignore_errors=True)

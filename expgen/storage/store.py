@@ -1,6 +1,6 @@
-"""Store: whole files below a URL. What fails is retried for EXPGEN_STORAGE_SECONDS.
+"""Store: files below a URL. Failed operations are retried for EXPGEN_STORAGE_SECONDS.
 
-The storage need only write, read, list and delete whole files: no rename, no append, no lock.
+The storage needs to write, read, list and delete whole files only: no rename, append or lock.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from expgen.files import check_name
 
 SECONDS_VARIABLE = "EXPGEN_STORAGE_SECONDS"  # how long one operation is retried
 NOTICE_SECONDS = 10.0  # an operation that takes longer is reported on stderr
-FINAL = (FileNotFoundError, PermissionError, ImportError, NotImplementedError, TypeError, AttributeError)
+PERMANENT_ERRORS = (FileNotFoundError, PermissionError, ImportError, NotImplementedError, TypeError, AttributeError)
 
 
 class StorageOutage(FailedStorage):
-    """The storage did not respond, or only with errors, for as long as an operation is retried."""
+    """The storage did not respond, or only with errors, until the retries ended."""
 
 
 class Store:
@@ -32,10 +32,10 @@ class Store:
 
     def __init__(self, url: str, seconds: float | None = None) -> None:
         text = os.environ.get(SECONDS_VARIABLE, "300")
-        if not re.fullmatch(r"\d{1,9}(\.\d+)?", text, re.ASCII):  # threads cannot wait for longer
+        if not re.fullmatch(r"\d{1,9}(\.\d+)?", text, re.ASCII):  # a longer wait overflows
             raise InputError(f"{SECONDS_VARIABLE} is {text!r}; accepted: a number of seconds, such as 300")
         self.url, self.seconds = url.rstrip("/"), float(text) if seconds is None else seconds
-        self.is_given_up = threading.Event()  # once set: no retries, and nothing on stderr
+        self.is_given_up = threading.Event()  # once set: no more retries or messages
         try:
             self.files, self.root = importlib.import_module("fsspec.core").url_to_fs(self.url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
@@ -43,35 +43,35 @@ class Store:
             raise InputError(f"cannot open {url}: {_line(error)}; accepted: {accepted}") from None
 
     def read(self, name: str) -> bytes:
-        """The file `name`; FileNotFoundError if there is none."""
+        """Return the content of the file `name`; raise FileNotFoundError if it does not exist."""
         return self._retry("read", name, self.files.cat_file)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write the file `name`. On a plain disk, a reader may see a part of it meanwhile."""
+        """Write the file `name`. On a plain disk the write is not atomic."""
         self._retry("write", name, self._put, content)
 
     def _put(self, path: str, content: bytes) -> None:
         try:
             self.files.pipe_file(path, content)
         except FileNotFoundError:
-            if not self.files.exists(re.sub("(?<=[^/])/.*", "", path)):  # the bucket, which is not ours to create
+            if not self.files.exists(re.sub("(?<=[^/])/.*", "", path)):  # the bucket, which we do not create
                 raise
             self.files.makedirs(path.rpartition("/")[0], exist_ok=True)
             self.files.pipe_file(path, content)
 
     def names(self, folder: str = "") -> list[str]:
-        """All files in `folder` and below, sorted. Strangers may have named them: check_name before use."""
+        """Return the names of all files in `folder`, recursively, sorted; not trusted, so check_name before use."""
         with contextlib.suppress(FileNotFoundError):
             return sorted(path[len(self.root) :].lstrip("/") for path in self._retry("list", folder, self.files.find))
         return []
 
     def delete(self, name: str) -> None:
-        """Delete the file `name` if there is one."""
+        """Delete the file `name` if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._retry("delete", name, self.files.rm_file)
 
     def _retry(self, verb: str, name: str, operation: Callable[..., Any], *values: Any) -> Any:
-        """Call `operation` on the path of `name`, in a thread since it may hang; StorageOutage when time is up."""
+        """Call `operation` with the path of `name`, in a thread as it may hang; StorageOutage after `seconds`."""
         path = f"{self.root.rstrip('/')}/{check_name(name)}" if name else self.root
         result: Future[Any] = Future()
         errors: list[BaseException | None] = [TimeoutError("no response")]
@@ -84,13 +84,13 @@ class Store:
             reraise=True,
         )
 
-        def work() -> None:
+        def call() -> None:
             try:
                 result.set_result(retrying(operation, path, *values))
             except BaseException as error:  # raised again below, in the caller's thread
                 result.set_exception(error)
 
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=call, daemon=True).start()
         cannot, limit = f"cannot {verb} {self.url}/{name}".rstrip("/"), f"{self.seconds:.0f} s"
         if not wait([result], min(NOTICE_SECONDS, self.seconds)).done and self.seconds > NOTICE_SECONDS:
             self._print(f"{cannot} yet: {_line(errors[-1])}; retrying for {limit}")
@@ -109,8 +109,9 @@ class Store:
 
 
 def _is_transient(error: BaseException | None) -> bool:
-    """Whether a retry may succeed: not without rights, a driver or credentials."""
-    return isinstance(error, Exception) and not isinstance(error, FINAL) and "Credentials" not in type(error).__name__
+    """Return whether a retry may succeed: not if rights, a driver or credentials are missing."""
+    is_permanent = isinstance(error, PERMANENT_ERRORS) or "Credentials" in type(error).__name__
+    return isinstance(error, Exception) and not is_permanent
 
 
 def _line(error: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""What is at a URL, to look at as a folder."""
+"""Read runs at a URL as local folders."""
 
 import time
 from collections.abc import Callable
@@ -15,35 +15,38 @@ from expgen.storage.store import Store
 
 @cache
 def _mirror(url: str, without_weights: bool, seconds: float | None) -> Mirror:
-    return Mirror(Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2]))  # called as the run is
+    return Mirror(
+        Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2])
+    )  # the folder has the run's name
 
 
 def local_copy(
     location: Location, without_weights: bool = False, max_age: float = 0.0, seconds: float | None = None
 ) -> Path:
-    """The folder itself, or what is at the URL, in a folder that lasts as long as this process.
+    """Return the folder itself, or a scratch folder with a download of the URL.
 
-    A sketch tells how far a run is: rows and names of checkpoints, no weights. What is downloaded may be `max_age`
-    seconds old; `seconds` limits each request to the storage.
+    without_weights: download JSON and CSV files only; checkpoints and other files are empty.
+    max_age: seconds for which an earlier download is used again.
+    seconds: time limit of each request to the storage.
     """
     if not is_url(location):
         return Path(location)
     if is_hub(location):
         return download(str(location))
     mirror = _mirror(str(location).rstrip("/"), without_weights, seconds)
-    if time.monotonic() - mirror.looked >= max_age:
+    if time.monotonic() - mirror.download_time >= max_age:
         mirror.download(without_weights)
     return mirror.folder
 
 
 def check_not_busy(url: str) -> None:
-    """InputError if a process works on the run at `url`."""
+    """Raise InputError if a process works on the run at `url`."""
     _mirror(url.rstrip("/"), False, None).check_not_busy()
 
 
 def edit_run(url: str, edit: Callable[[Path], None]) -> None:
-    """Let `edit` change the folder of a run that no process is working on, and upload it."""
-    mirror = _mirror(url.rstrip("/"), False, None)  # that of `local_copy`, which has most of it already
+    """Download a run that no process works on, call `edit` with its folder, and upload it."""
+    mirror = _mirror(url.rstrip("/"), False, None)  # shared with `local_copy`, which has downloaded most files
     mirror.check_not_busy()
     mirror.claim()
     mirror.download()
@@ -54,14 +57,14 @@ def edit_run(url: str, edit: Callable[[Path], None]) -> None:
 
 
 def snapshots_below(url: str) -> list[str]:
-    """Paths below `url` with a snapshot, "" for `url` itself; InputError for one that leads elsewhere."""
+    """Return the paths below `url` that have a snapshot, "" for `url` itself; raise InputError for an unsafe path."""
     lists = (name.rpartition(f"{LISTS}/") for name in Store(url).names())
     paths = {path.removesuffix("/") for path, slash, name in lists if LIST_NAME.fullmatch(slash + name)}
     return sorted(path and check_name(path) for path in paths)
 
 
 def fetch(url: str, folder: Path) -> int:
-    """Download what is at `url` and below it as plain files into `folder`; returns how many there are."""
+    """Download all snapshots at and below `url` into `folder`; return the number of files."""
     count = 0
     for path in snapshots_below(url):
         source, target = (join(url, path), join_inside(folder, path)) if path else (url, folder)

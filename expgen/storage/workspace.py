@@ -1,4 +1,4 @@
-"""workspace: a local folder to work in, uploaded to a URL while the work goes on."""
+"""workspace: a local folder that is uploaded to a URL during the work."""
 
 import contextlib
 import socket
@@ -13,19 +13,19 @@ from expgen.storage.mirror import WEIGHTS, Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageOutage, Store
 
-LOOK_SECONDS = 1.0  # between two looks for a new checkpoint
-ROWS_SECONDS = 30.0  # after which rows are uploaded without one
+POLL_SECONDS = 1.0  # between two checks for a new checkpoint
+ROWS_SECONDS = 30.0  # between uploads of new rows without a new checkpoint
 
 
 @contextlib.contextmanager
 def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
-    """Own `url`, download it to `folder` (default: a scratch folder), upload during the work and at its end.
+    """Take ownership of `url`, download it to `folder` (default: a scratch folder), upload during and after the work.
 
-    Work that ends with a StorageOutage does not wait for the storage again.
+    If the work raises StorageOutage, there is no last upload.
     """
     mirror, ending = Mirror(Store(url), folder or scratch_folder()), threading.Event()
     mirror.folder.mkdir(parents=True, exist_ok=True)
-    mirror.claim()  # before what it resumes from is read
+    mirror.claim()  # before reading the state to resume from
     mirror.download()
     thread = threading.Thread(target=_upload_often, args=(mirror, ending), daemon=True, name="expgen-upload")
     thread.start()
@@ -40,16 +40,16 @@ def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
             _finish(mirror, thread, ending)
         except (InputError, TakenOver) as error:
             print(f"expgen: {error}", file=sys.stderr, flush=True)
-        raise  # what ended the work
+        raise
     finally:
         ending.set()
     _finish(mirror, thread, ending)
 
 
 def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
-    """In a thread: training never waits for the storage, and an outage costs it nothing but safety."""
+    """Upload new checkpoints and rows, in a thread, so that training never waits for the storage."""
     weights, due = set[Path](), 0.0
-    while not ending.wait(LOOK_SECONDS):
+    while not ending.wait(POLL_SECONDS):
         try:
             found = set(mirror.folder.rglob(f"*{WEIGHTS}"))
             if found <= weights and time.monotonic() < due:
@@ -57,22 +57,22 @@ def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
             mirror.upload()
             weights = found
         except TakenOver:
-            return  # mirror.is_taken_over stops the work
+            return  # mirror.is_taken_over stops the training
         except FileNotFoundError:
-            continue  # a folder was deleted while it was looked at
+            continue  # a folder was deleted during the search
         except (InputError, OSError) as error:
-            if not ending.is_set():  # else the last upload reports it
+            if not ending.is_set():  # else the last upload reports the error
                 print(f"expgen: {error}; training continues and the upload is retried", file=sys.stderr, flush=True)
         due = time.monotonic() + ROWS_SECONDS
 
 
 def _finish(mirror: Mirror, thread: threading.Thread, ending: threading.Event) -> None:
-    """Upload what is not there yet; FailedStorage, and the folder is kept, if that fails."""
+    """Do the last upload; if it fails, keep the folder and raise FailedStorage."""
     ending.set()
     thread.join()
     try:
         mirror.upload(is_open=False)
     except (InputError, OSError) as error:
         keep_scratch()
-        kept = f"what could not be uploaded is kept in {mirror.folder} on {socket.gethostname()}"
+        kept = f"files that were not uploaded are kept in {mirror.folder} on {socket.gethostname()}"
         raise FailedStorage(f"{error}; {kept}") from None

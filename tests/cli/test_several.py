@@ -85,7 +85,7 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
     words = small.flags(runs, 2, seed="0,1", processes=1)
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "row", lambda self, learner, row: signal.raise_signal(signal.SIGTERM))
-        patch.setattr(plugins, "_NAMED", {})  # other tests name modules
+        patch.setattr(plugins, "_TRUSTED", {})  # other tests name modules
         stopped = command(*words)
     assert stopped.status == 128 + signal.SIGTERM and [run.name for run in runs.iterdir()] == ["seed0"]
     assert stopped.err.splitlines()[-2:] == [

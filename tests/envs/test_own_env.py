@@ -73,7 +73,7 @@ def walks(length: int = 5) -> Walk:
 def own_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Names registered by one test are gone in the next."""
     before = dict(OWN_ENVS)
-    for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
+    for table in ("_TRUSTED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
     yield
     OWN_ENVS.clear()
@@ -210,7 +210,7 @@ def test_a_user_s_file_is_trained_evaluated_and_played_from_the_command_line(
     assert command("evaluate", run, "--episodes", 2, "--import", "my_envs").status == 0
     assert command("play", run, "--out", tmp_path / "episode.html", "--import", "my_envs.py").status == 0
     OWN_ENVS.pop(env)
-    monkeypatch.setattr(plugins, "_NAMED", {})
+    monkeypatch.setattr(plugins, "_TRUSTED", {})
     assert f"--env is '{env}'; accepted: " in refused("evaluate", run, "--episodes", 2)  # a file alone imports nothing
 
 

@@ -29,7 +29,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stranger.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(plugins, "_NAMED", {})
+    monkeypatch.setattr(plugins, "_TRUSTED", {})
     monkeypatch.delitem(sys.modules, "stranger", raising=False)
     return tmp_path / "imported"
 

@@ -39,7 +39,7 @@ MAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
 def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Names registered by one test are gone in the next, and so are the modules."""
     before, modules = [dict(table) for table in TABLES], set(sys.modules)
-    for table in ("_NAMED", "_FOLDERS", "_ORIGINS"):
+    for table in ("_TRUSTED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield

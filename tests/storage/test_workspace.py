@@ -21,7 +21,7 @@ from tests.storage.s3_server import Faults
 @pytest.fixture
 def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mirror], None]:
     """Begins, with an upload under way; storage is asked for five seconds."""
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
     def begin(space: Mirror) -> None:
@@ -83,7 +83,7 @@ def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket
 
 
 def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3: Faults, monkeypatch) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     with workspace(bucket) as space:
         _wait(lambda: space.uploads <= 1 and s3.requests > 0)
         (space.folder / "checkpoints").mkdir()
@@ -97,7 +97,7 @@ def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3:
 
 
 def test_folder_that_comes_and_goes_does_not_end_the_uploads(bucket: str, s3: Faults, monkeypatch) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     look, looks = Path.rglob, iter(range(100))
 
     def vanishes(self: Path, pattern: str) -> Any:
@@ -115,7 +115,7 @@ def test_work_is_kept_where_it_cannot_even_be_read(bucket: str, s3: Faults) -> N
     def fails(is_open: bool = True) -> None:
         raise OSError(5, "Input/output error")
 
-    kept_in = r"Input/output error; what could not be uploaded is kept in"
+    kept_in = r"Input/output error; files that were not uploaded are kept in"
     with pytest.raises(FailedStorage, match=kept_in) as told, workspace(bucket) as space:
         space.upload = fails  # type: ignore[method-assign]
     kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
