@@ -34,7 +34,7 @@ def main(count: int) -> None:
         for index, job in enumerate(jobs)
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    engine = RayEngine(share=TaskResources(cpus=1))
+    engine = RayEngine(resources=TaskResources(cpus=1))
     ended, first = 0, 0.0
     for _ in engine.run(tasks, Watcher()):
         first = first or time.monotonic()

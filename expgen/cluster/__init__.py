@@ -1,1 +1,1 @@
-"""Where work is done: this machine, or a Ray cluster."""
+"""Engines that run tasks: this machine or a Ray cluster."""

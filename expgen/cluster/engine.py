@@ -1,4 +1,4 @@
-"""Engine: where tasks run, here or on a Ray cluster; each task is one device's worth of learners."""
+"""Engine: runs tasks on this machine or on a Ray cluster. One task trains the learners of one device."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,53 +13,53 @@ ENGINES = ("local", "ray")
 
 @dataclass(frozen=True)
 class Task:
-    """`call` may be cut short anywhere and called again: it goes on from what its earlier self has stored."""
+    """Work for an engine. `call` may be killed at any time and called again: it resumes from what it has stored."""
 
     name: str
-    call: Callable[[Watcher], Any]  # picklable, and so is its answer
-    after: tuple[str, ...] = ()  # tasks that end before this one begins
-    run: Location | None = None  # where one can see how far it is
+    call: Callable[[Watcher], Any]  # picklable, and so is its return value
+    after: tuple[str, ...] = ()  # names of tasks that must end first
+    run: Location | None = None  # the run folder that shows its progress
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What became of a task: an answer or an error."""
+    """The return value or the error of a task."""
 
     task: Task
-    answer: Any = None
+    value: Any = None
     error: Exception | None = None
 
     def result(self) -> Any:
-        """The answer; raises the error."""
+        """Return the value or raise the error."""
         if self.error is not None:
             raise self.error
-        return self.answer
+        return self.value
 
 
 class Engine(Protocol):
-    """Runs tasks, each after those it waits for, and answers as they end; asked to stop, it ends early."""
+    """Runs each task after those it depends on and yields results as tasks end; ends early if asked to stop."""
 
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]: ...
 
 
 class LocalEngine:
-    """One after another, here: a run already fills this machine with learners side by side."""
+    """Runs tasks one after another in this process: one run already uses the whole machine."""
 
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
-        """In the order given, which puts what others wait for first."""
+        """Run `tasks` in the given order, in which dependencies come first."""
         for task in tasks:
             try:
-                ended = TaskResult(task, task.call(watcher))
-            except Exception as error:  # whatever it is, it is this task's own
-                ended = TaskResult(task, error=error)
-            yield ended
+                result = TaskResult(task, task.call(watcher))
+            except Exception as error:  # any error of a task is its result
+                result = TaskResult(task, error=error)
+            yield result
             if watcher.should_stop():
                 return
 
 
 @dataclass(frozen=True)
 class TaskResources:
-    """CPUs and GPUs of one task, fractions included; None: one device's worth of the nodes there are."""
+    """CPUs and GPUs that one task reserves, also fractions; None: one GPU and its share of a node's cores."""
 
     cpus: float | None = None
     gpus: float | None = None
@@ -70,35 +70,35 @@ class TaskResources:
                 raise InputError(f"{flag} is {value}; accepted: 0 or more")
 
     def on(self, nodes: Sequence[Mapping[str, float]]) -> "TaskResources":
-        """Both numbers, for nodes with these resources.
+        """Return both numbers for a cluster of `nodes`, given as resources by name.
 
-        A device's worth is a GPU and its part of the node's cores, or where no node has a GPU a whole node's cores, as
-        on one machine. What no node can hold is refused, for it would wait for ever.
+        The default is one GPU and its share of the node's cores, or all cores of a node if no node has a GPU. Raises
+        InputError if no node is large enough, since the task would wait forever.
         """
-        most_gpus = max((node.get("GPU", 0) for node in nodes), default=0)
-        gpus = self.gpus if self.gpus is not None else min(1.0, most_gpus)
-        able = [node for node in nodes if node.get("GPU", 0) >= gpus]
-        cores = [node.get("CPU", 0) * (gpus / node["GPU"] if gpus else 1) for node in able]  # beside so many GPUs
-        fair = min((float(int(part)) if part >= 1 else part for part in cores if part), default=0.0)
-        cpus = fair if self.cpus is None else self.cpus
-        most_cpus = max((node.get("CPU", 0) for node in able), default=0)
-        for flag, asked, most in (("--gpus-per-job", gpus, most_gpus), ("--cpus-per-job", cpus, most_cpus)):
-            if asked > most:
+        max_gpus = max((node.get("GPU", 0) for node in nodes), default=0)
+        gpus = self.gpus if self.gpus is not None else min(1.0, max_gpus)
+        candidates = [node for node in nodes if node.get("GPU", 0) >= gpus]
+        cores = [node.get("CPU", 0) * (gpus / node["GPU"] if gpus else 1) for node in candidates]
+        default = min((float(int(part)) if part >= 1 else part for part in cores if part), default=0.0)
+        cpus = default if self.cpus is None else self.cpus
+        max_cpus = max((node.get("CPU", 0) for node in candidates), default=0)
+        for flag, asked, limit in (("--gpus-per-job", gpus, max_gpus), ("--cpus-per-job", cpus, max_cpus)):
+            if asked > limit:
                 raise InputError(f"{flag} is {asked:g}; accepted: what some node has, or fewer")
         return TaskResources(cpus, gpus)
 
     @property
-    def cores(self) -> int:
-        """Whole ones, for threads."""
+    def threads(self) -> int:
+        """Number of threads that the CPUs allow."""
         return max(1, int(self.cpus or 1))
 
 
-def make_engine(name: str, address: str | None = None, share: TaskResources | None = None) -> Engine:
-    """The engine of that name; `address` and `share` are for a cluster."""
+def make_engine(name: str, address: str | None = None, resources: TaskResources | None = None) -> Engine:
+    """Return the engine `name`; `address` and `resources` are for a cluster."""
     if check_choice("--engine", name, ENGINES) == "ray":
         from expgen.cluster.ray_engine import RayEngine
 
-        return RayEngine(address, share or TaskResources())
-    if address is not None or share not in (None, TaskResources()):
+        return RayEngine(address, resources or TaskResources())
+    if address is not None or resources not in (None, TaskResources()):
         raise InputError("--address, --cpus-per-job and --gpus-per-job place work on a cluster; accepted: --engine ray")
     return LocalEngine()

@@ -1,4 +1,4 @@
-"""Follower: progress of runs elsewhere, read from their folders."""
+"""RunFollower: progress of runs on other machines, read from their run folders."""
 
 import contextlib
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ from expgen.storage.view import local_copy
 from expgen.training.loop import Watcher
 from expgen.training.metrics import MetricsFile
 
-VIEW_SECONDS = 10.0  # that the driver waits for storage, to look at a run, and between two looks
+VIEW_SECONDS = 10.0  # time limit of a request to the storage, and age up to which a download is used again
 
 
-class Follower:
-    """Tells a watcher about many runs as if they were one, whose learners are `RUN/LEARNER`."""
+class RunFollower:
+    """Reports many runs to a watcher as one run with learners named `RUN/LEARNER`."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
-        self.totals: dict[str, int] = {}  # steps asked for, by task
+        self.totals: dict[str, int] = {}  # steps to train, by task
         self.done: dict[str, int] = {}  # steps done, by task and learner
-        self.has_changed = False  # which runs there are, since the watcher was told
+        self.has_changed = False  # tasks were added or removed since on_start was called
 
     def poll(self, tasks: Iterable[Task]) -> None:
-        """Look at the run folders of `tasks` once."""
+        """Read the run folders of `tasks` once and report new rows."""
         rows: dict[str, dict[str, float]] = {}
         for task in tasks:
             try:
@@ -36,9 +36,9 @@ class Follower:
                     self.has_changed = True
                 latest = MetricsFile(folder.metrics_file).latest()
             except FailedStorage:
-                break  # it would keep us waiting for the others too
+                break  # the other runs would time out too
             except (InputError, OSError):
-                continue  # half way between two states; the next look will tell
+                continue  # the run is being written; read it at the next poll
             rows |= {f"{task.name}/{learner}": row for learner, row in latest.items()}
         if self.has_changed and self.totals:
             self.has_changed = False
@@ -50,19 +50,20 @@ class Follower:
                 self.done[name] = int(row["env_steps"])
                 self.watcher.on_row(name, row)
 
-    def stored(self, task: Task) -> tuple[str, ...]:
-        """The checkpoints of a task's run, by which one sees that it gets on."""
+    def checkpoints(self, task: Task) -> tuple[str, ...]:
+        """Return the names of the checkpoints of a task's run."""
         with contextlib.suppress(InputError):
             if folder := self._folder(task):
                 return tuple(sorted(path.name for path in folder.path.glob("checkpoints/*/*.safetensors")))
         return ()
 
     def _folder(self, task: Task) -> RunFolder | None:
-        where = task.run and local_copy(task.run, without_weights=True, max_age=VIEW_SECONDS, seconds=VIEW_SECONDS)
-        return RunFolder(where) if where else None
+        if not task.run:
+            return None
+        return RunFolder(local_copy(task.run, without_weights=True, max_age=VIEW_SECONDS, seconds=VIEW_SECONDS))
 
     def forget(self, task: Task) -> None:
-        """`task` has ended: it counts no longer."""
+        """Stop counting `task`, which has ended."""
         self.has_changed = True
         self.totals.pop(task.name, None)
         self.done = {name: steps for name, steps in self.done.items() if not name.startswith(f"{task.name}/")}

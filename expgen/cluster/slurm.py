@@ -1,4 +1,4 @@
-"""A Ray cluster inside a Slurm allocation, as the batch script that starts it."""
+"""Slurm batch script that starts a Ray cluster and runs a command on it."""
 
 import shlex
 from collections.abc import Sequence
@@ -8,10 +8,12 @@ from jinja2 import Template
 
 
 def batch_script(nodes: int, gpus: int, cpus: int, hours: int, command: Sequence[str]) -> str:
-    """For `sbatch`: a head and its workers, `command` on the head, and another try where time ran out.
+    """Return a script for `sbatch`, from the template slurm.sh; the job is requeued when its time limit is reached.
 
-    `gpus` and `cpus` are those of each of the `nodes`; `hours` limit the allocation. What the script does is in
-    slurm.sh, a template.
+    nodes: number of nodes.
+    gpus, cpus: GPUs and cores per node.
+    hours: time limit of the allocation.
+    command: words of the expgen command that runs on the first node.
     """
     text = (resources.files("expgen.cluster") / "slurm.sh").read_text(encoding="utf-8")
     script = Template(text, trim_blocks=True, keep_trailing_newline=True)

@@ -12,26 +12,26 @@
 #SBATCH --open-mode=append
 #SBATCH --no-kill
 
-# Slurm's warning goes to this shell alone, which passes it to the command: its learners checkpoint, it ends with 143,
-# and the batch is queued again. A node that is lost takes its Ray with it and no more.
-# expgen, of one version, must be on every node's PATH, and --out or --run a place that all of them see.
+# Slurm sends SIGTERM to this shell before the time limit; the shell passes it to the command, which saves checkpoints
+# and exits with status 143, and the job is requeued. Losing a node only loses the tasks on it.
+# Every node needs the same version of expgen on its PATH; --out or --run must be storage that all nodes share.
 start=(ray start --num-cpus={{ cpus }} --num-gpus={{ gpus }} --block)
 words=({{ command }} --engine ray)
 set -uo pipefail
 export OMP_NUM_THREADS=1
-export RAY_AUTH_MODE=${RAY_AUTH_MODE:-token}  # whoever reaches the ports needs this job's token
+export RAY_AUTH_MODE=${RAY_AUTH_MODE:-token}  # access to the ports needs this job's token
 if [ -z "${RAY_AUTH_TOKEN:-}${RAY_AUTH_TOKEN_PATH:-}" ]; then
   RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
   export RAY_AUTH_TOKEN
 fi
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 address=$(srun --nodes=1 --ntasks=1 --nodelist="$head" hostname --ip-address | awk '{print $1}')
-port=$((20000 + SLURM_JOB_ID % 10000))  # workers use those below
+port=$((20000 + SLURM_JOB_ID % 10000))  # Ray workers use ports 10002 to 19999
 
 nodes_up() {
   ray status --address "$address:$port" 2>/dev/null | grep -c ' node_'
 }
-await() {  # so many nodes, or those that come in a few minutes
+await() {  # wait for $1 nodes, at most a few minutes
   for _ in $(seq 60); do
     [ "$(nodes_up)" -ge "$1" ] && break
     sleep 3
@@ -53,7 +53,7 @@ command=$!
 trap 'kill -TERM $command' TERM
 wait $command
 status=$?
-while kill -0 $command 2>/dev/null; do  # a signal ends the first wait
+while kill -0 $command 2>/dev/null; do  # a signal interrupts wait
   wait $command
   status=$?
 done

@@ -1,4 +1,4 @@
-"""Job: one run to train, or agent to compose, and how to score it. Plain data: any machine can be handed one."""
+"""Job: one run to train, or one agent to compose, and how to score it. Picklable, so that any machine can run it."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,42 +15,42 @@ Status = Literal["done", "skipped", "refused", "failed", "stopped"]
 
 @dataclass(frozen=True)
 class Scoring:
-    """One agent of a run, played on both splits."""
+    """One agent of a run, to evaluate on both splits."""
 
-    learner: str | None = None  # one policy alone, `each` of them; None: the run's agent, or every member
-    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of an ensemble to change
+    learner: str | None = None  # one policy, or `each`; None: the run's agent, or every member
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the ensemble's settings
 
     @property
     def name(self) -> str:
-        """Names its file: `agent-leader3`, `each`."""
-        changes = (f"{key}{value}" for key, value in self.consensus.items())
-        return "-".join((self.learner or "agent", *changes))
+        """Return the name of its score file: `agent-leader3`, `each`."""
+        overrides = (f"{key}{value}" for key, value in self.consensus.items())
+        return "-".join((self.learner or "agent", *overrides))
 
 
 @dataclass(frozen=True)
 class Job:
-    """Train `algo` on `env` with `settings`, or compose such an agent, then score it."""
+    """Train `algo` on `env` with `settings`, or compose such an agent, then evaluate it."""
 
-    name: str  # of its run folder or agent; jobs of one name are the same
+    name: str  # of its run folder or agent; jobs with the same name are the same job
     env: str
     algo: str
     preset: str
     settings: Mapping[str, Any]
-    label: str = ""  # what sets its agents apart in reports, as in `levels=500`
-    continues: str = ""  # a job done before, whose run this one trains on for more steps
-    made_of: tuple[str, ...] = ()  # jobs done before, whose policies are its members and its explorer: it trains none
+    label: str = ""  # added to the settings of its rows, such as `levels=500`
+    continues: str = ""  # an earlier job whose run is trained for more steps
+    made_of: tuple[str, ...] = ()  # earlier jobs whose policies are its members and explorer; nothing is trained
     scorings: tuple[Scoring, ...] = (Scoring(),)
     episodes: int = 500
 
     @property
     def after(self) -> tuple[str, ...]:
-        """Jobs whose runs it needs."""
+        """Return the names of the jobs that must end first."""
         return (*self.made_of, self.continues) if self.continues else self.made_of
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a job."""
+    """How a job ended."""
 
     job: Job
     status: Status
@@ -59,7 +59,7 @@ class JobResult:
 
 
 def merged(jobs: Iterable[Job]) -> list[Job]:
-    """Each run once, with all that is asked of it, in the order of first mention."""
+    """Merge jobs of the same name, with the scorings of all of them, in the order of first appearance."""
     known: dict[str, Job] = {}
     for job in jobs:
         if job.name in known:
@@ -71,18 +71,18 @@ def merged(jobs: Iterable[Job]) -> list[Job]:
 
 
 def write_job_list(out: Path, jobs: Iterable[Job], scale: str) -> None:
-    """Write the names of `jobs` to the folder `out` of a reproduction, which holds runs of one `scale`.
+    """Write the names of `jobs` to the folder `out` of a reproduction.
 
-    InputError if it holds those of another, for they bear the same names.
+    Raises InputError if the folder has runs of another scale, since they have the same names.
     """
-    file, held = out / JOB_LIST, _read(out).get("scale", scale)
-    if held != scale:
-        raise InputError(f"--out {out} holds runs of --scale {held}; accepted: {held}, or another folder")
-    write_atomic(file, json.dumps({"scale": scale, "jobs": [job.name for job in jobs]}, indent=1).encode())
+    old_scale = _read(out).get("scale", scale)
+    if old_scale != scale:
+        raise InputError(f"--out {out} holds runs of --scale {old_scale}; accepted: {old_scale}, or another folder")
+    write_atomic(out / JOB_LIST, json.dumps({"scale": scale, "jobs": [job.name for job in jobs]}, indent=1).encode())
 
 
 def read_job_list(out: Path) -> list[str]:
-    """The names of the jobs in the folder `out`; none if it is not a reproduction's."""
+    """Return the names of the jobs in the folder `out`; empty if it is not a reproduction."""
     return list(map(str, _read(out).get("jobs", ())))
 
 
@@ -90,7 +90,7 @@ def _read(out: Path) -> dict[str, Any]:
     file = out / JOB_LIST
     if not file.exists():
         return {}
-    found = read_json(file)
-    if not (isinstance(found, dict) and isinstance(found.get("jobs"), list)):
+    data = read_json(file)
+    if not (isinstance(data, dict) and isinstance(data.get("jobs"), list)):
         raise InputError(f"{file} is not a list of jobs that expgen reproduce wrote")
-    return found
+    return data

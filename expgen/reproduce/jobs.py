@@ -1,4 +1,4 @@
-"""Every table and figure of the paper as a list of jobs."""
+"""The jobs of every table and figure of the paper."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -18,10 +18,14 @@ RIVALS = ("plr", "ucb-drac", "ppg", "leep")
 
 
 def jobs_of(names: Iterable[str], scale: Scale, games: Sequence[str] | None = None) -> list[Job]:
-    """The runs behind the exhibits `names`, each once; `games` keeps to some of the games that they ask for."""
-    planner, wanted = Planner(scale), set(games if games is not None else numbers.games())
-    plans = [_PLANS[name] for name in names if name in _PLANS]
-    return merged(job for played, plan in plans for game in played if game in wanted for job in plan(planner, game))
+    """Return the jobs of the exhibits `names`, each once; `games` restricts them to some games."""
+    planner, selected = Planner(scale), set(games if games is not None else numbers.games())
+    jobs = []
+    for name in names:
+        if name in _PLANS:
+            exhibit_games, plan = _PLANS[name]
+            jobs += [job for game in exhibit_games if game in selected for job in plan(planner, game)]
+    return merged(jobs)
 
 
 def _all_methods(p: Planner, game: str) -> list[Job]:
@@ -37,17 +41,17 @@ def _levels(p: Planner, game: str, with_memory_ablation: bool = False) -> list[J
     if with_memory_ablation:
         jobs += [p.train(game, "ppo-gru"), _explorers_on(p, game, 200, memory="none")]
     for count in p.scale.thinned(LEVEL_COUNTS)[1:]:
-        on = {"label": f"levels={count}", "levels": str(count)}
-        jobs += [p.train(game, "ppo", 4, **on), _explorers_on(p, game, count)]
+        levels = {"label": f"levels={count}", "levels": str(count)}
+        jobs += [p.train(game, "ppo", 4, **levels), _explorers_on(p, game, count)]
         if with_memory_ablation:
-            jobs += [p.train(game, "ppo-gru", 4, **on), _explorers_on(p, game, count, memory="none")]
+            jobs += [p.train(game, "ppo-gru", 4, **levels), _explorers_on(p, game, count, memory="none")]
     return jobs
 
 
 def _explorers_on(p: Planner, game: str, count: int, **changes: Any) -> Job:
     words = ([f"levels={count}"] if count != 200 else []) + [f"{name}={value}" for name, value in changes.items()]
-    asked = {"levels": str(count), "steps": p.scale.explorer_steps, **changes}
-    return p.train(game, "maxent", 4, label=" ".join(words), **asked)
+    settings = {"levels": str(count), "steps": p.scale.explorer_steps, **changes}
+    return p.train(game, "maxent", 4, label=" ".join(words), **settings)
 
 
 def _mixtures(p: Planner, game: str) -> list[Job]:
@@ -70,11 +74,12 @@ def _neighbor_ranks(p: Planner, game: str) -> list[Job]:
 
 
 def _quorums(p: Planner, game: str) -> list[Job]:
-    return p.expgen(game, [one for k in p.scale.quorums(QUORUMS) for one in p.leaders(min_agree=k)])
+    return p.expgen(game, [scoring for k in p.scale.quorums(QUORUMS) for scoring in p.leaders(min_agree=k)])
 
 
 def _sizes(p: Planner, game: str) -> list[Job]:
-    return p.expgen(game, [one for m in p.scale.sizes(ENSEMBLE_SIZES) for one in p.leaders(m, ensemble_size=m)])
+    sizes = p.scale.sizes(ENSEMBLE_SIZES)
+    return p.expgen(game, [scoring for m in sizes for scoring in p.leaders(m, ensemble_size=m)])
 
 
 def _ablation(p: Planner, game: str) -> list[Job]:

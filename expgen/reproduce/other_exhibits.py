@@ -1,4 +1,4 @@
-"""Exhibits without scores: how games look, an explorer's way, the Hidden Maze (Figures 1, 3, 8); Tables 3 and 6."""
+"""Exhibits without scores: first frames, an explorer's path, the Hidden Maze (Figures 1, 3, 8); Tables 3 and 6."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -24,12 +24,15 @@ from expgen.runs.make_config import make_config
 from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 
-LEVEL = 1001  # unseen by everything trained on levels 0 to 199
-SHOWN = 6  # frames of the Hidden Maze's walk
+LEVEL = 1001  # unseen: training levels are 0 to 199
+SHOWN = 6  # frames of the Hidden Maze
 
 
 def other_sections(names: Sequence[str], explorer: Location | None) -> tuple[list[Section], list[str]]:
-    """Those among `names`, and a line for each that cannot be made here; `explorer` is the run of Figure 3."""
+    """Return the sections of the exhibits in `names`, and an error line for each that fails.
+
+    explorer: the run that Figure 3 shows.
+    """
     makers = {
         "figure-1": games_section,
         "figure-3": lambda: explorer_section(explorer),
@@ -37,18 +40,18 @@ def other_sections(names: Sequence[str], explorer: Location | None) -> tuple[lis
         "table-3": constants_section,
         "table-6": ppo_section,
     }
-    sections, complaints = [], []
+    sections, errors = [], []
     for name, make in makers.items():
         if name in names:
             try:
                 sections.append(make())
             except InputError as error:
-                complaints.append(f"{name}: {error}")
-    return sections, complaints
+                errors.append(f"{name}: {error}")
+    return sections, errors
 
 
 def games_section() -> Section:
-    """Figure 1: the first frame of a level."""
+    """Return Figure 1: the first frame of one level of several games."""
     shown = {game: first_frame(f"procgen:{game}") for game in FIVE_GAMES}
     shown["hidden maze"] = first_frame("procgen:maze", hidden=True)
     shown["minimaze"] = first_frame("minimaze")
@@ -57,13 +60,13 @@ def games_section() -> Section:
 
 
 def first_frame(env_name: str, **options: Any) -> ndarray:
-    """`[H, W, 3]` uint8."""
+    """Return the first frame of LEVEL, `[H, W, 3]` uint8."""
     with closing(build_env(env_name, f"{LEVEL}:1", 1, **options)) as env:
         return env.observe().obs[0].copy()
 
 
 def explorer_section(run: Location | None) -> Section:
-    """Figure 3: when each pixel first changed, over the level as it was."""
+    """Return Figure 3: the step at which each pixel first changed, over the first frame."""
     if run is None:
         raise InputError("no explorer is trained for it; accepted with --games: maze, for one")
     agent = read_agent(local_copy(run))
@@ -84,11 +87,11 @@ def explorer_section(run: Location | None) -> Section:
     return Section("figure-3", note, figures=[(words, figure)])
 
 
-def play_frames(agent: Agent, env_name: str, most: int = 500) -> ndarray:
-    """The frames of one episode, `[steps, H, W, 3]`."""
+def play_frames(agent: Agent, env_name: str, max_steps: int = 500) -> ndarray:
+    """Play one episode; return its frames `[steps, H, W, 3]`."""
     frames: list[ndarray] = []
     with closing(build_env(env_name, f"{LEVEL}:1", 1, full_view=True)) as env:
-        for _ in range(most):
+        for _ in range(max_steps):
             seen = env.observe()
             if seen.first[0] and frames:
                 break
@@ -98,7 +101,7 @@ def play_frames(agent: Agent, env_name: str, most: int = 500) -> ndarray:
 
 
 def first_change(frames: ndarray) -> ndarray:
-    """The step at which each pixel first differs from the first frame, NaN where it never does: `[H, W]`."""
+    """Return the step `[H, W]` at which each pixel first differs from the first frame; NaN if it never does."""
     changed = (frames != frames[:1]).any(axis=-1)  # [steps, H, W]
     when = changed.argmax(axis=0).astype(float)
     when[~changed.any(axis=0)] = np.nan
@@ -106,7 +109,7 @@ def first_change(frames: ndarray) -> ndarray:
 
 
 def hidden_section() -> Section:
-    """Figure 8: the same random walk seen and unseen."""
+    """Return Figure 8: a random walk as the agent sees it, and with the maze visible."""
     note = "First what the agent sees of a Hidden Maze on a random walk, then what is there."
     figures = []
     for words, options in (("Frames of a Hidden Maze", {"hidden": True}), ("The maze behind them", HIDDEN_OPTIONS)):
@@ -118,13 +121,13 @@ def hidden_section() -> Section:
                 if step % (len(actions) // SHOWN) == 0:
                     shown[f"t = {step}"] = frame.copy()
                 env.act(action)
-            env.observe()  # waits for the last step
+            env.observe()  # wait for the last step
         figures.append((words, film_strip(shown)))
     return Section("figure-8", note, figures=figures)
 
 
 def film_strip(pictures: dict[str, ndarray]) -> Figure:
-    """Pictures side by side under their names, three to a row."""
+    """Return a figure of pictures with titles, three per row."""
     rows = -(-len(pictures) // 3)
     with figure_style():
         figure = Figure(figsize=(WIDTH, 1.5 * rows))
@@ -138,7 +141,7 @@ def film_strip(pictures: dict[str, ndarray]) -> Figure:
 
 
 def constants_section() -> Section:
-    """Table 3."""
+    """Return Table 3: the normalisation constants."""
     table = Table("table-3", "R_min and R_max in use.", ("game", "easy min", "easy max", "hard min", "hard max"))
     for game in numbers.games():
         bounds = (*CONSTANTS["easy"][game], *CONSTANTS["hard"][game])
@@ -147,11 +150,11 @@ def constants_section() -> Section:
 
 
 def ppo_section() -> Section:
-    """Table 6, from the config that `expgen train maze` runs."""
+    """Return Table 6 from the config of `expgen train maze`."""
     ppo, explorer = (make_config("procgen:maze", algo, "paper") for algo in ("ppo", "maxent"))
     table = Table("table-6", "PPO's settings, ours on ProcGen's Maze and the paper's.", ("setting", "ours", "paper"))
     for row in numbers.rows("ppo_hyperparameters"):
-        if row["ours"]:  # where our configs have it
+        if row["ours"]:  # our configs have it
             ours = row["ours"].format(ppo=ppo, explorer=explorer)
             table.add(row["parameter"].replace("_", " "), ours, row["paper_value"])
     return Section("table-6", "Where paper and original code differ: docs/how-expgen-works.md.", [table])

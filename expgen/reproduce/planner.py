@@ -1,4 +1,4 @@
-"""Planner: the runs that exhibits are made of, at one scale."""
+"""Planner: builds the jobs of exhibits at one scale."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,41 +7,44 @@ from typing import Any
 from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.scale import Scale
 
-BUDGETS = {"25M": 1, "50M": 2, "100M": 4}  # times the usual steps
+BUDGETS = {"25M": 1, "50M": 2, "100M": 4}  # multiples of Scale.steps
 
 
 class Planner:
-    """Names runs so that exhibits share them: the same policies serve Table 1 and the ablations."""
+    """Builds jobs whose names let exhibits share runs: Table 1 and the ablations use the same policies."""
 
     def __init__(self, scale: Scale) -> None:
         self.scale = scale
 
     def train(self, game: str, algo: str, runs: int = 10, budget: str = "25M", label: str = "", **settings: Any) -> Job:
-        """`runs` learners of `algo` side by side; `label` says what `settings` make of it.
+        """Return a job that trains `runs` learners of `algo`.
 
-        `game` is played by what stands in for it at this scale, unless it names an environment.
+        game: a ProcGen game, which the scale may replace with minimaze, or an environment such as `procgen:maze`.
+        budget: a key of BUDGETS.
+        label: describes `settings` in names and reports.
         """
         scale, label = self.scale, f"budget={budget}" if budget != "25M" else label
         env = game if ":" in game else scale.env(game)
         name = "-".join((env.partition(":")[2] or env, algo, *label.replace("=", "-").split()))
-        asked = {"members": min(runs, scale.runs), "steps": scale.steps * BUDGETS[budget], **settings}
-        return Job(name, env, algo, scale.name, {**scale.settings, **asked}, label, episodes=scale.episodes)
+        defaults = {"members": min(runs, scale.runs), "steps": scale.steps * BUDGETS[budget]}
+        settings = {**scale.settings, **defaults, **settings}
+        return Job(name, env, algo, scale.name, settings, label, episodes=scale.episodes)
 
     def ppo(self, game: str) -> Job:
-        """The ensemble's members, which are also PPO's runs."""
+        """Return the job of the ensemble's members, which are also the runs of PPO."""
         return self.train(game, "ppo", members=self.scale.members)
 
-    def longer(self, usual: Job, budget: str) -> list[Job]:
-        """The job `usual`, and one that trains its runs on to `budget`."""
-        more = self.train(usual.env, usual.algo, budget=budget, members=usual.settings["members"])
-        return [usual, replace(more, continues=usual.name)]
+    def longer(self, job: Job, budget: str) -> list[Job]:
+        """Return `job` and a job that continues its runs up to `budget`."""
+        more = self.train(job.env, job.algo, budget=budget, members=job.settings["members"])
+        return [job, replace(more, continues=job.name)]
 
     def explorer(self, game: str, label: str = "", **settings: Any) -> Job:
-        """The explorer that an ensemble takes in: seed 0."""
+        """Return the job of the ensemble's explorer, seed 0."""
         return self.train(game, "maxent", 1, label=label, steps=self.scale.explorer_steps, **settings)
 
     def explorers(self, game: str, runs: int, label: str = "", **settings: Any) -> list[Job]:
-        """As many seeds of it as are asked for; the first apart, for ensembles take in whole runs."""
+        """Return jobs with `runs` seeds of the explorer; seed 0 is its own job, since ensembles use whole runs."""
         first, more = self.explorer(game, label, **settings), min(runs, self.scale.runs) - 1
         others = replace(first, name=f"{first.name}-more", settings={**first.settings, "seed": 1, "members": more})
         return [first, others] if more else [first]
@@ -49,7 +52,7 @@ class Planner:
     def expgen(
         self, game: str, scorings: Sequence[Scoring] = (), budget: str = "25M", label: str = "", **explorer: Any
     ) -> list[Job]:
-        """Members, explorer and the agent of both; `explorer` are settings that the explorer differs in."""
+        """Return the jobs of members, explorer and the agent made of both; `explorer` has settings of the explorer."""
         members = [self.ppo(game)] if budget == "25M" else self.longer(self.ppo(game), budget)
         explore = self.explorer(game, label, **explorer)
         settings = {f"explorer_{name}": value for name, value in explorer.items()}
@@ -58,7 +61,7 @@ class Planner:
         return [*members, explore, replace(agent, made_of=made_of, scorings=tuple(scorings) or self.leaders())]
 
     def expgen_idaac(self, game: str) -> Job:
-        """IDAAC members and an explorer as one population: these members are nobody else's."""
+        """Return the job that trains IDAAC members and an explorer as one population, which no other job uses."""
         alone = tuple(Scoring(f"member{index}") for index in range(min(self.scale.runs, self.scale.members)))
         return replace(self._population(game, "expgen-idaac"), scorings=self.leaders() + alone)
 
@@ -67,10 +70,10 @@ class Planner:
         return self.train(game, algo, **sizes, **settings)
 
     def leaders(self, runs: int = 10, **consensus: Any) -> tuple[Scoring, ...]:
-        """Run r of an ensemble is led by member r."""
+        """Return the scorings of one ensemble: run r is led by member r."""
         count = min(runs, self.scale.runs, self.scale.members)
         return tuple(Scoring(consensus={"leader": leader, **consensus}) for leader in range(count))
 
     def hidden_maze(self) -> Job:
-        """Appendix A; ProcGen at every scale, for minimaze cannot hide."""
+        """Return the job of Appendix A: ProcGen at every scale, since minimaze has no hidden mode."""
         return self.train("procgen:maze", "ppo-gru", label="hidden=true", levels="128", options={"hidden": True})

@@ -1,4 +1,4 @@
-"""Scales: the paper's own, hours on a laptop, and a smoke test."""
+"""Scales of a reproduction: the paper's, hours on a laptop, a smoke test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,39 +11,40 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scale:
-    """How much of the paper's effort is spent, and on what games."""
+    """How much of the paper's training is done, and on which games."""
 
-    name: str  # also the preset
-    is_builtin: bool  # minimaze stands in for every game, except where a game's own option is needed
-    steps: int  # of a policy trained for reward, where the paper has 25M
+    name: str  # also the name of the preset
+    is_builtin: bool  # minimaze replaces every game, except in the Hidden Maze
+    steps: int  # of a policy trained for reward; the paper: 25M
     explorer_steps: int
     members: int  # of an ensemble
-    runs: int  # at most so many seeds or leaders
-    variants: int  # at most so many values of a setting that is varied
+    runs: int  # maximum number of seeds or leaders
+    variants: int  # maximum number of values of a setting in an ablation
     episodes: int  # of each score
     resamples: int  # of the report's bootstraps
 
     def env(self, game: str) -> str:
-        """What plays the part of `game`."""
+        """Return the environment that is played for `game`."""
         return "minimaze" if self.is_builtin else f"procgen:{game}"
 
     def thinned(self, values: Sequence[T]) -> list[T]:
-        """At most `variants` of them, the first and the last among these."""
+        """Return at most `variants` of the values, evenly spaced, with the first and the last."""
         if len(values) <= self.variants:
             return list(values)
-        return [values[round(place * (len(values) - 1) / (self.variants - 1))] for place in range(self.variants)]
+        step = (len(values) - 1) / (self.variants - 1)
+        return [values[round(index * step)] for index in range(self.variants)]
 
     def sizes(self, counts: Sequence[int]) -> list[int]:
-        """Parts of an ensemble of ten as parts of ours."""
+        """Scale ensemble sizes from the paper's ten members to ours."""
         return sorted({max(1, round(count * self.members / 10)) for count in counts})
 
     def quorums(self, counts: Sequence[int]) -> list[int]:
-        """Quorums of ten members as quorums of ours."""
+        """Scale quorums of ten members to our ensemble size."""
         return sorted({scaled_quorum(count, 10, self.members) for count in counts})
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What differs from the preset: smoke takes two scores on the way, so that there is a curve."""
+        """Return overrides of the preset: smoke evaluates twice during training, so that there is a curve."""
         return {"eval_every": self.steps // 2, "eval_episodes": 4} if self.name == "smoke" else {}
 
 

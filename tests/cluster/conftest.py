@@ -76,7 +76,7 @@ class LocalCluster:
     def workers(self) -> list[int]:
         """Processes that are at work on a task of ours."""
         ours = set(self.processes())
-        return [pid for pid in _pids() if _command(pid).startswith("ray::_in_worker") and _parent(pid) in ours]
+        return [pid for pid in _pids() if _command(pid).startswith("ray::_run_in_worker") and _parent(pid) in ours]
 
     def processes(self) -> list[int]:
         """Of the whole cluster, workers included: all that name its session."""

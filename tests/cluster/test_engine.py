@@ -1,4 +1,4 @@
-"""Engines without a cluster."""
+"""LocalEngine and make_engine."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from expgen.errors import InputError
 from expgen.training.loop import Watcher
 
 
-def test_the_local_engine_goes_on_after_an_error_and_ends_at_a_stop() -> None:
+def test_local_engine_continues_after_an_error_and_stops_when_asked() -> None:
     ran: list[str] = []
 
     def work(name: str):
@@ -26,11 +26,11 @@ def test_the_local_engine_goes_on_after_an_error_and_ends_at_a_stop() -> None:
         ended[0].result()
 
 
-def test_flags_of_a_cluster_need_one() -> None:
+def test_cluster_flags_need_engine_ray() -> None:
     with pytest.raises(InputError, match="--engine ray"):
         make_engine("local", "auto")
     with pytest.raises(InputError, match="--engine ray"):
-        make_engine("local", share=TaskResources(cpus=1))
-    assert isinstance(make_engine("local", share=TaskResources()), LocalEngine)
+        make_engine("local", resources=TaskResources(cpus=1))
+    assert isinstance(make_engine("local", resources=TaskResources()), LocalEngine)
     with pytest.raises(InputError, match="carrier"):
         make_engine("carrier-pigeon")

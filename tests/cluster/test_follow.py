@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from expgen.cluster.engine import Task
-from expgen.cluster.follow import Follower
+from expgen.cluster.follow import RunFollower
 from expgen.runs.folder import RunFolder
 from expgen.training.loop import Watcher
 from expgen.training.metrics import MetricsFile
@@ -19,7 +19,7 @@ class Heard:
     def __init__(self) -> None:
         self.starts: list[tuple[int, dict[str, int]]] = []
         self.rows: list[tuple[str, int]] = []
-        self.follower = Follower(
+        self.follower = RunFollower(
             Watcher(
                 on_start=lambda total, done: self.starts.append((total, done)),
                 on_row=lambda learner, row: self.rows.append((learner, int(row["env_steps"]))),

@@ -170,7 +170,7 @@ def fine(watcher: Watcher) -> str:
 
 
 def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> None:
-    monkeypatch.setattr(ray_engine, "LOSSES", 2)
+    monkeypatch.setattr(ray_engine, "MAX_LOSSES", 2)
     tasks = [Task("bad", fail), Task("deadly", die), Task("late", fine, after=("bad", "elsewhere"))]
     ended = {ended.task.name: ended for ended in engine_on(cluster).run(tasks, Watcher())}
     assert ended["late"].result() == "fine"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.reproduce.work import run_job, score_files
+from expgen.reproduce.run_job import run_job, score_files
 from expgen.training.loop import Watcher
 from tests.conftest import SmallRun
 

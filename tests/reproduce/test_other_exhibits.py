@@ -15,7 +15,7 @@ def test_first_change_of_each_pixel_by_hand():
 
 
 def test_played_frames_are_those_of_one_episode():
-    frames = play_frames(UniformAgent(5), "minimaze", most=10)
+    frames = play_frames(UniformAgent(5), "minimaze", max_steps=10)
     assert 1 < len(frames) <= 10 and frames.dtype == np.uint8 and (frames[0] != frames[-1]).any()
 
 

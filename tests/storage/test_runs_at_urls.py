@@ -11,7 +11,7 @@ import pytest
 
 from expgen.cli import evaluate
 from expgen.errors import InputError
-from expgen.reproduce.work import run_job, score_files
+from expgen.reproduce.run_job import run_job, score_files
 from expgen.storage.mirror import Mirror, Snapshot
 from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import SECONDS_VARIABLE, Store
@@ -187,9 +187,9 @@ def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small,
     def at_row(learner: str, row: dict[str, float]) -> None:
         s3.refused = 1.0
 
-    with pytest.raises(InputError, match=r"did not respond within 5 s.* is kept in") as told:
+    with pytest.raises(InputError, match=r"did not respond within 5 s.* are kept in") as told:
         small.train(bucket, UPDATES, on_row=at_row, **settings)
-    kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
+    kept = Path(str(told.value).partition("are kept in ")[2].split()[0])
     assert equal(small.state(kept), small.state(undisturbed))
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)

@@ -118,7 +118,7 @@ def test_work_is_kept_where_it_cannot_even_be_read(bucket: str, s3: Faults) -> N
     kept_in = r"Input/output error; files that were not uploaded are kept in"
     with pytest.raises(FailedStorage, match=kept_in) as told, workspace(bucket) as space:
         space.upload = fails  # type: ignore[method-assign]
-    kept = Path(str(told.value).partition("is kept in ")[2].split()[0])
+    kept = Path(str(told.value).partition("are kept in ")[2].split()[0])
     assert kept == space.folder and kept.exists()
     (kept.parent / "lock").touch()  # so that it ends with the process after all
 

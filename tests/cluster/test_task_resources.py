@@ -43,7 +43,7 @@ def test_default_share_is_one_gpu_and_its_cores(
         (TaskResources(cpus=33, gpus=1), "--cpus-per-job is 33"),
     ],
 )
-def test_what_no_node_holds_is_refused(asked: TaskResources, flag: str) -> None:
+def test_resources_larger_than_every_node_are_rejected(asked: TaskResources, flag: str) -> None:
     with pytest.raises(InputError, match=f"{flag}; accepted: what some node has"):
         asked.on([GPU_NODE, CPU_NODE])
 
@@ -55,19 +55,19 @@ def test_cpus_must_lie_beside_the_gpus() -> None:
 
 
 @pytest.mark.parametrize("asked", [TaskResources(cpus=1), TaskResources(gpus=1)])
-def test_share_without_nodes_is_refused(asked: TaskResources) -> None:
+def test_resources_are_rejected_without_nodes(asked: TaskResources) -> None:
     with pytest.raises(InputError, match="accepted: what some node has"):
         asked.on([])
 
 
 @pytest.mark.parametrize("number", [-1, math.nan, math.inf])
-def test_shares_are_finite_and_not_negative(number: float) -> None:
+def test_resources_must_be_finite_and_not_negative(number: float) -> None:
     with pytest.raises(InputError, match="--cpus-per-job is"):
         TaskResources(cpus=number)
     with pytest.raises(InputError, match="--gpus-per-job is"):
         TaskResources(gpus=number)
 
 
-@pytest.mark.parametrize(("cpus", "cores"), [(None, 1), (0.0, 1), (0.5, 1), (2.9, 2), (8.0, 8)])
-def test_threads_are_whole_cores_and_at_least_one(cpus: float | None, cores: int) -> None:
-    assert TaskResources(cpus=cpus).cores == cores
+@pytest.mark.parametrize(("cpus", "threads"), [(None, 1), (0.0, 1), (0.5, 1), (2.9, 2), (8.0, 8)])
+def test_threads_are_whole_cores_and_at_least_one(cpus: float | None, threads: int) -> None:
+    assert TaskResources(cpus=cpus).threads == threads

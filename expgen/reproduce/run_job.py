@@ -1,4 +1,4 @@
-"""run_job: train a job's run or compose its agent, score it, write its rows. What is done is not done again."""
+"""run_job: train the run of a job or compose its agent, evaluate it, write its rows; skip steps that are done."""
 
 import contextlib
 import json
@@ -36,14 +36,15 @@ from expgen.training.resources import hardware, resolve_device
 from expgen.training.sessions import total_seconds
 
 RUNS, SCORES = "runs", "scores"  # folders of a reproduction
-CURVE = "curve"  # the file of scores taken while training
-MADE = "made.json"  # what made a job's rows
+CURVE = "curve"  # file of the evaluations during training
+MADE = "made.json"  # provenance of a job's rows
 
 
 def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher: Watcher | None = None) -> JobResult:
-    """Train or compose, then score; bad input and failures are told in the result, so that other jobs go on.
+    """Run one job. Bad input and failures are reported in the result, so that other jobs continue.
 
-    `out` is the reproduction's folder or URL, `command` what its rows say they were made by.
+    out: folder or URL of the reproduction.
+    command: recorded as the provenance of the rows.
     """
     began = time.monotonic()
     try:
@@ -51,7 +52,7 @@ def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher
             try:
                 status, message = _run_job(job, here, command, device, local_watcher)
             except InputError as error:
-                with contextlib.suppress(InputError, TakenOver):  # no space for the journal either
+                with contextlib.suppress(InputError, TakenOver):  # the disk may be full
                     _write_refusal(RunFolder(here / RUNS / job.name), " ".join(str(error).split()))
                 raise
     except InputError as error:
@@ -61,25 +62,25 @@ def run_job(job: Job, out: Location, command: str, device: str = "auto", watcher
 
 @contextlib.contextmanager
 def _local_folder(job: Job, out: Location, watcher: Watcher) -> Iterator[tuple[Path, Watcher]]:
-    """A folder that has the runs and rows that the job needs; at a URL they are downloaded, and its own uploaded."""
+    """Yield a folder with the runs and rows that the job needs; for a URL, download them and upload the job's own."""
     if not is_url(out):
         yield Path(out), watcher
         return
     here = scratch_folder()
-    with contextlib.ExitStack() as spaces:
-        owned = [spaces.enter_context(workspace(str(join(out, SCORES, job.name)), here / SCORES / job.name))]
+    with contextlib.ExitStack() as stack:
+        spaces = [stack.enter_context(workspace(str(join(out, SCORES, job.name)), here / SCORES / job.name))]
         if not _is_done(job, here):
-            owned.append(spaces.enter_context(workspace(str(join(out, RUNS, job.name)), here / RUNS / job.name)))
+            spaces.append(stack.enter_context(workspace(str(join(out, RUNS, job.name)), here / RUNS / job.name)))
             for name in job.after:
                 fetch(str(join(out, RUNS, name)), here / RUNS / name)
-        for space in owned:
+        for space in spaces:
             watcher = replace(watcher, should_stop=space.stop_when_taken_over(watcher.should_stop))
         yield here, watcher
     shutil.rmtree(here, ignore_errors=True)
 
 
 def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) -> tuple[Status, str]:
-    """What becomes of the job, in the folder `here`, and why."""
+    """Run the job in the folder `here`; return its status and a message."""
     if _is_done(job, here):
         return "skipped", ""
     delete_partial_files(made_file(job, here).parent)
@@ -97,18 +98,19 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
             return "stopped", "continues where it stopped"
         agent, curve = read_agent(result.folder.path), [row for _, row in curve_rows(result.folder, commit())]
     run = RunFolder(here / RUNS / job.name)
-    with own_run(run, "score") as lock:  # a composed agent's has a journal alone
+    with own_run(run, "score") as lock:  # for a composed agent, a folder with a journal only
         curve_file, *files = score_files(job, here)
-        _keep(scores.FILE, curve_file, job, curve)
+        _write_rows(scores.FILE, curve_file, job, curve)
         for scoring, file in zip(job.scorings, files, strict=True):
             if not file.exists():
                 scored = _score(job, agent, scoring, device)
                 lock.check()
-                found = ((one.score, one.exploration) for one in scored)
-                explored = [exploration.exploration_row(score, more) for score, more in found if more is not None]
-                if explored:  # first, for the scores say that all is there
-                    _keep(exploration.FILE, explored_file(file), job, explored)
-                _keep(scores.FILE, file, job, [one.score for one in scored])
+                explored = [
+                    exploration.exploration_row(one.score, one.exploration) for one in scored if one.exploration
+                ]
+                if explored:  # before the scores, whose file marks the scoring as done
+                    _write_rows(exploration.FILE, explored_file(file), job, explored)
+                _write_rows(scores.FILE, file, job, [one.score for one in scored])
         lock.save("done")
     made = {
         "command": command, "config": config.digest(), "hardware": hardware(resolve_device(device)),
@@ -119,7 +121,7 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
 
 
 def _write_refusal(folder: RunFolder, message: str) -> None:
-    """Write to the run's journal why its job was refused, unless it says so already."""
+    """Write an error to the run's journal, unless its last entry has failed already."""
     if not any(entry.state == "failed" for entry in read_journal(folder)[-1:]):
         lock = RunLock(folder)
         lock.take()
@@ -127,7 +129,7 @@ def _write_refusal(folder: RunFolder, message: str) -> None:
 
 
 def compose(job: Job, config: TrainConfig, runs: Path) -> AgentDescription:
-    """The agent whose members and explorer other jobs have trained; it is kept in `runs` as JOB.json."""
+    """Write and return the agent JOB.json in `runs`, whose members and explorer other jobs have trained."""
     parts = [read_agent(runs / name) for name in job.made_of]
     *members, explorer = (
         replace(policy, path=f"{name}/{policy.path}")
@@ -153,23 +155,23 @@ def _train(job: Job, here: Path, device: str, watcher: Watcher) -> RunResult:
         before = RunFolder(here / RUNS / job.continues)
         config = before.read_config()
         shutil.copytree(before.path / "checkpoints", run.path / "checkpoints", dirs_exist_ok=True)
-        run.write_config(*config)  # last: a copy that was cut short is made again
+        run.write_config(*config)  # last: an incomplete copy is made again
     request = RunRequest(job.env, job.algo, job.preset, run.path, resume=True, take_over=True, settings=job.settings)
     return train_runs([request], device, "auto", watcher=watcher)[0]
 
 
 def _score(job: Job, agent: AgentDescription, scoring: Scoring, device: str) -> list[ScoredAgent]:
-    """On both splits, or on the training levels where there are no others."""
-    asked = EvaluationRequest(
+    """Evaluate on both splits, or on the training levels only if there are no unseen ones."""
+    request = EvaluationRequest(
         episodes=job.episodes, seed=int(scoring.consensus.get("leader", 0)), learner=scoring.learner, device=device,
         consensus=scoring.consensus,
     )  # fmt: skip
     splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
-    return [one for split in splits for one in score_all(agent, replace(asked, split=split))]
+    return [one for split in splits for one in score_all(agent, replace(request, split=split))]
 
 
-def _keep(kind: TableFile, file: Path, job: Job, rows: Iterable[Any]) -> None:
-    """Write `rows`, each with what sets the job's agents apart from others of the name."""
+def _write_rows(kind: TableFile, file: Path, job: Job, rows: Iterable[Any]) -> None:
+    """Write `rows` with the job's label added to their settings."""
     labelled = [replace(row, settings=f"{row.settings} {job.label}".strip()) for row in rows]
     write_atomic(file, kind.text(labelled).encode())
 
@@ -179,16 +181,16 @@ def _is_done(job: Job, out: Path) -> bool:
 
 
 def score_files(job: Job, out: Path) -> list[Path]:
-    """Where a job's rows are kept: the curve first, then each scoring."""
+    """Return the files of a job's rows: the curve first, then each scoring."""
     names = [CURVE, *(scoring.name for scoring in job.scorings)]
     return [out / SCORES / job.name / f"{name}.csv" for name in names]
 
 
 def made_file(job: Job, out: Path) -> Path:
-    """What made a job's rows."""
+    """Return the file with the provenance of a job's rows."""
     return out / SCORES / job.name / MADE
 
 
 def explored_file(file: Path) -> Path:
-    """Where what was explored is kept of a scoring whose rows are in `file`."""
+    """Return the file of the exploration rows that belong to the scores in `file`."""
     return file.with_name(f"{file.stem}-{exploration.EXPLORATION_FILE}")

@@ -12,8 +12,8 @@ from expgen.exploration.rows import FILE as EXPLORATION
 from expgen.reproduce.job import Job, Scoring
 from expgen.reproduce.planner import Planner
 from expgen.reproduce.reproduce import reproduce
+from expgen.reproduce.run_job import explored_file, made_file, run_job, score_files
 from expgen.reproduce.scale import SCALES
-from expgen.reproduce.work import explored_file, made_file, run_job, score_files
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal, write_journal
