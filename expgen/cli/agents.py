@@ -1,4 +1,4 @@
-"""expgen agents: what ships with the package, how well it plays, and where it comes from."""
+"""expgen agents: list the bundled agents, their scores and how they were trained."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from expgen.text import printable, text_line
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a line per agent, then what trained them."""
+    """Print one line per agent, then how each was trained."""
     parser = Parser(
         "agents",
-        description="Agents that ship with the package; play one with expgen evaluate NAME or expgen.load_agent(NAME). "
-        "Returns are means with 95 % intervals, on training levels and on unseen ones.",
+        description="Use one with expgen evaluate NAME or expgen.load_agent(NAME). "
+        "Returns are means with 95 % intervals, on training levels and on unseen levels.",
     )
     parser.parse_args(argv)
     agents = bundled_agents()
@@ -24,12 +24,12 @@ def main(argv: Sequence[str]) -> int:
         (train, _), (test, solved) = (return_and_solved(scores.get(split)) for split in SPLITS)
         print(_line(agent.name, train, test, solved, agent.sha256[:12], agent.method))
     for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
-        of_it = [agent for agent in agents.values() if agent.folder.path == folder]
-        facts = of_it[0].trained
+        same_folder = [agent for agent in agents.values() if agent.folder.path == folder]
+        facts = same_folder[0].trained
         made = f"{facts['env_steps']:,} steps in {facts['minutes']} min, {facts['hardware']}, commit {facts['commit']}"
         if "averaged" in facts:
             made += f", averaged weights of {', '.join(facts['averaged'])}"
-        names = ", ".join(agent.name for agent in of_it)
+        names = ", ".join(agent.name for agent in same_folder)
         print("", *map(printable, (names, f"  {facts['command']}", f"  {made}, config {facts['config']}")), sep="\n")
     return 0
 

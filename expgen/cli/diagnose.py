@@ -1,4 +1,4 @@
-"""expgen diagnose RUN: whether ExpGen helps there, why or why not, and what to change."""
+"""expgen diagnose RUN: measure whether ExpGen helps a run, explain why, suggest changes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +14,15 @@ from expgen.training.resources import resolve_device
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, play, print what was found, write the figure."""
+    """Play, print the findings, write the figure."""
     parser = Parser(
         "diagnose",
-        description="Whether ExpGen helps a run on unseen levels, why or why not, and what to change. A member alone, "
-        "the whole agent, the explorer and random actions each play --episodes training levels and unseen ones.",
+        description="One member, the whole agent, the explorer and random actions each play --episodes episodes on "
+        "training levels and on unseen ones.",
     )
     add_agent_argument(parser)
     add_playing_flags(parser, episodes=100, seed=0, envs=64, device="cpu")
-    parser.add("--out", "the figure, .png or .svg (default GAME-diagnosis.png)", type=folder, metavar="FILE")
+    parser.add("--out", "figure to write, .png or .svg (default GAME-diagnosis.png)", type=folder, metavar="FILE")
     arguments = vars(parser.parse_args(argv))
     out = arguments.pop("out")
     if out is not None:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     resolve_device(arguments["device"])
     game = find_agent(arguments["run"]).agent.game
     file = out or Path(f"{game.replace('/', '-')}-diagnosis.png")
-    check_writable(file)  # before minutes of play
+    check_writable(file)
     with Progress("episode") as progress:
         so_far = EpisodeMeans("everyone", progress.row)
         diagnosis = diagnose(**arguments, on_start=lambda episodes: progress.start(episodes, {}), on_episode=so_far)

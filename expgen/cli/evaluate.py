@@ -1,4 +1,4 @@
-"""expgen evaluate RUN_OR_AGENT: play unseen (or training) levels and append a row to scores.csv."""
+"""expgen evaluate RUN_OR_AGENT: play unseen or training levels and append rows to scores.csv."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,20 +23,22 @@ from expgen.text import text_line
 from expgen.training.loop import Watcher
 
 COLUMNS = ("agent", "split", "levels", "steps", "episodes", "return", "95% interval", "solved")
-NAME_WIDTH = 17  # of most
+NAME_WIDTH = 17  # of most names
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, play, print the table."""
-    parser = Parser("evaluate", description="Score what a run has learnt, or an agent that ships.")
+    """Play the episodes, print the table, append the rows."""
+    parser = Parser("evaluate", description="Print its scores and append them to scores.csv.")
     add_agent_argument(parser)
-    parser.add("--split", "play training levels or unseen ones (default test)", choices=SPLITS)
+    parser.add("--split", "play training levels (train) or unseen ones (test) (default test)", choices=SPLITS)
     levels = "evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all"
     parser.add("--levels", f"{levels}; they must be all training levels or all unseen")
     add_playing_flags(parser, episodes=500, seed=0, envs=64, device="cpu")
-    parser.add("--learner", "one policy alone: member0, …, explorer, or each (default the ensemble, else every member)")
-    rows_to = "file to append rows to (default RUN/scores.csv; none for an agent that ships)"
-    parser.add("--scores", rows_to, type=folder, metavar="FILE")
+    parser.add(
+        "--learner", "policy to evaluate: member0, …, explorer or each (default: the ensemble, else each member)"
+    )
+    scores_help = "file to append rows to (default RUN/scores.csv; none for a bundled agent)"
+    parser.add("--scores", scores_help, type=folder, metavar="FILE")
     add_ensemble_flags(parser)
     add_engine_flags(parser)
     arguments = vars(parser.parse_args(argv))
@@ -48,12 +50,12 @@ def main(argv: Sequence[str]) -> int:
         if is_url(found.location):
             check_not_busy(str(found.location))
     if scores is not None:
-        _check_can_keep(found, scores)  # before hours of play
+        _check_scores_file(found, scores)
     arguments["learner"] = found.learner if arguments["learner"] is None else arguments["learner"]
     request = request_of(EvaluationRequest, arguments)
     requests = single_requests(found.agent, request)
-    width = 0  # of the column of names; 0 until the first is known
-    tasks = [Task(_name_of(one), partial(_play, _anywhere(found), one)) for one in requests]
+    width = 0  # of the column of names; set by the first row
+    tasks = [Task(_name_of(one), partial(_play, _portable(found), one)) for one in requests]
     with Progress("episode") as progress:
         progress.start(len(tasks) * request.episodes, {})
         for ended in engine.run(tasks, Watcher(on_row=progress.row)):
@@ -66,21 +68,21 @@ def main(argv: Sequence[str]) -> int:
                 print(text_line(cells, (width, 6, 14, 11, 9, 7, 14, 7), ">"))
             print(*remarks, sep="\n", end="\n" * bool(remarks), flush=True)
             if scores is not None:
-                _keep(scores, scored)
+                _append(scores, scored)
             means = {"episode_return": score.mean_return, "episode_solved": score.solved_rate}
-            progress.row(ended.task.name, {"episodes": score.episodes, **means})  # who played elsewhere is heard of now
+            progress.row(ended.task.name, {"episodes": score.episodes, **means})  # the only report of a cluster task
     return 0
 
 
-def _check_can_keep(found: FoundAgent, scores: Location) -> None:
-    """Of a URL what was brought here is looked at."""
+def _check_scores_file(found: FoundAgent, scores: Location) -> None:
+    """Raise InputError if rows cannot be appended to `scores`; for a URL, check the downloaded file."""
     try:
         check_can_append(found.folder.scores_file if is_url(scores) else Path(scores))
     except InputError as error:
         raise type(error)(f"{error}, or another --scores FILE") from None
 
 
-def _keep(scores: Location, scored: ScoredAgent) -> None:
+def _append(scores: Location, scored: ScoredAgent) -> None:
     if not is_url(scores):
         save_scores(Path(scores), [scored])
         return
@@ -88,23 +90,23 @@ def _keep(scores: Location, scored: ScoredAgent) -> None:
     try:
         edit_run(url, lambda folder: save_scores(folder / name, [scored]))
     except InputError as error:
-        raise type(error)(f"{error}; the row of {scored.score.agent} is not stored") from None
+        raise type(error)(f"{error}; the row of {scored.score.agent} was not written") from None
 
 
-def _anywhere(found: FoundAgent) -> AgentDescription | str:
-    """The agent as any working directory and machine that sees its files can play it; a URL is fetched there."""
+def _portable(found: FoundAgent) -> AgentDescription | str:
+    """Return the agent with an absolute path, or its URL, so that a task on another machine can load it."""
     folder = found.agent.folder.absolute()
     return str(found.location) if is_url(found.location) else dataclasses.replace(found.agent, folder=folder)
 
 
 def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> tuple[ScoredAgent, list[str]]:
-    """What the player of `request` got, and remarks on it. Rows come back, so that one process alone writes them."""
+    """Evaluate one request; return its score, which only the main process writes, and remarks to print."""
     described = find_agent(agent).agent if isinstance(agent, str) else agent
     (scored,) = score_all(described, request, EpisodeMeans(_name_of(request), watcher.on_row))
     remarks = [_explain(scored.agent)] if isinstance(scored.agent, ConsensusAgent) else []
     if scored.exploration is not None:
         remarks.append(_explored(scored.exploration))
-    return scored._replace(agent=None), remarks  # policies stay where they are
+    return scored._replace(agent=None), remarks  # policies are not sent back
 
 
 def _name_of(request: EvaluationRequest) -> str:

@@ -1,4 +1,4 @@
-"""Flags: the parser of a verb, kinds of values, configs as flags (there is no second list), where work is done."""
+"""Command-line flags: the parser of a verb, types of values, flags from configs, flags of the engine."""
 
 import argparse
 import contextlib
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
+from expgen.cli.main import VERBS
 from expgen.errors import InputError, check_choice
 from expgen.settings import flag_of
 from expgen.storage.hub import is_hub, parse_hub
@@ -17,26 +18,33 @@ from expgen.storage.store import Store
 if TYPE_CHECKING:
     from expgen.cluster.engine import Engine
 
-LONGEST_NAME = 255  # bytes of a file's or folder's name
+MAX_NAME_BYTES = 255  # limit of file systems
 
 
 class Parser(argparse.ArgumentParser):
-    """Of one verb. Bad input is one line, raised like every other, and half a flag's name is bad input."""
+    """Argument parser of one verb. Raises InputError for bad input; abbreviated flags are not accepted."""
 
     def __init__(self, verb: str, common: frozenset[str] = frozenset(), more: str = "", **keywords: Any) -> None:
-        """`--help` shows the flags `common` alone, where any are named; `--help all` shows all, and `more` above."""
-        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, **{**keywords, "add_help": False})
+        """Create a parser, whose description is the summary in VERBS and then `description`.
+
+        common: the flags that `--help` shows; empty for all. `--help all` shows all flags.
+        more: text that `--help all` adds to the description.
+        """
+        has_help = keywords.pop("add_help", True)
+        summary = VERBS.get(verb, "")
+        keywords["description"] = f"{summary[:1].upper()}{summary[1:]}. {keywords.pop('description', '')}".strip()
+        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, add_help=False, **keywords)
         self.common, self.more = common, more
-        if keywords.get("add_help", True):
-            what = "show this page; --help all shows every flag" if common else "show this page"
+        if has_help:
+            text = "show this help; --help all shows every flag" if common else "show this help"
             keywords = {"nargs": "?", "const": "", "metavar": "all", "dest": "help", "default": argparse.SUPPRESS}
-            self.add_argument("-h", "--help", action=_Help, help=what, **keywords)
+            self.add_argument("-h", "--help", action=_Help, help=text, **keywords)
 
     def add(self, name: str, help: str, default: Any = None, group: Any = None, **keywords: Any) -> None:
-        """A flag or argument with its line of help, to which the default is added.
+        """Add a flag or argument; its default is appended to the help line.
 
-        Numbers of the kind of `default` are accepted; where that is False it is a switch, and a flag whose default is a
-        list may be given several times.
+        The default also decides the type: False makes a switch, a list a flag that may be repeated, an int or float a
+        flag that accepts such numbers.
         """
         if default is False:
             keywords["action"] = "store_true"
@@ -44,35 +52,34 @@ class Parser(argparse.ArgumentParser):
             keywords["action"] = "append"
         elif default not in (None, (), []):
             values = default if isinstance(default, tuple) else (default,)
-            help += f" (default {','.join(f'{each:g}' if type(each) is float else str(each) for each in values)})"
-            if type(default) in KINDS:
-                keywords = {"type": KINDS[type(default)], **keywords}
+            help += f" (default {','.join(f'{value:g}' if type(value) is float else str(value) for value in values)})"
+            if type(default) in NUMBER_TYPES:
+                keywords = {"type": NUMBER_TYPES[type(default)], **keywords}
         (group or self).add_argument(name, default=default, help=help, **keywords)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """One value of a flag, as its type; argparse's own line would not say what is accepted."""
+        """Convert one value of a flag; argparse's own error would not name the accepted values."""
         kind = action.type
         if not callable(kind):
             return super()._get_value(action, arg_string)
         try:
             return kind(arg_string)
-        except InputError as error:  # says itself what is accepted
-            raise InputError(f"{_name_of(action)}: {error}") from None
+        except InputError as error:  # already names the accepted values
+            raise InputError(f"{_flag_name(action)}: {error}") from None
         except (TypeError, ValueError):
             accepted = "a number" if kind is float else getattr(kind, "__name__", "another value")
-            raise InputError(f"{_name_of(action)} is {arg_string!r}; accepted: {accepted}") from None
+            raise InputError(f"{_flag_name(action)} is {arg_string!r}; accepted: {accepted}") from None
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Likewise for choices."""
         if action.choices is not None:
-            check_choice(_name_of(action), value, action.choices)
+            check_choice(_flag_name(action), value, action.choices)
 
 
 class _Help(argparse.Action):
-    """Prints the help page and ends."""
+    """Prints the help and exits."""
 
     def __call__(self, parser: Any, namespace: object, value: Any, option_string: str | None = None) -> None:
         if value and check_choice("--help", value, ("all",)):
@@ -85,12 +92,12 @@ class _Help(argparse.Action):
         parser.exit()
 
 
-def _name_of(action: argparse.Action) -> str:
+def _flag_name(action: argparse.Action) -> str:
     return action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
 
 
 def whole_number(text: str) -> int:
-    """`25000000`, `25_000_000`, `25e6` or `25M`."""
+    """Parse `25000000`, `25_000_000`, `25e6` or `25M`."""
     scale = {"k": 10**3, "M": 10**6}.get(text[-1:], 1)
     digits = text[:-1] if scale > 1 else text
     value = float(digits) * scale
@@ -100,60 +107,60 @@ def whole_number(text: str) -> int:
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    """Numbers with commas between them."""
+    """Return a parser of comma-separated numbers."""
 
     def parse(text: str) -> tuple[Any, ...]:
         return tuple(kind(part) for part in text.split(","))
 
-    parse.__name__ = "numbers, as 0.2,0.5" if kind is float else "whole numbers, as 1,2,3"  # refusals name it
+    parse.__name__ = "numbers, as 0.2,0.5" if kind is float else "whole numbers, as 1,2,3"  # for error messages
     return parse
 
 
 def folder(text: str) -> Path:
-    """A path; a URL would silently become a folder `s3:` here."""
+    """Parse a path; URLs are not accepted, since Path would make a folder `s3:` of one."""
     if is_url(text):
         raise ValueError(text)
     return _path(text)
 
 
 def location(text: str) -> Location:
-    """A folder, or a URL that other processes can open too."""
+    """Parse a folder, or a URL that other processes can open."""
     if not is_url(text):
         return _path(text)
     if is_hub(text) or text.startswith("memory:"):
-        why = "holds an agent to play, not a run" if is_hub(text) else "is lost with the process"
-        raise InputError(f"{text} {why}; accepted: a folder, or a URL as s3://BUCKET/RUN")
-    Store(text)  # refuses what it cannot open
+        reason = "holds an agent to play, not a run" if is_hub(text) else "is lost with the process"
+        raise InputError(f"{text} {reason}; accepted: a folder, or a URL as s3://BUCKET/RUN")
+    Store(text)  # raises InputError if no driver can open it
     return text.rstrip("/")
 
 
 def _path(text: str) -> Path:
-    """`text` as a path that a file system can have."""
+    """Return a path; raise InputError if a name is too long for file systems."""
     for name in Path(text).parts:
-        if (size := len(os.fsencode(name))) > LONGEST_NAME:
-            raise InputError(f"{name:.40}… is a name of {size} bytes; accepted: at most {LONGEST_NAME}")
+        if (size := len(os.fsencode(name))) > MAX_NAME_BYTES:
+            raise InputError(f"{name:.40}… is a name of {size} bytes; accepted: at most {MAX_NAME_BYTES}")
     return Path(text)
 
 
 def agent_location(text: str) -> Location:
-    """As `location`, or an agent on the Hugging Face Hub."""
+    """Parse a location or the URL of an agent on the Hugging Face Hub."""
     if not is_hub(text):
         return location(text)
     parse_hub(text)
     return text.rstrip("/")
 
 
-KINDS: dict[type, Callable[[str], Any]] = {int: whole_number, float: float}  # how flags of numbers are read
-whole_number.__name__ = "a whole number"  # refusals name it
+NUMBER_TYPES: dict[type, Callable[[str], Any]] = {int: whole_number, float: float}
+whole_number.__name__ = "a whole number"  # for error messages
 folder.__name__ = "a file or folder of this machine"
 
 
 def add_config_flags(
     parser: argparse.ArgumentParser, config: Any, title: str, leave_out: Iterable[str] = (), prefix: str = ""
 ) -> None:
-    """A flag for each field of `config`; a flag that is not given leaves no trace in the namespace.
+    """Add a flag for each field of `config`; flags that are not given are absent from the namespace.
 
-    Flags begin with `prefix`; where no flag before has a field's bare name, that is another name of the same flag.
+    Flags begin with `prefix`; the name without prefix is an alias unless another flag has it.
     """
     hints = get_type_hints(type(config))
     group = parser.add_argument_group(title)
@@ -168,7 +175,7 @@ def add_config_flags(
         elif get_origin(hint) is Literal:
             keywords["choices"] = get_args(hint)
         else:
-            keywords["type"] = KINDS.get(hint, str)
+            keywords["type"] = NUMBER_TYPES.get(hint, str)
             keywords["metavar"] = {int: "N", float: "X"}.get(hint, "TEXT")
         bare, full = flag_of(field.name), flag_of(prefix + field.name)
         names = (full,) if bare == full or bare in parser._option_string_actions else (bare, full)
@@ -176,7 +183,7 @@ def add_config_flags(
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
-    """`["texture=0", "distribution_mode=hard"]` → typed values: true, false, numbers, else text."""
+    """Parse `["texture=0", "distribution_mode=hard"]`; values are bools, numbers or text."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -196,34 +203,39 @@ def _typed(text: str) -> Any:
 
 
 def add_engine_flags(parser: Parser) -> None:
-    """--engine and what a cluster wants to know."""
+    """Add --engine and the flags of a cluster."""
     from expgen.cluster.engine import ENGINES
 
     group = parser.add_argument_group("where it runs")
-    parser.add("--engine", "this machine or a Ray cluster", "local", group, choices=ENGINES)
-    address = "the cluster's head, or auto (default RAY_ADDRESS, else this machine)"
+    parser.add("--engine", "run on this machine (local) or on a Ray cluster (ray)", "local", group, choices=ENGINES)
+    address = "address of the Ray head, or auto (default RAY_ADDRESS, else a new cluster on this machine)"
     parser.add("--address", address, group=group, metavar="HOST:PORT")
     number = {"group": group, "type": float, "metavar": "N"}
-    parser.add("--cpus-per-job", "CPUs that each job reserves (default one GPU's share of a node)", **number)
-    parser.add("--gpus-per-job", "GPUs that each job reserves; 0.5 puts two jobs on one GPU", **number)
+    parser.add("--cpus-per-job", "CPUs that each job reserves (default: one GPU's share of a node)", **number)
+    parser.add(
+        "--gpus-per-job", "GPUs that each job reserves; 0.5: two jobs per GPU (default 1 if there are any)", **number
+    )
 
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":
-    """The engine that those flags describe, which are taken out of `arguments`."""
+    """Remove the flags of the engine from `arguments` and return the engine."""
     from expgen.cluster.engine import TaskResources, make_engine
 
-    share = TaskResources(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
-    return make_engine(arguments.pop("engine"), arguments.pop("address"), share)
+    resources = TaskResources(arguments.pop("cpus_per_job"), arguments.pop("gpus_per_job"))
+    return make_engine(arguments.pop("engine"), arguments.pop("address"), resources)
 
 
 def env_name(game: str | None, env: str | None) -> str | None:
-    """`maze` → `procgen:maze`; with a family in --env GAME is a game of it; neither → None, which means the default."""
+    """Return the environment of GAME and --env, such as `procgen:maze`; None if both are missing.
+
+    If --env names a family, such as `gymnasium`, GAME is an environment of that family.
+    """
     from expgen.envs.make import full_name
     from expgen.envs.procgen import GAMES
 
     family, _, inside = (env or "").partition(":")
     if game and env and (inside or family not in ("procgen", "gymnasium", "envpool")):
-        raise InputError(f"GAME is {game!r} but --env names one too: {env!r}; accepted: one of them")
+        raise InputError(f"GAME is {game!r} but --env is {env!r}; accepted: one of them")
     if game and env:
         return full_name(f"{env.rstrip(':')}:{game}", "GAME")
     if env == "procgen":

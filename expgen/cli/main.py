@@ -1,4 +1,4 @@
-"""expgen: the command line. One verb, one file; this one finds the verb and turns errors into exit statuses."""
+"""The expgen command: find the verb's module, run it, turn errors into exit statuses."""
 
 import importlib
 import signal
@@ -10,25 +10,25 @@ from expgen.runs.stop import StopSignals
 from expgen.text import printable
 
 VERBS = {
-    "train": "train a policy, or several side by side, on a set of levels",
-    "evaluate": "score what a run has learnt, on the levels it trained on or on unseen ones",
-    "tune": "pick an ensemble's quorum and alpha on training levels that the voting members never saw",
-    "diagnose": "whether ExpGen helps a run on unseen levels, why or why not, and what to change",
-    "play": "watch one episode: the inspector (a page), a .gif or an .mp4",
-    "report": "score files as one page: tables beside the paper's, statistics, figures",
-    "reproduce": "the paper's tables and figures by name: train, score, report",
-    "status": "what runs, is done or has failed, and how long is left, from run folders alone",
-    "push": "put an agent on the Hugging Face Hub, or into a folder, for others to play",
-    "fetch": "bring what was kept at a URL here, as plain files",
-    "slurm": "print a batch script that starts a Ray cluster in an allocation and runs a command on it",
-    "agents": "list the agents that ship with the package, their scores and where they come from",
-    "bench": "measure how fast environment, rollout, update and the whole pipeline run here",
+    "train": "train one or more policies on a set of levels",
+    "evaluate": "evaluate a run or agent on its training levels or on unseen ones",
+    "tune": "choose an ensemble's quorum and alpha on training levels that the voting members did not train on",
+    "diagnose": "measure whether ExpGen helps a run on unseen levels, explain why, suggest changes",
+    "play": "record one episode as an interactive page, .gif or .mp4",
+    "report": "write a page of tables, statistics and figures from score files, beside the paper's numbers",
+    "reproduce": "train, evaluate and report the paper's tables and figures by name",
+    "status": "show the state, progress and remaining time of runs, read from their folders",
+    "push": "upload an agent to the Hugging Face Hub, or copy it to a folder, for others to use",
+    "fetch": "download a run or reproduction from a URL to a folder",
+    "slurm": "print a Slurm batch script that starts a Ray cluster and runs a command on it",
+    "agents": "list the bundled agents, their scores and how they were trained",
+    "bench": "measure the speed of environment, rollout, update and training on this machine",
 }
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a verb; 0 done, 1 a failure while running, 2 bad input with one line that says what would be accepted."""
+    """Run a verb; return 0 when done, 1 after a failure, 2 for bad input, 128 + N after signal N."""
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
     debug = words != given
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with signals:
             if words[0] not in VERBS:
                 raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
-            verb, words = importlib.import_module(f"expgen.cli.{words[0]}"), _import_named(words[1:])
+            verb, words = importlib.import_module(f"expgen.cli.{words[0]}"), _import_user_modules(words[1:])
             signals.reaction = "unwind"
             return int(verb.main(words))
     except InputError as error:
@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _import_named(words: list[str]) -> list[str]:
-    """`words` without `--import MODULE`, which every verb takes; the modules are imported."""
+def _import_user_modules(words: list[str]) -> list[str]:
+    """Import the modules of `--import MODULE`, which every verb accepts; return the other words."""
     if not any(word.startswith("--import") for word in words):
         return words
     from expgen.cli.flags import Parser
@@ -82,11 +82,11 @@ def _import_named(words: list[str]) -> list[str]:
 
 def _usage() -> str:
     verbs = "\n".join(f"  expgen {verb:<9} {summary}" for verb, summary in VERBS.items())
-    every = (
-        "Every verb takes --import MODULE (or FILE.py), which may register environments, algorithms and more.\n"
-        "expgen VERB --help documents all else."
+    common = (
+        "Every verb accepts --import MODULE (or FILE.py), a module that registers environments, algorithms and more,\n"
+        "and --debug, which shows the traceback of an error. expgen VERB --help lists the flags of a verb."
     )
-    return f"Agents that play levels they have never seen.\n\n{verbs}\n\n{every}"
+    return f"Train and evaluate agents that play levels they have never seen.\n\n{verbs}\n\n{common}"
 
 
 if __name__ == "__main__":

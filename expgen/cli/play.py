@@ -1,4 +1,4 @@
-"""expgen play RUN --level N: one episode to look at."""
+"""expgen play RUN --level N: record one episode."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,16 +16,15 @@ from expgen.watch.write import check_out, write_recording
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, play, write the file, say what happened."""
-    parser = Parser("play", description="Watch an agent play one level.")
+    """Play one episode, write the file, print a summary."""
+    parser = Parser("play")
     add_agent_argument(parser)
-    parser.add("--level", "seed of the level (default: one drawn from --split)", type=whole_number)
-    parser.add("--split", "a training level or an unseen one (default test)", choices=SPLITS)
-    out_file = "the inspector (.html), or .gif or .mp4 (default GAME-levelN.html)"
-    parser.add("--out", out_file, type=folder, metavar="FILE")
+    parser.add("--level", "seed of the level (default: a random level of --split)", type=whole_number)
+    parser.add("--split", "play a training level (train) or an unseen one (test) (default test)", choices=SPLITS)
+    parser.add("--out", "file to write: .html, .gif or .mp4 (default GAME-levelN.html)", type=folder, metavar="FILE")
     players = f"member0, …, explorer, {RANDOM} or {WALL_FOLLOWER}"
-    parser.add("--learner", f"who plays: {players} (default the ensemble, else member0)")
-    parser.add("--fps", "steps a second of a video", 8)
+    parser.add("--learner", f"policy that plays: {players} (default: the ensemble, else member0)")
+    parser.add("--fps", "steps per second of a .gif or .mp4", 8)
     add_playing_flags(parser, seed=0, device="cpu")
     add_ensemble_flags(parser)
     arguments = vars(parser.parse_args(argv))

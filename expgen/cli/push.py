@@ -1,4 +1,4 @@
-"""expgen push AGENT TO: an agent for others to play, on the Hugging Face Hub or in a folder."""
+"""expgen push AGENT TO: upload an agent to the Hugging Face Hub, or copy it to a folder."""
 
 from collections.abc import Sequence
 
@@ -8,16 +8,16 @@ from expgen.runs.push import push
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, write, say how to load it."""
+    """Write the agent and print how to load it."""
     parser = Parser(
         "push",
-        description="Put an agent where others can load it: weights alone, agent.json, scores and a model card.",
-        epilog="Signing in is huggingface_hub's: hf auth login, or HF_TOKEN. Everyone then plays it by its name, as in "
+        description="The files are weights, agent.json, scores and a model card.",
+        epilog="Sign in with hf auth login or the variable HF_TOKEN. Others then use the agent by name, for example "
         "expgen evaluate hf://USER/NAME.",
     )
     add_agent_argument(parser)
-    parser.add("to", "hf://USER/NAME, or a folder that is new or empty", type=agent_location, metavar="TO")
-    parser.add("--private", "make the repository private, if it is a new one", False)
+    parser.add("to", "hf://USER/NAME, or a new or empty folder", type=agent_location, metavar="TO")
+    parser.add("--private", "make a new repository private", False)
     arguments = parser.parse_args(argv)
     agent, to = push(arguments.run, arguments.to, arguments.private), arguments.to
     print(f"done: {to}  ({len(agent.policies)} policies of {agent.env}; expgen.load_agent({str(to)!r}) loads it)")

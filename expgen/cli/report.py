@@ -1,4 +1,4 @@
-"""expgen report SCORES…: tables beside the paper's, statistics and figures, in one page."""
+"""expgen report SCORES…: write a page of tables, statistics and figures beside the paper's numbers."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,16 +17,16 @@ from expgen.runs.result import curve_rows
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, read, write, say where."""
-    parser = Parser("report", description="Score files as one page.")
-    scores = "a score file, a run folder (with its curves), or a folder that holds some"
+    """Read the scores, write the report, print its path."""
+    parser = Parser("report")
+    scores = "a score file, a run folder (its curves are shown too), or a folder that contains some"
     parser.add("scores", scores, nargs="+", type=folder, metavar="SCORES")
     parser.add("--out", "folder for report.html, tables/ and figures/", type=folder, required=True, metavar="DIR")
-    parser.add("--title", "the page's heading", "Scores")
-    constants = "normalisation: the paper's (easy, hard) or those of rliable's notebook"
+    parser.add("--title", "heading of the page", "Scores")
+    constants = "normalisation constants: the paper's (easy, hard) or those of rliable's notebook"
     parser.add("--constants", constants, "easy", choices=get_args(ConstantSet))
-    parser.add("--resamples", "resamples of every bootstrap; the paper: 50000 for aggregate metrics", 2000)
-    embedded = "videos, pictures or pages to embed: .mp4, .gif, .png, .html"
+    parser.add("--resamples", "bootstrap resamples; the paper uses 50000 for aggregate metrics", 2000)
+    embedded = "videos, images or pages to embed: .mp4, .gif, .png, .html"
     parser.add("--episodes", embedded, [], nargs="+", type=Path, metavar="FILE")
     arguments = parser.parse_args(argv)
     check_range("--resamples", arguments.resamples, 1)
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _curves(path: Path) -> Iterator[Curve]:
-    """Returns while training: of a run, of every run below a folder, or published beside a score file."""
+    """Yield training curves: of every run in a folder, or published beside a score file."""
     if not path.is_dir():
         yield from published_curves(path)
     for file in sorted(path.rglob("config.json")):
@@ -51,7 +51,7 @@ def _curves(path: Path) -> Iterator[Curve]:
 
 
 def _rows(path: Path) -> list[Entry]:
-    """Rows with file and line: of a file, of a run with its curves, or of every score file below a folder."""
+    """Return the rows of a score file, or of all runs' curves and score files in a folder."""
     if not path.is_dir():
         return read_entries(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]

@@ -1,4 +1,4 @@
-"""expgen reproduce NAME: a table or figure of the paper, from training to the report."""
+"""expgen reproduce NAME: train, evaluate and report a table or figure of the paper."""
 
 import sys
 from argparse import Namespace
@@ -24,23 +24,23 @@ ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, then list, or run and report."""
+    """List the exhibits, or run their jobs and write the report."""
     parser = Parser(
         "reproduce",
-        description="Train, score and report what a table or figure of the paper shows, skipping what is done.",
-        epilog="smoke and laptop play the built-in maze in place of ProcGen's games; paper plays ProcGen.",
+        description="Finished jobs are skipped.",
+        epilog="--scale smoke and laptop use the built-in maze instead of ProcGen's games; paper uses ProcGen.",
     )
-    parser.add("name", "a table or figure (see --list), some, or all", nargs="*", metavar="NAME")
-    parser.add("--list", "list every name: what it shows, jobs, steps, estimated hours on this machine", False)
+    parser.add("name", "tables and figures (see --list), or all", nargs="*", metavar="NAME")
+    parser.add("--list", "list names with content, jobs, steps and estimated hours on this machine", False)
     parser.add("--scale", "scale of the experiments", "laptop", choices=tuple(SCALES))
-    out = "runs, scores, report: folder or URL (default reproduction/SCALE)"
+    out = "folder or URL for runs, scores and report (default reproduction/SCALE)"
     parser.add("--out", out, type=location, metavar="DIR")
-    parser.add("--games", "only these of the games a table has; for --scale paper", metavar="A,B")
-    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
+    parser.add("--games", "use only these games; needs --scale paper", metavar="A,B")
+    parser.add("--device", "device to train on: auto, cpu, cuda or cuda:N", "auto")
     add_engine_flags(parser)
     arguments = parser.parse_args(argv)
     engine = pop_engine(vars(arguments))
-    names = _names(arguments.name, arguments.list)
+    names = _exhibit_names(arguments.name, arguments.list)
     games = None
     if arguments.games is not None:
         games = [check_choice("--games", game, numbers.games()) for game in arguments.games.split(",")]
@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) -> None:
-    """Raise InputError where the built-in maze is played, or where they leave nothing of what would be run."""
+    """Raise InputError if the scale uses the built-in maze, or if no job uses these games."""
     if scale_name != "paper":
         raise InputError(f"--games picks games of ProcGen but --scale is {scale_name}; accepted: --scale paper")
     jobs = jobs_of(names, SCALES[scale_name])
@@ -60,7 +60,7 @@ def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) ->
         raise InputError(f"--games is {','.join(games)}; accepted for {', '.join(names)}: {played}")
 
 
-def _names(given: Sequence[str], is_list: bool) -> list[str]:
+def _exhibit_names(given: Sequence[str], is_list: bool) -> list[str]:
     if ALL in given or (is_list and not given):
         return list(EXHIBITS)
     if not given:
@@ -83,12 +83,12 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
     for line in refused:
         print(f"refused: {line}")
     print("Tables and figures share runs; one --out keeps them.")
-    print("Hours: training at PPO's and the explorer's rate measured here just now; rivals by their speed beside PPO.")
+    print("Hours: training at the speed of PPO and the explorer, measured now; others relative to PPO.")
     return 0
 
 
 def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, arguments: Namespace) -> int:
-    def told(result: JobResult) -> None:
+    def print_result(result: JobResult) -> None:
         progress.close()
         line = f"{result.job.name}: {result.status}"
         line += f": {result.message}" if result.message else ""
@@ -99,13 +99,13 @@ def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, argu
     out = arguments.out or Path("reproduction") / arguments.scale
     with StopSignals(when_stopping=progress.when_stopping) as signals, progress:
         watcher = Watcher(progress.start, progress.row, signals.arrived)
-        page, complaints = reproduce(names, scale, out, engine, games, device, watcher, told)
+        page, errors = reproduce(names, scale, out, engine, games, device, watcher, print_result)
     if signals.number is not None:
-        print(f"expgen: {complaints[-1]}" if complaints else "expgen: stopped", file=sys.stderr)
+        print(f"expgen: {errors[-1] if errors else 'stopped'}", file=sys.stderr)
         return 128 + signals.number
     if page is not None:
-        print(f"done: {out}  (expgen fetch {out} DIR brings {page.name} here)" if is_url(out) else f"done: {page}")
-    if complaints:
-        print(f"expgen: {len(complaints)} jobs or figures failed; the first error: {complaints[0]}", file=sys.stderr)
+        print(f"done: {out}  (expgen fetch {out} DIR downloads {page.name})" if is_url(out) else f"done: {page}")
+    if errors:
+        print(f"expgen: {len(errors)} jobs or figures failed; the first error: {errors[0]}", file=sys.stderr)
         return 1
     return 0

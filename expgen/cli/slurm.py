@@ -1,4 +1,4 @@
-"""expgen slurm -- COMMAND: a batch script that starts a Ray cluster inside an allocation and runs COMMAND on it."""
+"""expgen slurm -- COMMAND: print a Slurm batch script that starts a Ray cluster and runs COMMAND on it."""
 
 import shlex
 from collections.abc import Sequence
@@ -9,23 +9,22 @@ from expgen.errors import InputError, check_range
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse and print."""
+    """Print the script."""
     parser = Parser(
         "slurm",
         usage="expgen slurm [FLAGS] -- reproduce NAME …",
-        description="Print a batch script for sbatch: Ray on every node of the allocation, then the command.",
-        epilog="expgen slurm --nodes 2 --gpus 4 -- reproduce table-1 --scale paper --out /shared/paper | sbatch",
+        epilog="Example: expgen slurm --nodes 2 --gpus 4 -- reproduce table-1 --scale paper --out /shared/p | sbatch",
     )
     parser.add("--nodes", "number of nodes", 2)
     parser.add("--gpus", "GPUs per node; 0 for none", 1)
-    parser.add("--cpus", "cores per node", 16)
-    parser.add("--hours", "time limit; the batch is requeued when it is reached", 24)
+    parser.add("--cpus", "CPU cores per node", 16)
+    parser.add("--hours", "time limit in hours; the job is requeued when it is reached", 24)
     at = argv.index("--") if "--" in argv else len(argv)
     arguments, command = parser.parse_args(argv[:at]), argv[at + 1 :]
     if not command or command[0] not in ("reproduce", "train", "evaluate"):
         raise InputError(f"COMMAND is {shlex.join(command)!r}; accepted: -- and then reproduce, train or evaluate …")
     if any(word.partition("=")[0] in ("--engine", "--address") for word in command):
-        raise InputError("COMMAND names --engine or --address; accepted: neither, for the script adds them")
+        raise InputError("COMMAND has --engine or --address; accepted: neither, since the script adds them")
     for name, least in (("nodes", 1), ("gpus", 0), ("cpus", 1), ("hours", 1)):
         check_range(f"--{name}", getattr(arguments, name), least)
     print(batch_script(**vars(arguments), command=command), end="")

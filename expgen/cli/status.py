@@ -1,4 +1,4 @@
-"""expgen status RUNS…: which runs are under way, done or failed, and how long they still take."""
+"""expgen status RUNS…: show the state, progress and remaining time of runs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,13 @@ BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a line for each run; returns 1 if some run needs help."""
+    """Print a line for each run; return 1 if a run has failed."""
     parser = Parser(
         "status",
-        description="Which runs are under way, done or failed, and how long they still take, read from their folders.",
-        epilog="dead: its process is gone; silent: on another machine, nothing written for ten minutes; damaged: its"
-        " files cannot be read. The command that started a run also resumes it, expgen train with --resume.",
+        epilog="dead: the process is gone; silent: on another machine, nothing written for ten minutes; damaged: files "
+        "cannot be read. To resume a run, repeat its command (expgen train: with --resume).",
     )
-    parser.add("runs", "run folders or URLs, or the --out of reproduce", nargs="+", type=location, metavar="RUNS")
+    parser.add("runs", "run folders or URLs, or --out of expgen reproduce", nargs="+", type=location, metavar="RUNS")
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
     print(_line("run", "state", "steps", "left", ""))
@@ -37,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
-    """The runs in `where`, and the jobs of a reproduction that have no run yet."""
+    """Yield name, state, steps, time left and message of the runs in `where`, and of jobs that have not started."""
     found = {status.path.name: status for status in map(run_status, find_runs(where))}
     for name in dict.fromkeys((*read_job_list(local_copy(where, without_weights=True)), *found)):
         if name not in found:

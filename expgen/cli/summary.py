@@ -1,4 +1,4 @@
-"""What `expgen train` tells of its runs: what, where and on what before it begins, and a table of scores at the end."""
+"""Text that `expgen train` prints: a banner at the start, a table of scores at the end."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from expgen.training.resources import available_cores, num_workers, resolve_devi
 
 
 def run_lines(opened: OpenedRun, where: Location) -> list[str]:
-    """What one run trains, and how far it is; `where` is its folder or URL."""
+    """Return the banner of one run: its location `where`, its progress, its learners."""
     config, total = opened.config, sum(plan.steps for plan in opened.plans)
     kinds = Counter(("explorer" if plan.is_explorer else "member", plan.steps) for plan in opened.plans)
     learners = " and ".join(f"{n} {kind}{'s' * (n > 1)} of {steps:,} steps" for (kind, steps), n in kinds.items())
@@ -22,26 +22,26 @@ def run_lines(opened: OpenedRun, where: Location) -> list[str]:
     so_far = "a new run"
     if opened.folder.exists():
         status = run_status(opened.folder.path)
-        so_far = f"goes on; {status.steps:,} of {total:,} steps are done"
+        so_far = f"resumes after {status.steps:,} of {total:,} steps"
         if status.seconds_left and total == status.total_steps:
             so_far += f", about {duration(status.seconds_left)} left at the speed so far"
     return [f"{where}: {so_far}", f"  {printable(what)}"]
 
 
 def device_line(is_local: bool, device: str, processes: int | str, num_learners: int) -> str:
-    """Who computes, and where to see how long it takes."""
-    later = "how long it takes is known after the first updates"
+    """Return the line of the banner about devices and processes."""
+    later = "the remaining time is shown after the first updates"
     if not is_local:
-        return f"on a Ray cluster, a job for each run; {later}, here and by expgen status"
+        return f"on a Ray cluster, one job per run; {later}, here and by expgen status"
     workers = num_workers(processes, device, num_learners)
     spread = f"{workers} processes" if workers > 1 else "one process"
     return f"on {resolve_device(device)} with {available_cores()} cores, {spread}; {later}"
 
 
 def outcome(folder: RunFolder) -> Iterator[str]:
-    """Every agent's last scores on training and on unseen levels, as lines; none where nothing was scored."""
+    """Yield a table of each agent's last scores on training and unseen levels; nothing without scores."""
     last: dict[str, dict[str, Score]] = {}
-    name: dict[str, str] = {}  # each agent's in full, of its last row
+    name: dict[str, str] = {}  # full name of each agent, from its last row
     for row in rows_so_far(folder.scores_file):
         variant = f"{row.agent} {variant_settings(row.settings)}".strip()
         last.setdefault(variant, {})[row.split] = row
@@ -60,7 +60,7 @@ def outcome(folder: RunFolder) -> Iterator[str]:
 
 
 def return_and_solved(score: Score | None) -> tuple[str, str]:
-    """Two cells of a table: the mean return with its interval, and the share of episodes that were solved."""
+    """Return two cells of a table: mean return with interval, and solved rate."""
     if score is None:
         return "-", "-"
     return f"{score.mean_return:.2f} ({score.ci_low:.2f} to {score.ci_high:.2f})", f"{score.solved_rate:.1%}"

@@ -1,4 +1,4 @@
-"""What `expgen train` is asked for: flags of the algorithm, a config file, and several runs by one command."""
+"""Arguments of `expgen train`: flags of the algorithm, a config file, several runs in one command."""
 
 import argparse
 import itertools
@@ -8,7 +8,7 @@ from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
-from expgen.cli.config_file import as_text, read_config_file, take_runs, use_as_defaults
+from expgen.cli.config_file import as_text, pop_runs, read_config_file, set_file_defaults
 from expgen.cli.flags import (
     Parser,
     add_config_flags,
@@ -32,34 +32,34 @@ from expgen.storage.view import local_copy
 COMMON = "algo env config preset run resume take-over device levels seed members steps envs"  # flags that --help shows
 
 
-def parsed(argv: Sequence[str]) -> list[dict[str, Any]]:
-    """What flags and a config file ask for; several where the file names `runs`, each by flags of its algorithm."""
-    path = _known_first(argv, {}).config
+def parse_runs(argv: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the arguments of each run in the config file, or of one run without `runs` in a file."""
+    path = _parse_first_flags(argv, {}).config
     if path is None:
-        return [_parsed_run(argv, path, {})]
+        return [_parse_run(argv, path, {})]
     values = read_config_file(path)
-    return [_parsed_run(argv, path, {**values, **own}, name) for name, own in take_runs(path, values)]
+    return [_parse_run(argv, path, {**values, **own}, name) for name, own in pop_runs(path, values)]
 
 
-def _parsed_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
-    """`values` are what the file `path` says of the run `name`, which is none where the file is of one alone."""
-    known = _known_first(argv, values)
-    algo = known.algo or _usual_algo(argv, values, known.preset)
+def _parse_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """Return the arguments of one run; `values` are those of the file `path` for the run `name` (may be empty)."""
+    known = _parse_first_flags(argv, values)
+    algo = known.algo or _default_algo(argv, values, known.preset)
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
-        there = RunFolder(local_copy(known.run, without_weights=True))
-        algo = there.read_config()[0].algo if there.exists() else algo
-    recipe_of(algo)
+        folder_there = RunFolder(local_copy(known.run, without_weights=True))
+        algo = folder_there.read_config()[0].algo if folder_there.exists() else algo
+    recipe_of(algo)  # raises InputError for an unknown name
     parser = _parser(algo)
     if path:
-        use_as_defaults(path, values, parser, argv)
+        set_file_defaults(path, values, parser, argv)
     arguments = vars(parser.parse_args(argv))
     arguments.pop("config")
     return {**arguments, "name": name}
 
 
-def _known_first(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Namespace:
-    """The flags that decide which others there are; `values` are those of a file."""
+def _parse_first_flags(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Namespace:
+    """Parse the flags that decide which other flags exist; `values` are those of a config file."""
     first = Parser("train", add_help=False)
     kinds: dict[str, Callable[[str], Any]] = {"config": folder, "algo": str, "preset": str, "run": location}
     for name, kind in kinds.items():
@@ -69,39 +69,39 @@ def _known_first(argv: Sequence[str], values: Mapping[str, Any]) -> argparse.Nam
     return first.parse_known_args(argv)[0]
 
 
-def _usual_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
-    """What `preset` trains on the games that flags or a file's `values` name; bad names are refused later."""
+def _default_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | None) -> str:
+    """Return the algorithm of `preset` for the games of the flags or of a file's `values`; ignores bad names."""
     if preset != "best":
         return default_algo(preset)
     given, _ = _parser(default_algo(preset)).parse_known_args(argv)
-    said = vars(given) if given.game or given.env else values
-    games, env = (as_text(name, said.get(name) or "") for name in ("game", "env"))
+    source = vars(given) if given.game or given.env else values
+    games, env = (as_text(name, source.get(name) or "") for name in ("game", "env"))
     known: list[str | None] = [game for game in games.split(",") if game in GAMES]
     algos = {default_algo(preset, env_name(game, env or None)): game for game in known or [None]}
     if len(algos) > 1:
         kinds = " and ".join(f"{game} ({algo})" for algo, game in algos.items())
-        raise InputError(f"--preset {preset} is of different algorithms on {kinds}; accepted: one command for each")
+        raise InputError(f"--preset {preset} has different algorithms for {kinds}; accepted: one command for each")
     return next(iter(algos))
 
 
-def each_run(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What is asked of each run: GAME and --seed may be lists, and every game with every seed is a run.
+def expand_runs(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of each run: every game of GAME with every seed of --seed.
 
-    Below `--run`, which then is a folder of several, each has its own; so has one that a config file gives a name.
+    With several runs, or a name from a config file, each run has a folder of its own inside `--run`.
     """
-    games, seeds = _each_once("GAME", arguments["game"]), _each_once("--seed", arguments.get("seed"))
+    games, seeds = _check_distinct("GAME", arguments["game"]), _check_distinct("--seed", arguments.get("seed"))
     for seed, game in itertools.product(seeds, games):
-        one = {**arguments, "game": game} | ({} if seed is None else {"seed": seed})
-        name = one.pop("name")
-        told_apart = (name, game if len(games) > 1 else None, f"seed{seed}" if len(seeds) > 1 else None)
-        parts = [part for part in told_apart if part]
-        if parts and (one["run"] or name):
-            one["run"] = join(one["run"] or RUNS_FOLDER, "-".join(parts))
-        yield one
+        run = {**arguments, "game": game} | ({} if seed is None else {"seed": seed})
+        name = run.pop("name")
+        parts = [name, game if len(games) > 1 else "", f"seed{seed}" if len(seeds) > 1 else ""]
+        folder_name = "-".join(filter(None, parts))
+        if folder_name and (run["run"] or name):
+            run["run"] = join(run["run"] or RUNS_FOLDER, folder_name)
+        yield run
 
 
-def _each_once(what: str, given: Sequence[Any] | None) -> Sequence[Any]:
-    """`given`, if nothing stands in it twice; where nothing is said, that."""
+def _check_distinct(what: str, given: Sequence[Any] | None) -> Sequence[Any]:
+    """Return `given`, or [None] without it; raise InputError if a value is repeated."""
     if given is not None and len(set(given)) < len(given):
         raise InputError(f"{what} is {','.join(map(str, given))!r}; accepted: each of them once")
     return [None] if given is None else given
@@ -113,30 +113,29 @@ def _parser(algo: str) -> Parser:
         "train",
         common=frozenset(f"--{name}" for name in COMMON.split()),
         more="Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
-        description="Train a policy, or several side by side, on a set of levels.",
-        epilog=f"Settings shown are those of --algo {algo}, defaults the paper's; --preset changes some of them. "
-        "Every setting of an algorithm: expgen train --algo A --help all.",
+        epilog=f"Settings and defaults are those of --algo {algo} in the paper; --preset changes some defaults. "
+        "All settings of an algorithm: expgen train --algo A --help all.",
     )
-    games = "a ProcGen game or any other name of an environment; several with commas, as --seed may be: a run of each"
+    games = "a ProcGen game or another environment; A,B trains one run of each (and so does --seed 0,1)"
     parser.add("game", games, nargs="?", type=list_of(str), metavar="GAME")
-    usual = "default ppo; with --preset best what is strongest on GAME"
-    parser.add("--algo", f"what learns: {', '.join(RECIPES)} ({usual})")
-    parser.add("--env", "minimaze, procgen, gymnasium:ID, envpool:ID or your own")
-    parser.add("--option", "an option of the environment", [], metavar="K=V")
-    wrapper = "a Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); several go on in their order"
+    default = "default ppo; with --preset best, our strongest on GAME"
+    parser.add("--algo", f"algorithm: {', '.join(RECIPES)} ({default})")
+    parser.add("--env", "environment: minimaze, procgen, gymnasium:ID, envpool:ID or a registered name")
+    parser.add("--option", "option of the environment; may be repeated", [], metavar="K=V")
+    wrapper = "Gymnasium wrapper, with arguments as in MODULE:CLASS(size=64); may be repeated, applied in order"
     parser.add("--wrapper", wrapper, [], metavar="MODULE:CLASS")
-    file = "flags from a YAML or JSON file, as a run's config.json, or of several runs; those given here win"
+    file = "YAML or JSON file of flags, of one run (such as config.json) or several; command-line flags override it"
     parser.add("--config", file, metavar="FILE")
-    parser.add("--preset", "scale (default paper on ProcGen, laptop elsewhere)", choices=tuple(PRESETS))
-    parser.add("--run", "folder or URL (default runs/GAME-ALGO-seedN)", type=location, metavar="DIR")
-    parser.add("--resume", "continue the run in DIR, if there is one", False)
-    others = "continue it even if another process of this machine trains it; that process stops"
-    parser.add("--take-over", others, False)
-    parser.add("--device", "auto, cpu, cuda or cuda:N", "auto")
-    parser.add("--processes", "worker processes that learners are spread over, or auto", "auto", metavar="N")
-    hang = "end a learner, in a worker process, whose games or minibatch take longer than this; 0: wait for ever"
+    parser.add("--preset", "scale of the run (default paper on ProcGen, else laptop)", choices=tuple(PRESETS))
+    parser.add("--run", "folder or URL of the run (default runs/GAME-ALGO-seedN)", type=location, metavar="DIR")
+    parser.add("--resume", "resume the run in DIR if it exists", False)
+    take_over = "resume even if another process on this machine trains the run; that process stops"
+    parser.add("--take-over", take_over, False)
+    parser.add("--device", "device to train on: auto, cpu, cuda or cuda:N", "auto")
+    parser.add("--processes", "number of worker processes that share the learners, or auto", "auto", metavar="N")
+    hang = "in worker processes, fail a learner whose environment step or minibatch takes longer; 0: no limit"
     parser.add("--hang-seconds", hang, 0.0, metavar="S")
-    parser.add("--log", "follow the run in wandb or mlflow too", [], metavar="TOOL")
+    parser.add("--log", "also log metrics to wandb or mlflow; may be repeated", [], metavar="TOOL")
     add_engine_flags(parser)
     add_config_flags(parser, config, "run", leave_out=("algo", "env", "options"))
     parser._option_string_actions["--seed"].type = list_of(whole_number)

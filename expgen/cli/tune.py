@@ -1,4 +1,4 @@
-"""expgen tune RUN: pick quorum and α on training levels that the voting members never saw."""
+"""expgen tune RUN: choose quorum and α on training levels that the voting members did not train on."""
 
 from collections.abc import Sequence
 
@@ -16,20 +16,19 @@ from expgen.training.resources import resolve_device
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse, play the grid, print it and what it picks."""
+    """Evaluate the grid, print it, write the best settings to agent.json."""
     parser = Parser(
         "tune",
-        description="Pick --min-agree and --alpha without a test level: each training level is played by the members "
-        "that did not train on it, --episodes for each point of the grid. Needs a population trained with "
+        description="Plays --episodes for each point of the grid. Needs a population trained with "
         "--member-levels bootstrap.",
-        epilog="Writes what was picked into agent.json, which the agent plays with from then on unless a flag says "
-        "else, and every point of the grid into tune.csv beside it.",
+        epilog="Writes the chosen settings to agent.json, as the agent's new defaults, and all results to tune.csv "
+        "in the same folder.",
     )
-    parser.add("run", "a run folder, or an agent.json", type=folder, metavar="RUN")
-    usual = TuneRequest()
-    parser.add("--quorums", "quorums to try (default every one)", (), type=list_of(whole_number), metavar="A,B")
-    parser.add("--alphas", "values of α to try", usual.alphas, type=list_of(float), metavar="A,B")
-    add_playing_flags(parser, **{name: getattr(usual, name) for name in PLAYING})
+    parser.add("run", "a run folder or an agent.json", type=folder, metavar="RUN")
+    defaults = TuneRequest()
+    parser.add("--quorums", "quorums to try (default all)", (), type=list_of(whole_number), metavar="A,B")
+    parser.add("--alphas", "values of α to try", defaults.alphas, type=list_of(float), metavar="A,B")
+    add_playing_flags(parser, **{name: getattr(defaults, name) for name in PLAYING})
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
     run = arguments.pop("run")
@@ -39,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     check_weights(agent, agent.trained(), request.weights)
     tune_file = RunFolder(agent.folder).tune_file
     agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
-    check_writable(tune_file)  # before hours of play
+    check_writable(tune_file)
     check_writable(agent_file)
     resolve_device(request.device)
     print(f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {len(seen)} members")
@@ -55,11 +54,11 @@ def main(argv: Sequence[str]) -> int:
     write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)
     write_agent(tuned_agent(agent, picked), agent_file)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
-    print(_paper_s(agent.game, agent.env, len(seen)))
+    print(_paper_line(agent.game, agent.env, len(seen)))
     return 0
 
 
-def _paper_s(game: str, env: str, members: int) -> str:
+def _paper_line(game: str, env: str, members: int) -> str:
     if env.removeprefix("procgen:") not in PAPER_QUORUM:
         return f"the paper's: none for {game}; its games have 1 to 8 of 10, chosen per game, and alpha 0.5"
     return f"the paper's for {game}: {PAPER_QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"

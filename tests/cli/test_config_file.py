@@ -93,14 +93,14 @@ def test_a_file_of_several_runs_trains_each_with_its_own_algorithm_below_one_fol
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ([], "runs is []; accepted: names with flags below each"),
-        ({}, "runs is {}; accepted: names with flags below each"),
+        ([], "runs is []; accepted: names, each with its flags"),
+        ({}, "runs is {}; accepted: names, each with its flags"),
         ({"../a": {}}, "runs has the name '../a'; accepted: letters, digits, '_', '-' and '.'"),
         ({"..": {}}, "runs has the name '..'; accepted"),
         ({"a": 3}, "a is 3; accepted: names of flags with their values"),
-        ({"a": {}, "b": {"device": "cpu"}}, "b has 'device', which all runs share; accepted: beside runs"),
+        ({"a": {}, "b": {"device": "cpu"}}, "b has 'device', which all runs share; accepted: outside runs"),
         ({"a": {}, "b": {"clipp": 1}}, "has the key 'clipp', which is no flag of expgen train; did you mean 'clip'?"),
-        ({"a": {"seed": [0, 1]}, "a-seed1": {}}, "all/a-seed1; accepted: names that make folders of their own"),
+        ({"a": {"seed": [0, 1]}, "a-seed1": {}}, "all/a-seed1; accepted: names that give different folders"),
         ({"a": {"runs": {"b": {}}}}, "has the key 'runs', which is no flag of expgen train"),
     ],
 )

@@ -54,4 +54,4 @@ def test_folders_and_empty_places_are_refused(refused: Callable[..., str], tmp_p
     line = refused("fetch", tmp_path, tmp_path / "here")
     assert f"URL is {str(tmp_path)!r}; accepted: a URL as s3://BUCKET/RUN" in line
     url = f"file://{tmp_path}/nothing"
-    assert f"{url} holds nothing that expgen wrote; accepted: a --run or --out" in refused("fetch", url, tmp_path / "x")
+    assert f"{url} has no files that expgen wrote; accepted: a --run or --out" in refused("fetch", url, tmp_path / "x")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from expgen import plugins
-from expgen.cli.train_flags import each_run, parsed
+from expgen.cli.train_flags import expand_runs, parse_runs
 from expgen.cluster.engine import LocalEngine, Task, TaskResult
 from expgen.cluster.ray_engine import RayEngine
 from expgen.errors import InputError
@@ -19,8 +19,8 @@ from expgen.training.loop import Watcher
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
     """Game, seed and folder of each run."""
     flags = [word for flag, value in (("--seed", seed), ("--run", run)) if value for word in (flag, value)]
-    (arguments,) = parsed([*([game] if game else []), *flags])
-    return [(one["game"], one.get("seed"), one["run"]) for one in each_run(arguments)]
+    (arguments,) = parse_runs([*([game] if game else []), *flags])
+    return [(one["game"], one.get("seed"), one["run"]) for one in expand_runs(arguments)]
 
 
 def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
@@ -90,7 +90,7 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
     assert stopped.status == 128 + signal.SIGTERM and [run.name for run in runs.iterdir()] == ["seed0"]
     assert stopped.err.splitlines()[-2:] == [
         f"expgen: stopped; continue with: expgen train --resume --run '{runs}/seed0'",
-        f"expgen: {runs}/seed1 was not begun; continue with: the same command and --resume",
+        f"expgen: {runs}/seed1 was not started; continue with: the same command and --resume",
     ]
     again = command(*words, "--resume")
     assert again.status == 0 and again.out.count("done: ") == 2, again.err
@@ -106,11 +106,13 @@ def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
 
     monkeypatch.setattr(RayEngine, "run", run)
     outcome = command(*small.flags(tmp_path, 1, seed="0,1"), "--engine", "ray")
-    assert outcome.status == 1 and outcome.out.startswith(f"done: {tmp_path}/seed1 ") and "not begun" not in outcome.err
+    assert (
+        outcome.status == 1 and outcome.out.startswith(f"done: {tmp_path}/seed1 ") and "not started" not in outcome.err
+    )
     assert "expgen: seed0 failed: RuntimeError: no such luck" in outcome.err.splitlines()
 
 
 def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     line = refused("train", "maze,jumper", "--preset", "best", "--run", tmp_path / "runs")
-    assert "--preset best is of different algorithms on maze (openend) and jumper (expgen-idaac+mixed)" in line
+    assert "--preset best has different algorithms for maze (openend) and jumper (expgen-idaac+mixed)" in line
     assert not (tmp_path / "runs").exists()

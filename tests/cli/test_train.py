@@ -27,7 +27,7 @@ from tests.runs.rows import metrics
 
 def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:
     text = " ".join(command("train", "--help").out.split())
-    assert "Settings shown are those of --algo ppo" in text and "expgen train --algo A --help all" in text
+    assert "Settings and defaults are those of --algo ppo" in text and "expgen train --algo A --help all" in text
 
 
 @pytest.mark.parametrize("algo", RECIPES)
@@ -50,10 +50,10 @@ def test_a_banner_says_what_is_trained_where_and_on_what(
     assert lines[0] == f"{tmp_path}: a new run"
     learners = "2 members of 256 steps and 1 explorer of 128 steps"
     assert lines[1] == f"  expgen on minimaze: {learners}; levels 20, seed 3"
-    assert lines[2] == "on cpu with 1 cores, one process; how long it takes is known after the first updates"
+    assert lines[2] == "on cpu with 1 cores, one process; the remaining time is shown after the first updates"
     assert "members 256: " in lines[-1].replace("512", "256") and " | explorer 128: " in lines[-1]
     again = command("train", "--resume", "--run", tmp_path, "--device", "cpu").err.splitlines()
-    assert again[0] == f"{tmp_path}: goes on; 640 of 640 steps are done"
+    assert again[0] == f"{tmp_path}: resumes after 640 of 640 steps"
 
 
 def test_a_banner_counts_processes_for_learners_that_have_steps_left(
@@ -69,7 +69,7 @@ def test_a_banner_of_a_stopped_run_says_how_long_is_left(small: Any, tmp_path: P
     metrics = tmp_path / "metrics.csv"
     metrics.write_text("learner,env_steps,seconds\nmember0,128,14400\n")  # four hours for a quarter of the steps
     line, _ = run_lines(open_run(RunRequest(run=tmp_path, resume=True)), tmp_path)
-    assert line == f"{tmp_path}: goes on; 128 of 512 steps are done, about 12.0 h left at the speed so far"
+    assert line == f"{tmp_path}: resumes after 128 of 512 steps, about 12.0 h left at the speed so far"
 
 
 @pytest.mark.parametrize("algo", RECIPES)

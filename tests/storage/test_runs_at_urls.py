@@ -221,4 +221,4 @@ def test_storage_that_goes_away_before_the_row_is_stored_is_a_failure(bucket, s3
     monkeypatch.setattr(evaluate, "_keep", goes_away)
     outcome = command("evaluate", bucket, "--episodes", 2)
     assert outcome.status == 1 and "member0" in outcome.out
-    assert outcome.err.splitlines()[-1].endswith("the row of member0 is not stored")
+    assert outcome.err.splitlines()[-1].endswith("the row of member0 was not written")
