@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         more: text that `--help all` adds to the description.
         """
         has_help = keywords.pop("add_help", True)
-        summary = VERBS.get(verb, "")
+        summary = VERBS.get(verb, verb)
         keywords["description"] = f"{summary[:1].upper()}{summary[1:]}. {keywords.pop('description', '')}".strip()
         super().__init__(prog=f"expgen {verb}", allow_abbrev=False, add_help=False, **keywords)
         self.common, self.more = common, more
