@@ -1,1 +1,1 @@
-"""A package by itself, so that no other `tests` that is installed is taken for it by scripts and worker processes."""
+"""Makes `tests` a package, so that scripts and worker processes do not import another installed `tests`."""

@@ -1,4 +1,4 @@
-"""A minibatch whose tensors are given, not gathered from a rollout: what a loss reads, to work out by hand."""
+"""A minibatch made of given tensors, for tests of losses."""
 
 from typing import NamedTuple
 

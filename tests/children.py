@@ -1,4 +1,4 @@
-"""Processes that tests look at from outside."""
+"""Helpers to watch child processes."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ PATIENCE = 60.0  # seconds
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process, and not a zombie of one."""
+    """Return whether the process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -16,7 +16,7 @@ def is_running(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """Its worker processes, in the order in which they were started."""
+    """Return its worker processes in the order of their start."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = sorted(int(word) for task in tasks for word in task.read_text().split())
     return [child for child in children if "expgen.fast.processes" in _command(child)]
@@ -30,7 +30,7 @@ def _command(pid: int) -> str:
 
 
 def until(is_true: Callable[[], bool]) -> None:
-    """Wait for something, not for ever."""
+    """Wait until a condition holds, at most PATIENCE seconds."""
     deadline = time.monotonic() + PATIENCE
     while not is_true():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""What the tests of training, runs and the command line share: runs that take a fraction of a second."""
+"""Shared fixtures: small runs, the command line, processes, an S3 server."""
 
 import os
 import signal
@@ -19,17 +19,17 @@ from expgen.runs.folder import RunFolder
 from tests.policies import newest_checkpoint
 from tests.storage.s3_server import Faults, s3_server
 
-# A suite that was started in the background or under nohup ignores these, and so would every command that it starts.
+# In the background or under nohup these signals are ignored, also by the commands that tests start.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-if not torch.cuda.is_available():  # our kernels run in Triton's interpreter, in float32: slow, exact, the same source
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, by whomever
+if not torch.cuda.is_available():  # run our kernels in Triton's interpreter, in float32
+    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported
 
 
 class SmallRun:
-    """A run of 8 mazes and 16 steps a rollout, checkpointed after every update."""
+    """A run of 8 mazes and 16 steps per rollout, with a checkpoint after every update."""
 
     update_steps = 8 * 16
     settings: dict[str, Any] = {  # noqa: RUF012
@@ -52,36 +52,36 @@ class SmallRun:
         "explorer_minibatches": 2,
         "explorer_epochs": 1,
         "explorer_features": 16,
-    }  # of a population's, as small
+    }
 
     def job(self, name: str, updates: int = 8) -> Job:
-        """The same for a reproduction, scored on its way too."""
+        """Return a job of such a run, evaluated during training too."""
         settings = {key: value for key, value in self.settings.items() if key not in ("preset", "device")}
         asked = {**settings, "eval_every": 4 * self.update_steps, "steps": updates * self.update_steps}
         return Job(name, "minimaze", "ppo", "smoke", asked, episodes=4)
 
     def train(self, run: Path, updates: int = 4, **changes: Any) -> expgen.RunResult:
-        """Train for so many updates; `changes` are arguments of `expgen.train`."""
+        """Train for `updates` updates; `changes` are arguments of `expgen.train`."""
         return expgen.train(run=run, **{**self.settings, "steps": updates * self.update_steps, **changes})
 
     def flags(self, run: Path, updates: int = 4, **changes: Any) -> list[str]:
-        """The words of the command line that mean the same."""
+        """Return the command line of the same run."""
         values = {**self.settings, "steps": updates * self.update_steps, "run": run, **changes}
         return ["train", *(word for name, value in values.items() for word in _flag(name, value))]
 
     def state(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
-        """Everything the newest checkpoint holds: weights, optimiser, generator, games, statistics."""
+        """Return all tensors of the newest checkpoint: weights, optimiser, generator, games, statistics."""
         return newest_checkpoint(run, learner).tensors
 
     def facts(self, run: Path, learner: str = "member0") -> dict[str, Any]:
         return newest_checkpoint(run, learner).facts
 
     def weights(self, run: Path, learner: str = "member0") -> dict[str, Tensor]:
-        """The policy alone."""
+        """Return the policy's tensors of the newest checkpoint."""
         return {name: tensor for name, tensor in self.state(run, learner).items() if name.startswith("policy.")}
 
     def newest(self, run: Path, learner: str = "member0") -> Path:
-        """The file of the newest checkpoint."""
+        """Return the file of the newest checkpoint."""
         return max(RunFolder(run).checkpoints_of(learner).glob("*.safetensors"))
 
 
@@ -92,7 +92,7 @@ def _flag(name: str, value: Any) -> list[str]:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[Faults]:
-    """One real S3 server for all tests of a process, whose environment names it."""
+    """One S3 server for all tests of a process; its address is in the environment."""
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
     with s3_server() as faults:
@@ -119,7 +119,7 @@ CORES = sorted(os.sched_getaffinity(0))
 
 @pytest.fixture(scope="session", autouse=True)
 def one_core() -> Iterator[None]:
-    """Compute as on a machine with one core: on a busy one, threads that wait for each other take for ever."""
+    """Use one core: on a busy machine, threads that wait for each other are very slow."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda pid: {CORES[0]})
@@ -128,7 +128,7 @@ def one_core() -> Iterator[None]:
 
 @pytest.fixture
 def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts the real command as a process of its own, on one core; none outlives the test."""
+    """Start the command as a process on one core; it is killed after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: object, **keywords: Any) -> subprocess.Popen[str]:
@@ -146,7 +146,7 @@ def process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 class Outcome(NamedTuple):
-    """What a command did."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -155,7 +155,7 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The command line, in this process."""
+    """Run the command line in this process."""
 
     def run(*words: object) -> Outcome:
         capsys.readouterr()
@@ -171,7 +171,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def refused(command: Callable[..., Outcome]) -> Callable[..., str]:
-    """The one line that a command refuses bad input with."""
+    """Run a command that must fail with status 2; return its one error line."""
 
     def run(*words: object) -> str:
         outcome = command(*words)

@@ -1,4 +1,4 @@
-"""Policies of a run, as tests compare them."""
+"""Load policies of a run for comparison."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 
 
 def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") -> tuple[Policy, int]:
-    """One learner's policy, and the steps it was trained for."""
+    """Return a learner's policy and its training steps."""
     agent = read_agent(_path(run))
     checkpoint = checkpoint_of(agent, learner)
     policy = policy_from(checkpoint, agent.policies[learner], agent.spec, "cpu", learner, weights)
@@ -19,12 +19,12 @@ def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") 
 
 
 def load_run(run: RunFolder | Path, learner: str | None = None, weights: Weights | None = None) -> LoadedAgent:
-    """The agent of a run, or one of its policies."""
+    """Return the agent of a run, or one of its policies."""
     return build_agent(read_agent(_path(run)), learner, weights=weights)
 
 
 def newest_checkpoint(run: RunFolder | Path, learner: str) -> Checkpoint:
-    """What a learner has come to."""
+    """Return the newest checkpoint of a learner."""
     checkpoint = latest_checkpoint(RunFolder(_path(run)).checkpoints_of(learner))
     assert checkpoint is not None
     return checkpoint

@@ -1,4 +1,4 @@
-"""scripts/dist: the source archive and the wheel hold the package whole, and stay small."""
+"""scripts/dist: the source archive and the wheel are complete and small."""
 
 import runpy
 import subprocess
@@ -14,7 +14,7 @@ SCRIPT = ROOT / "scripts" / "dist"
 
 
 @pytest.mark.slow
-def test_archive_and_wheel_hold_every_file_of_the_package(tmp_path: Path) -> None:
+def test_archive_and_wheel_contain_every_package_file(tmp_path: Path) -> None:
     listed = subprocess.run(["git", "ls-files", "expgen"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     if not listed:
         pytest.skip("no checkout to compare with")
@@ -28,7 +28,7 @@ def test_archive_and_wheel_hold_every_file_of_the_package(tmp_path: Path) -> Non
     assert wheel.name.endswith("-py3-none-any.whl") and all(each.stat().st_size < 45e6 for each in (archive, wheel))
 
 
-def test_a_flag_is_refused_in_one_line() -> None:
+def test_dist_rejects_flags_in_one_line() -> None:
     done = subprocess.run([sys.executable, SCRIPT, "--fast"], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "scripts/dist has no flag '--fast'; accepted: names of Python interpreters\n"

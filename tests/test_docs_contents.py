@@ -1,4 +1,4 @@
-"""Every page of docs/ can be found, in the site and from docs/README.md; every link of README.md leads somewhere."""
+"""Docs pages are in the navigation and the contents; links and file names in docs exist."""
 
 import re
 from pathlib import Path
@@ -15,20 +15,20 @@ PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if pat
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_of_the_docs_is_once_in_the_navigation_and_linked_from_the_contents(page: str) -> None:
+def test_docs_page_is_in_the_navigation_and_the_contents(page: str) -> None:
     in_navigation = re.findall(rf": {re.escape(page)}$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert len(in_navigation) == 1, f"mkdocs.yml names {page} {len(in_navigation)} times under nav; accepted: once"
     assert f"]({page})" in (DOCS / "README.md").read_text(), f"docs/README.md does not link {page}"
 
 
-def test_every_link_of_the_readme_leads_to_a_file() -> None:
+def test_readme_links_point_to_files() -> None:
     links = re.findall(r"\]\(([^)#:]+)[)#]", (ROOT / "README.md").read_text())
     assert len(links) > 15
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
 @pytest.mark.parametrize("page", ["glossary.md", "how-expgen-works.md", "architecture.md", "speed.md", "agents.md"])
-def test_every_python_file_that_a_page_names_is_there(page: str) -> None:
+def test_python_files_named_in_docs_exist(page: str) -> None:
     names = re.findall(r"(?:expgen/)?((?:\w+/)+\w+\.py)", (DOCS / page).read_text())
     assert names
     missing = {name for name in names if not any((folder / name).is_file() for folder in (ROOT, ROOT / "expgen"))}

@@ -1,4 +1,4 @@
-"""The one exception that means "the user can fix this"."""
+"""InputError and the checks that raise it."""
 
 import errno
 import os
@@ -9,14 +9,14 @@ import pytest
 from expgen.errors import FailedStorage, InputError, check_choice, check_range, check_writable, write_error
 
 
-def test_a_choice_is_returned_or_refused_with_all_there_are():
+def test_check_choice_returns_the_value_or_lists_the_choices():
     assert check_choice("--game", "maze", {"maze": 1, "heist": 2}) == "maze"
     with pytest.raises(InputError, match=r"^--game is 'chess'; accepted: maze, heist$"):
         check_choice("--game", "chess", ["maze", "heist"])
     assert issubclass(InputError, ValueError)
 
 
-def test_a_range_has_both_ends_and_refuses_what_is_no_number():
+def test_check_range_includes_both_ends_and_rejects_nan():
     for value in (1, 3):
         check_range("--count", value, 1, 3)
     check_range("--count", 10**12, 1)
@@ -31,13 +31,13 @@ def test_a_range_has_both_ends_and_refuses_what_is_no_number():
 @pytest.mark.parametrize(
     ("number", "is_failure"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EACCES, False), (errno.ENOTDIR, False)]
 )
-def test_a_disk_that_fills_up_is_a_failure_and_a_wrong_folder_is_bad_input(number: int, is_failure: bool):
+def test_full_disk_is_failed_storage_and_wrong_folder_is_input_error(number: int, is_failure: bool):
     error = write_error(Path("runs/a"), OSError(number, os.strerror(number)))
     assert isinstance(error, FailedStorage) == is_failure
     assert str(error) == f"cannot write runs/a: {os.strerror(number)}; accepted: a writable folder with space"
 
 
-def test_what_can_not_be_written_is_told_beforehand(tmp_path: Path):
+def test_check_writable_rejects_unwritable_paths(tmp_path: Path):
     check_writable(tmp_path / "new" / "file")
     (tmp_path / "file").touch()
     check_writable(tmp_path / "file")

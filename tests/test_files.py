@@ -1,4 +1,4 @@
-"""Files that are written whole, names that stay in their folder, and readers that no pipe or device can stop."""
+"""Atomic writes, safe names and readers of regular files."""
 
 import os
 import shutil
@@ -20,28 +20,28 @@ from expgen.files import (
 )
 
 
-def test_write_whole_replaces_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_write_atomic_replaces_the_file_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     for text in (b"one", b"two"):
         write_atomic(tmp_path / "new" / "file", text)
     assert (tmp_path / "new" / "file").read_bytes() == b"two"
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
 
 
-def test_write_whole_replaces_a_link_and_not_its_target(tmp_path: Path) -> None:
+def test_write_atomic_replaces_a_link_and_not_its_target(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("theirs")
     (tmp_path / "link").symlink_to(tmp_path / "target")
     write_atomic(tmp_path / "link", b"ours")
     assert (tmp_path / "target").read_text() == "theirs" and (tmp_path / "link").read_text() == "ours"
 
 
-def test_write_whole_refuses_a_folder_under_a_file(tmp_path: Path) -> None:
+def test_write_atomic_rejects_a_folder_inside_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="accepted: a writable folder"):
         write_atomic(tmp_path / "file" / "run" / "config.json", b"{}")
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_write_whole_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> None:
+def test_write_atomic_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     write_atomic(run / "checkpoints" / "a" / "1", b"", new_folders=2)
@@ -53,7 +53,7 @@ def test_write_whole_creates_only_as_many_folders_as_allowed(tmp_path: Path) -> 
     assert not run.exists()
 
 
-def test_sweep_parts_deletes_half_written_files_alone(tmp_path: Path) -> None:
+def test_delete_partial_files_deletes_only_temporary_files(tmp_path: Path) -> None:
     ours = ["a.json.12345678.part", "checkpoints/deep/b.safetensors.0a1b2c3d.part"]
     others = ["film.part", "party", "checkpoints/deep/b", "checkpoints/film.part", "downloads/x.12345678.part"]
     for name in (*ours, *others):
@@ -75,27 +75,27 @@ def test_join_inside_accepts_plain_names(name: str, tmp_path: Path) -> None:
     ["", ".", "..", "../a", "a/../b", "a/..", "/etc/passwd", "a//b", "a/", "./a", "a\\b", "..\\a", "a\0b", "a\nb",
      "\x1b[2J", "a\x7f"],
 )  # fmt: skip
-def test_join_inside_refuses_names_that_are_not_plain(name: str, tmp_path: Path) -> None:
+def test_join_inside_rejects_unsafe_names(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as told:
         join_inside(tmp_path, name)
     line = str(told.value)
     assert repr(name) in line and "accepted: a relative path" in line and line.isprintable()
 
 
-def test_join_inside_refuses_links_that_lead_out_with_and_without_a_target(tmp_path: Path) -> None:
+def test_join_inside_rejects_links_out_of_the_folder(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     (inside / "real").mkdir(parents=True)
     outside.mkdir()
     (inside / "folder").symlink_to(outside)
     (inside / "dangling").symlink_to(outside / "absent")
-    (inside / "sibling").symlink_to(f"{inside}2/a")  # begins with the same letters
+    (inside / "sibling").symlink_to(f"{inside}2/a")  # same prefix as the folder
     (inside / "fine").symlink_to("real")
     (inside / "loop").symlink_to("loop")
     for name in ("folder", "folder/file", "dangling", "sibling"):
         with pytest.raises(InputError, match=f"{inside / name} is a link to .*; accepted: files and folders inside"):
             join_inside(inside, name)
     assert join_inside(inside, "fine/file") == inside / "fine" / "file"
-    (tmp_path / "alias").symlink_to(inside)  # the folder itself may be one
+    (tmp_path / "alias").symlink_to(inside)  # the folder itself may be a link
     assert join_inside(tmp_path / "alias", "real/file") == tmp_path / "alias" / "real" / "file"
     with pytest.raises(InputError):
         write_atomic(join_inside(inside, "loop") / "file", b"")
@@ -115,7 +115,7 @@ def link_to_device(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "kind"), [(pipe, "pipe"), (bound_socket, "socket"), (link_to_device, "device")])
-def test_what_is_no_regular_file_is_refused_at_once(make: Callable[[Path], None], kind: str, tmp_path: Path) -> None:
+def test_readers_reject_pipes_sockets_and_devices(make: Callable[[Path], None], kind: str, tmp_path: Path) -> None:
     make(tmp_path / "x")
     for read in (open_regular, read_bytes):
         with pytest.raises(UnreadableFile, match=f"^{tmp_path / 'x'} is a {kind}; accepted: a regular file$"):
@@ -124,7 +124,7 @@ def test_what_is_no_regular_file_is_refused_at_once(make: Callable[[Path], None]
         join_inside(tmp_path, "x")
 
 
-def test_read_bytes_refuses_folders_and_files_past_its_bound(tmp_path: Path) -> None:
+def test_read_bytes_rejects_folders_and_too_large_files(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match="is a folder"):
         read_bytes(tmp_path)
     (tmp_path / "file").write_bytes(b"12345")
@@ -139,7 +139,7 @@ def test_read_bytes_refuses_folders_and_files_past_its_bound(tmp_path: Path) -> 
         read_bytes(tmp_path / "absent")
 
 
-def test_a_folder_that_is_deleted_in_the_middle_of_a_write_is_made_again(
+def test_write_atomic_creates_a_folder_deleted_during_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, real, deleted = tmp_path / "run" / "checkpoints" / "member0" / "1", os.replace, []

@@ -1,4 +1,4 @@
-"""docs/gallery.md says of every agent that ships what its score card says, and has a film of it."""
+"""docs/gallery.md shows the scores and a video of every bundled agent."""
 
 import runpy
 from pathlib import Path
@@ -15,14 +15,14 @@ def script() -> dict:
     return runpy.run_path(str(ROOT / "scripts" / "draw-films"))
 
 
-def test_the_gallery_is_what_its_script_writes(script: dict) -> None:
+def test_gallery_page_matches_its_script(script: dict) -> None:
     page = (ROOT / "docs" / "gallery.md").read_text()
     assert page == script["gallery_page"](), "scores or agents have changed: scripts/draw-films --page"
     for name, agent in bundled_agents().items():
         assert f"## {name}\n" in page and f"**{agent.scores['test'].mean_return:.2f}**" in page
 
 
-def test_every_agent_has_a_film_of_an_unseen_level(script: dict) -> None:
+def test_every_bundled_agent_has_a_video_of_an_unseen_level(script: dict) -> None:
     for name in bundled_agents():
         film = script["film_of"](name)
         assert film.read_bytes().startswith(b"GIF89a"), f"scripts/draw-films {name}"

@@ -1,4 +1,4 @@
-"""scripts/measure: every figure of a population once, and only what is missing on a second call."""
+"""scripts/measure evaluates a population once; a second call only adds missing rows."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def agent_of(env: str, algo: str, **settings: Any) -> AgentDescription:
     return describe_run(Path(), config, spec, make_consensus(config))
 
 
-def test_ten_members_are_measured_as_the_paper_measured_them():
+def test_measure_evaluates_ten_members_like_the_paper():
     figures = measure.figures_of(agent_of("procgen:maze", "expgen", members=10), STEPS, episodes=2000)
     assert len({(figure.agent, figure.settings) for figure in figures}) == 10 + 1 + 10 + 10 + 9 + 9 + 3
     assert all(figure.request.episodes == 2000 for figure in figures)
@@ -40,7 +40,7 @@ def test_ten_members_are_measured_as_the_paper_measured_them():
     assert [quorum for quorum in quorums if quorum] == list(range(2, 11))
 
 
-def test_a_row_of_other_training_is_another_figure():
+def test_measure_separates_rows_of_different_training():
     agent = agent_of("procgen:maze", "expgen", members=4)
     figure = next(f for f in measure.figures_of(agent, STEPS) if f.settings == "leader=1" and f.request.split == "test")
     row = Score(
@@ -53,18 +53,18 @@ def test_a_row_of_other_training_is_another_figure():
         assert not figure.is_in(replace(row, **change)), change
 
 
-def test_leaders_draw_levels_of_their_own():
+def test_measure_uses_different_levels_for_each_leader():
     figures = measure.figures_of(agent_of("procgen:maze", "expgen", members=4), STEPS)
     seeds = {f.request.seed for f in figures if f.settings.startswith("leader=") and f.request.split == "train"}
     assert seeds == {0, 1, 2, 3}
 
 
-def test_a_run_without_an_ensemble_is_refused():
+def test_measure_rejects_a_run_without_ensemble():
     with pytest.raises(InputError, match="a population with an explorer"):
         measure.figures_of(agent_of("minimaze", "ppo"), STEPS)
 
 
-def test_rows_are_appended_once(small: Any, tmp_path: Path):
+def test_measure_appends_each_row_once(small: Any, tmp_path: Path):
     small.train(tmp_path / "run", 2, algo="expgen", members=2)
     scores = tmp_path / "scores.csv"
     words = [SCRIPT, tmp_path / "run", "--scores", scores, "--episodes", 4, "--envs", 4, "--device", "cpu"]

@@ -1,4 +1,4 @@
-"""Noise that belongs to an episode: independent of the batch, evenly spread, never 0 or 1."""
+"""Noise of an episode: independent of the batch, uniform, never 0 or 1."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ import pytest
 from expgen.random import EpisodeClock, gumbel_noise, uniform_noise
 
 
-def test_a_number_depends_on_seed_episode_step_and_draw_alone():
+def test_noise_depends_only_on_seed_episode_step_and_draw():
     episode, step = np.array([5, 9, 5, 2]), np.array([0, 3, 7, 3])
     batch = uniform_noise(1, episode, step, 6)
     for i in range(4):
         alone = uniform_noise(1, episode[i : i + 1], step[i : i + 1], 6)
         assert np.array_equal(batch[i : i + 1], alone)
-    assert np.array_equal(batch[:, :2], uniform_noise(1, episode, step, 2))  # more actions, same beginnings
+    assert np.array_equal(batch[:, :2], uniform_noise(1, episode, step, 2))  # more draws keep the first ones
     assert np.array_equal(batch[::-1], uniform_noise(1, episode[::-1], step[::-1], 6))
 
 
@@ -27,7 +27,7 @@ def test_noise_depends_on_every_coordinate():
 
 
 @pytest.mark.parametrize("along", ["episode", "step", "draw"])
-def test_uniform_along_each_coordinate(along: str):
+def test_noise_is_uniform_along_each_coordinate(along: str):
     num = 20_000
     counting, zero = np.arange(num), np.zeros(num, dtype=np.int64)
     number = {
@@ -41,7 +41,7 @@ def test_uniform_along_each_coordinate(along: str):
 
 
 def step_whose_hash_is_all_ones() -> np.ndarray:
-    """Run the hash backwards: the step of episode 0, seed 0 at which draw 0 is the largest number there is."""
+    """Invert the hash: return the step of episode 0, seed 0 at which draw 0 is the largest number."""
     mask, golden = 2**64 - 1, 0x9E3779B97F4A7C15
     first, second = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
@@ -65,13 +65,13 @@ def step_whose_hash_is_all_ones() -> np.ndarray:
     return np.array([step], dtype=np.uint64)
 
 
-def test_the_largest_number_is_below_one():
+def test_uniform_noise_is_below_one():
     largest = uniform_noise(0, np.array([0]), step_whose_hash_is_all_ones(), 1)
     assert 1 - 1e-15 < largest.item() < 1
     assert np.isfinite(gumbel_noise(0, np.array([0]), step_whose_hash_is_all_ones(), 1)).all()
 
 
-def test_gumbel_is_the_transform_of_uniform():
+def test_gumbel_noise_transforms_uniform_noise():
     episode, step = np.arange(50), np.arange(50)
     number = uniform_noise(3, episode, step, 4)
     gumbel = gumbel_noise(3, episode, step, 4)
@@ -79,7 +79,7 @@ def test_gumbel_is_the_transform_of_uniform():
     assert gumbel.dtype == np.float32
 
 
-def test_the_clock_numbers_episodes_by_environment_and_count():
+def test_clock_numbers_episodes_by_environment_and_count():
     clock = EpisodeClock()
     rows = [[True, True, False], [False, True, False], [True, False, True], [False, False, False]]
     seen = []
@@ -94,14 +94,14 @@ def test_the_clock_numbers_episodes_by_environment_and_count():
     ]
 
 
-def test_the_clock_takes_the_names_it_is_given():
+def test_clock_uses_given_episode_numbers():
     clock = EpisodeClock()
     clock.tick(np.array([True, True]), np.array([7, -1]))
     clock.tick(np.array([False, True]), np.array([7, 8]))
     assert clock.episode.tolist() == [7, 8] and clock.step.tolist() == [1, 0]
 
 
-def test_another_number_of_environments_starts_the_clock_afresh():
+def test_clock_restarts_with_another_number_of_environments():
     clock = EpisodeClock()
     for _ in range(3):
         clock.tick(np.array([True, True]), None)

@@ -1,4 +1,4 @@
-"""Code of the user's own: what is imported, who may register a name, and what workers are told."""
+"""User modules: imports, registered names, and plug-ins of worker processes."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from expgen.errors import InputError
 
 @pytest.fixture(autouse=True)
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process that knows no plug-ins, in a folder with one."""
+    """A process without plug-ins, in a folder with one."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "my_part.py").write_text("loaded = True\n")
     monkeypatch.chdir(tmp_path / "here")
@@ -24,14 +24,14 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["my_part", "my_part.py", "./my_part.py", "../here/my_part.py", "../link/my_part.py"])
-def test_a_module_may_be_named_twice_however_its_file_is_spelled(name: str, tmp_path: Path) -> None:
+def test_module_may_be_imported_twice_by_name_or_path(name: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "here")
     plugins.import_module("my_part")
     plugins.import_module(name)
     assert sys.modules["my_part"].loaded and plugins.is_trusted("my_part")
 
 
-def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
+def test_import_rejects_another_file_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "my_part.py").touch()
     plugins.import_module("my_part")
     with pytest.raises(
@@ -40,13 +40,13 @@ def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
         plugins.import_module("../my_part.py")
 
 
-def test_trust_in_a_package_covers_what_is_in_it_and_nothing_beside() -> None:
+def test_trusting_a_package_includes_only_its_submodules() -> None:
     plugins.trust("games.mine")
     assert plugins.is_trusted("games.mine.maze") and plugins.is_trusted("games.mine")
     assert not plugins.is_trusted("games") and not plugins.is_trusted("games.mineral")
 
 
-def test_another_process_imports_what_this_one_did(tmp_path: Path) -> None:
+def test_load_plugins_imports_the_parent_s_modules(tmp_path: Path) -> None:
     plugins.import_module("my_part")
     plugins.trust("only_named")
     known = plugins.known_plugins()
@@ -57,7 +57,7 @@ def test_another_process_imports_what_this_one_did(tmp_path: Path) -> None:
     assert "my_part" in sys.modules and plugins.is_trusted("only_named")
 
 
-def test_a_name_belongs_to_who_registered_it_and_scripts_keep_theirs_to_themselves() -> None:
+def test_registered_names_belong_to_their_module_and_script_names_are_local() -> None:
     table: dict[str, int] = {}
     plugins.add(table, "game", "theirs", 1, "a_module")
     plugins.add(table, "game", "theirs", 2, "a_module")

@@ -1,4 +1,4 @@
-"""Which code made a number: the commit of our own checkout, never of somebody else's."""
+"""commit() and version()."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one commit, in which the package lies."""
+    """A repository with one commit that contains the package."""
     package = tmp_path / "expgen"
     package.mkdir()
     (package / "provenance.py").write_text("# ours\n")
@@ -33,7 +33,7 @@ def commit(checkout: Path, *paths: str) -> str:
 
 
 @needs_git
-def test_the_commit_and_a_plus_where_it_was_changed(checkout: Path) -> None:
+def test_commit_has_a_plus_when_files_are_changed(checkout: Path) -> None:
     head = commit(checkout, "expgen", "readme")
     assert provenance.commit() == head[:12]
     (checkout / "untracked").write_text("x")
@@ -43,30 +43,32 @@ def test_the_commit_and_a_plus_where_it_was_changed(checkout: Path) -> None:
 
 
 @needs_git
-def test_expgen_commit_counts_only_where_there_is_no_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expgen_commit_variable_is_used_only_without_a_checkout(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EXPGEN_COMMIT", "0123456789ab")
     assert provenance.commit() == "0123456789ab"
     assert provenance.commit() != commit(checkout, "expgen")[:12] == provenance.commit()
 
 
 @needs_git
-def test_a_package_installed_inside_another_project_is_its_version(checkout: Path) -> None:
+def test_commit_is_the_version_inside_another_project(checkout: Path) -> None:
     commit(checkout, "readme")
     assert provenance.commit() == provenance.version()
 
 
-def test_outside_any_checkout_it_is_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_is_the_version_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))
     assert provenance.commit.__wrapped__() == provenance.version()
 
 
-def test_without_git_it_is_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_is_the_version_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert provenance.commit.__wrapped__() == provenance.version()
 
 
-def test_version_of_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_is_unknown_when_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert provenance.version().startswith("v")
 
     def missing(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The Python of product.md, with a run folder for a bundled agent."""
+"""The public Python API."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ def test_readme_python_snippet_runs(tmp_path: Path) -> None:
     assert scores.mean_return == pytest.approx(10 * scores.solved_rate)
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert {"load_agent", "make_env", "evaluate", "train", "InputError", "LevelSet"} <= set(expgen.__all__)
     for name in expgen.__all__:
         assert getattr(expgen, name).__name__ == name and name in dir(expgen)
@@ -38,17 +38,17 @@ def test_every_public_name_is_there() -> None:
     assert set(expgen.__all__) <= namespace.keys()
 
 
-def test_the_version_is_that_of_the_installed_package() -> None:
+def test_version_is_that_of_the_installed_package() -> None:
     assert expgen.__version__ == metadata.version("expgen") and expgen.__version__[0].isdigit()
 
 
-def test_names_are_imported_when_asked_for() -> None:
+def test_public_names_are_imported_lazily() -> None:
     code = "import sys, expgen; assert 'torch' not in sys.modules; expgen.train; assert 'torch' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("agent", ["minimaze/expgen", "minimaze/ppo"])
-def test_an_agent_and_an_environment_that_do_not_fit_are_refused(agent: str) -> None:
+def test_evaluate_rejects_an_environment_that_does_not_fit_the_agent(agent: str) -> None:
     player = expgen.load_agent(agent)
     maze = expgen.make_env("minimaze", levels=5, num_envs=2)
     spec = maze.spec
@@ -65,7 +65,7 @@ def test_an_agent_and_an_environment_that_do_not_fit_are_refused(agent: str) -> 
     assert len(expgen.evaluate(player, maze, episodes=1).episodes) == 1
 
 
-def test_an_agent_s_name_is_refused_where_an_environment_s_will_do() -> None:
+def test_evaluate_accepts_environment_names_but_not_agent_names() -> None:
     maze = expgen.make_env("minimaze", levels=5, num_envs=2)
     with pytest.raises(
         expgen.InputError, match="agent is 'minimaze/expgen'; accepted: an agent, for example from load_agent"
@@ -86,9 +86,9 @@ def test_bad_input_is_an_input_error_and_a_value_error() -> None:
 
 
 @pytest.mark.parametrize(("asked", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
-def test_torchs_threads_wait_passively_unless_told_otherwise(asked: dict[str, str], policy: str) -> None:
+def test_openmp_wait_policy_defaults_to_passive(asked: dict[str, str], policy: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP then says what it has read
+    env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP prints its settings
     told = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
     assert f"OMP_WAIT_POLICY = '{policy}'" in told.stderr, told.stderr
 
@@ -117,13 +117,13 @@ def test_torchs_threads_wait_passively_unless_told_otherwise(asked: dict[str, st
         (lambda: expgen.train(members=10**9), "--members is 1000000000; accepted: 1 to 10000"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(call: Callable[[], object], message: str) -> None:
+def test_wrong_arguments_raise_one_line_errors(call: Callable[[], object], message: str) -> None:
     with pytest.raises(expgen.InputError, match=message) as refused:
         call()
     assert "\n" not in str(refused.value)
 
 
-def test_numbers_of_numpy_devices_of_torch_and_lists_of_levels_are_accepted(tmp_path: Path) -> None:
+def test_numpy_numbers_torch_devices_and_level_lists_are_accepted(tmp_path: Path) -> None:
     env = expgen.make_env("minimaze", levels=[3, 4], num_envs=np.int64(2), seed=np.int32(1))
     agent = expgen.load_agent("minimaze/ppo", seed=np.uint8(3), device=torch.device("cpu"))
     assert len(expgen.evaluate(agent, env, episodes=np.int64(2)).episodes) == 2

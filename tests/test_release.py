@@ -1,4 +1,4 @@
-"""scripts/release on a small repository: what it writes, commits and tags, and what it refuses."""
+"""scripts/release in a small repository: its changes, commit and tag, and its errors."""
 
 import datetime
 import subprocess
@@ -33,7 +33,7 @@ def release(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, SCRIPT, *words], cwd=folder, capture_output=True, text=True)
 
 
-def test_version_changelog_commit_and_tag_are_made_at_once(repository: Path) -> None:
+def test_release_updates_version_changelog_commit_and_tag(repository: Path) -> None:
     done = release(repository, "0.2.0")
     assert done.returncode == 0 and "tagged v0.2.0" in done.stdout
     assert (repository / "pyproject.toml").read_text() == PROJECT.replace("0.1.0", "0.2.0")
@@ -61,7 +61,7 @@ def test_version_changelog_commit_and_tag_are_made_at_once(repository: Path) -> 
         (("0.4.0",), "VERSION is 0.4.0, which has a tag; accepted: a later one"),
     ],
 )
-def test_a_wrong_version_is_refused_in_one_line_and_nothing_changes(
+def test_release_rejects_a_wrong_version_without_changes(
     words: tuple[str, ...], message: str, repository: Path
 ) -> None:
     git(repository, "tag", "v0.4.0")
@@ -70,7 +70,7 @@ def test_a_wrong_version_is_refused_in_one_line_and_nothing_changes(
     assert git(repository, "status", "--short") == "" and (repository / "pyproject.toml").read_text() == PROJECT
 
 
-def test_changes_that_are_not_committed_are_refused(repository: Path) -> None:
+def test_release_rejects_uncommitted_changes(repository: Path) -> None:
     (repository / "CHANGELOG.md").write_text(CHANGELOG + "more\n")
     done = release(repository, "0.2.0")
     assert done.returncode == 1 and "the checkout has changes (CHANGELOG.md); accepted: none" in done.stderr
@@ -85,13 +85,13 @@ def test_changes_that_are_not_committed_are_refused(repository: Path) -> None:
         ("pyproject.toml", PROJECT.replace("0.1.0", "0.1.dev1"), "VERSION is '0.1.dev1'; accepted: MAJOR.MINOR.PATCH"),
     ],
 )
-def test_files_that_cannot_be_released_are_refused(file: str, text: str, message: str, repository: Path) -> None:
+def test_release_rejects_unreleasable_files(file: str, text: str, message: str, repository: Path) -> None:
     (repository / file).write_text(text)
     git(repository, "commit", "--quiet", "-am", "Change")
     done = release(repository, "0.2.0")
     assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_no_checkout_is_refused(tmp_path: Path) -> None:
+def test_release_rejects_a_folder_without_git(tmp_path: Path) -> None:
     done = release(tmp_path, "0.2.0")
     assert done.returncode == 1 and done.stderr.startswith("git rev-parse failed: ") and done.stderr.count("\n") == 1

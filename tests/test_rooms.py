@@ -1,4 +1,4 @@
-"""Imports between rooms point one way: each room knows only those before it in the list, so there is no cycle."""
+"""Imports between package folders point one way: each imports only those before it in the list."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 import expgen
 
 PACKAGE = Path(expgen.__file__).parent
-ROOMS = (  # first those for all
+ROOMS = (  # the first may be used by all
     "errors", "text", "files", "settings", "random", "provenance", "colors", "html", "plugins",
     "envs", "networks", "rollout", "reward", "algorithms", "training", "fast",  # from games to weights
     "agents", "paper", "evaluation", "exploration",  # from weights to scores
@@ -21,7 +21,7 @@ ROOMS = (  # first those for all
 
 
 class Import(NamedTuple):
-    """One import of one room by another."""
+    """One import of a package folder by another."""
 
     where: str  # file and line
     room: str
@@ -29,7 +29,7 @@ class Import(NamedTuple):
 
 
 def imports_between_rooms(package: Path) -> Iterator[Import]:
-    """Every import below `package`, inside functions too, that leaves its room."""
+    """Return every import between folders of `package`, inside functions too."""
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
         room = inside.parts[0].removesuffix(".py").replace("__init__", "expgen")
@@ -42,7 +42,7 @@ def imports_between_rooms(package: Path) -> Iterator[Import]:
 
 
 def _modules(node: ast.AST) -> list[str]:
-    """What an import statement names; `from expgen import x` names a room where x is one."""
+    """Return the modules of an import statement; `from expgen import x` names the folder x if there is one."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -53,7 +53,7 @@ def _modules(node: ast.AST) -> list[str]:
 
 
 def backward(imports: Iterator[Import]) -> list[str]:
-    """Those that do not point to an earlier room, as lines to read."""
+    """Return error lines of the imports that do not point to an earlier folder."""
     return [
         f"{each.where}: {each.room} imports {each.imported}, which comes later"
         for each in imports
@@ -61,12 +61,12 @@ def backward(imports: Iterator[Import]) -> list[str]:
     ]
 
 
-def test_every_room_has_its_place_in_the_order() -> None:
+def test_every_package_folder_is_in_the_import_order() -> None:
     found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {path.stem for path in PACKAGE.glob("*.py")}
     assert found - {"__init__"} == set(ROOMS) - {"expgen"}
 
 
-def test_imports_between_rooms_point_one_way() -> None:
+def test_imports_between_folders_point_one_way() -> None:
     imports = list(imports_between_rooms(PACKAGE))
     assert len(imports) > 300
     assert backward(iter(imports)) == []
@@ -82,7 +82,7 @@ def test_imports_between_rooms_point_one_way() -> None:
         "import expgen",
     ],
 )
-def test_a_backward_import_is_found_with_its_line(line: str, tmp_path: Path) -> None:
+def test_backward_import_is_reported_with_its_line(line: str, tmp_path: Path) -> None:
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "learner.py").write_text(f"from expgen.envs.make import make_env\n{line}\n")
     (found,) = backward(imports_between_rooms(tmp_path))

@@ -1,4 +1,4 @@
-"""Scripts, benchmarks and examples import names that the package has: nobody else would notice before they are run."""
+"""Scripts, benchmarks and examples import existing names."""
 
 import ast
 import importlib
@@ -14,12 +14,12 @@ FILES = [
 ]
 
 
-def test_there_are_scripts_to_look_at() -> None:
+def test_scripts_are_found() -> None:
     assert {"demo", "bundle", "measure"} <= {path.name for path in FILES} and len(FILES) > 10
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_name_that_a_script_imports_from_the_package_exists(path: Path) -> None:
+def test_names_imported_by_scripts_exist(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "expgen":
             module = importlib.import_module(str(node.module))
@@ -28,8 +28,8 @@ def test_every_name_that_a_script_imports_from_the_package_exists(path: Path) ->
                 importlib.import_module(f"{node.module}.{name}")
 
 
-def test_every_pin_has_the_digests_of_its_files() -> None:
-    """Otherwise: scripts/hash-pins INDEX > hashes.txt."""
+def test_every_pinned_dependency_has_hashes() -> None:
+    """If this fails: scripts/hash-pins INDEX > hashes.txt."""
     pins = [line.strip() for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
     hashed = [line.partition(" --hash=sha256:")[0] for line in (ROOT / "hashes.txt").read_text().splitlines()]
     assert [pin for pin in pins if not pin.startswith(("torch==", "triton=="))] == hashed[1:]

@@ -1,4 +1,4 @@
-"""Settings: ranges, choices, configs within configs."""
+"""Settings: ranges, choices, nested configs."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Spoken(Inner):
     share: float = changed_default(Inner, "share", 0.5, "a larger share")
 
 
-def test_another_default_keeps_the_range_and_the_help():
+def test_changed_default_keeps_range_and_help():
     assert (Inner().share, Special().share) == (0.5, 0.25)
     assert [dataclasses.fields(kind)[0].metadata["help"] for kind in (Special, Spoken)] == ["a share", "a larger share"]
     for kind in (Special, Spoken):
@@ -71,7 +71,7 @@ def test_defaults_and_ends_of_ranges_are_accepted():
         ({"order": "sideways"}, r"--order is 'sideways'; accepted: up, down"),
     ],
 )
-def test_what_is_out_of_range_is_named(changes: dict[str, Any], message: str):
+def test_check_config_names_wrong_settings(changes: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         check_config(dataclasses.replace(Outer(), **changes))
 

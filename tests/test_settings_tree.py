@@ -1,4 +1,4 @@
-"""A tree of configs: changed by name wherever the field stands, filled from plain data that fits."""
+"""Nested configs: overrides by name, values from files."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,12 +28,12 @@ class Root:
     twin: Twin | None = field(default=Twin(), metadata={"is_prefix": True})
 
 
-def test_parts_are_the_configs_inside() -> None:
+def test_nested_configs_returns_config_fields() -> None:
     assert nested_configs(Root()) == {"leaf": Leaf(), "twin": Twin()}
     assert nested_configs(Root(twin=None)) == {"leaf": Leaf()} and nested_configs(Leaf()) == {}
 
 
-def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
+def test_flatten_returns_every_setting_by_flag_name() -> None:
     assert flatten(Root(twin=None)) == {"steps": 10, "rate": 0.5, "name": "leaf", "twin": None}
     of_twin = {"twin_steps": 1, "twin_rate": 0.5, "twin_name": "leaf"}
     assert flatten(Root()) == {"steps": 10, "rate": 0.5, "name": "leaf", **of_twin}
@@ -41,7 +41,7 @@ def test_flat_has_every_setting_by_the_name_of_its_flag() -> None:
         assert apply_overrides(Root(), {name: value}) == (Root(), {})
 
 
-def test_what_decides_leaves_out_later_settings_at_their_defaults() -> None:
+def test_digest_values_omit_later_settings_at_their_default() -> None:
     @dataclass(frozen=True)
     class Grown:
         leaf: Leaf = Leaf()
@@ -51,7 +51,7 @@ def test_what_decides_leaves_out_later_settings_at_their_defaults() -> None:
     assert digest_values(Grown(later=4)) == {"leaf": {"rate": 0.5, "name": "leaf"}, "later": 4}
 
 
-def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:
+def test_apply_overrides_sets_nested_fields_and_prefixed_names() -> None:
     changed, left = apply_overrides(
         Root(), {"rate": 0.1, "twin_steps": 3, "twin_name": "other", "rat": 1, "twin_rat": 2}
     )
@@ -60,12 +60,12 @@ def test_a_name_is_found_below_and_a_twin_s_names_carry_its_prefix() -> None:
     assert apply_overrides(Root(twin=None), {"twin_steps": 3}) == (Root(twin=None), {"twin_steps": 3})
 
 
-def test_a_part_that_is_replaced_takes_changes_too() -> None:
+def test_apply_overrides_changes_a_replaced_nested_config() -> None:
     changed, left = apply_overrides(Root(), {"leaf": Leaf(name="new"), "rate": 0.1})
     assert changed.leaf == Leaf(0.1, "new") and not left
 
 
-def test_plain_data_fills_what_it_names() -> None:
+def test_config_from_values_sets_named_fields() -> None:
     data = {"leaf": {"rate": 1}, "twin": {"leaf": {"name": "x"}}}
     assert config_from_values(Root(), data, "config") == Root(10, Leaf(1), Twin(1, Leaf(name="x")))
     assert config_from_values(Root(), {}, "config") == Root()
@@ -80,6 +80,6 @@ def test_plain_data_fills_what_it_names() -> None:
         ({"twin": {"steps": "3"}}, "--steps is '3'; accepted: a value of type int"),
     ],
 )
-def test_data_that_does_not_fit_is_refused(data: Any, message: str) -> None:
+def test_config_from_values_rejects_wrong_data(data: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         config_from_values(Root(), data, "config")

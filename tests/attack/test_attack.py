@@ -34,11 +34,11 @@ def test_short_attack_finds_nothing() -> None:
         ("", {}),
     ],
 )
-def test_each_flaw_of_a_command_is_seen(flaw: str, change: dict) -> None:
+def test_flaws_of_commands_are_detected(flaw: str, change: dict) -> None:
     assert flaw_in(GOOD._replace(**change)).startswith(flaw) and bool(flaw_in(GOOD._replace(**change))) == bool(flaw)
 
 
-def test_an_obscure_error_of_a_call_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_obscure_errors_of_calls_are_detected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(levels: object) -> None:
         raise (InputError("levels is 3") if levels == 3 else KeyError(levels))
 
@@ -47,6 +47,6 @@ def test_an_obscure_error_of_a_call_is_seen(monkeypatch: pytest.MonkeyPatch, tmp
     assert wrong_calls.flaw_of(wrong_calls.Call("LevelSet.parse", "levels", 4), tmp_path) == "raises KeyError: 4"
 
 
-def test_there_is_something_to_try() -> None:
+def test_every_attack_has_cases() -> None:
     assert len(hostile_runs.named()) > 60 and len(stores.NAMES) > 20 and len(wrong_calls.ODD) > 25
     assert len(bad_folders.WAYS) == 5 and len(kills.ENDINGS) == 8

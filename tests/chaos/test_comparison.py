@@ -27,7 +27,7 @@ def report_on(local: Path, out: Path, damage: Callable[[Path], object]) -> dict[
     return compare(local, out) | {"processes_left": 0}
 
 
-def test_a_faithful_copy_is_good(local: Path, tmp_path: Path) -> None:
+def test_identical_copy_passes(local: Path, tmp_path: Path) -> None:
     report = report_on(local, tmp_path / "out", lambda out: None)
     assert is_good(report) and report["score_rows"] == 3 and report["same_order"]
     assert not is_good({**report, "processes_left": 1})
@@ -42,17 +42,19 @@ def test_a_faithful_copy_is_good(local: Path, tmp_path: Path) -> None:
         ("a\nb\nc\nd\n", {"rows_lost_or_changed": 0, "rows_added": 1}),
     ],
 )
-def test_rows_lost_changed_doubled_or_added(rows: str, noticed: dict[str, int], local: Path, tmp_path: Path) -> None:
+def test_lost_changed_repeated_or_added_rows_fail(
+    rows: str, noticed: dict[str, int], local: Path, tmp_path: Path
+) -> None:
     report = report_on(local, tmp_path / "out", lambda out: (out / "scores.csv").write_text(f"columns\n{rows}"))
     assert not is_good(report) and noticed.items() <= report.items()
 
 
-def test_another_order_is_told_and_no_loss(local: Path, tmp_path: Path) -> None:
+def test_reordered_rows_are_reported_but_pass(local: Path, tmp_path: Path) -> None:
     report = report_on(local, tmp_path / "out", lambda out: (out / "scores.csv").write_text("columns\nb\na\nc\n"))
     assert is_good(report) and not report["same_order"]
 
 
-def test_one_bit_of_the_weights(local: Path, tmp_path: Path) -> None:
+def test_one_changed_bit_of_the_weights_fails(local: Path, tmp_path: Path) -> None:
     def flip(out: Path) -> None:
         folder = out / "runs" / JOBS[0] / "checkpoints" / "member0"
         found = latest_checkpoint(folder)
@@ -64,5 +66,5 @@ def test_one_bit_of_the_weights(local: Path, tmp_path: Path) -> None:
     assert not is_good(report) and not report["final_checkpoints_bit_equal"]
 
 
-def test_a_file_that_is_left_half_written(local: Path, tmp_path: Path) -> None:
+def test_left_over_temporary_file_fails(local: Path, tmp_path: Path) -> None:
     assert not is_good(report_on(local, tmp_path / "out", lambda out: (out / "x.json.1.part").touch()))

@@ -1,4 +1,4 @@
-"""expgen agents: every agent that ships, with the figures of its own scores, and what trained it."""
+"""expgen agents: scores and training of every bundled agent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ def lines(command: Callable[..., Any]) -> list[str]:
     return outcome.out.splitlines()
 
 
-def test_one_line_for_each_agent_under_a_header_that_fits(lines: list[str]) -> None:
+def test_agents_prints_one_aligned_line_per_agent(lines: list[str]) -> None:
     table = lines[: lines.index("")]
     assert [line.split()[0] for line in table] == ["agent", *bundled_agents()]
     for heading in ("unseen levels", "solved", "sha256", "method"):
@@ -25,7 +25,7 @@ def test_one_line_for_each_agent_under_a_header_that_fits(lines: list[str]) -> N
 
 
 @pytest.mark.parametrize("name", bundled_agents())
-def test_figures_are_those_of_the_agent_s_own_scores(name: str, lines: list[str]) -> None:
+def test_agents_shows_the_agent_s_own_scores(name: str, lines: list[str]) -> None:
     agent = bundled_agents()[name]
     (line,) = [line for line in lines if line.startswith(f"{name} ")]
     test = agent.scores["test"]
@@ -33,14 +33,14 @@ def test_figures_are_those_of_the_agent_s_own_scores(name: str, lines: list[str]
     assert f"{100 * test.solved_rate:.1f}%" in line and agent.sha256[:12] in line and line.endswith(agent.method)
 
 
-def test_each_training_is_told_once_with_its_commit_and_config(lines: list[str]) -> None:
+def test_agents_shows_each_training_once_with_commit_and_config(lines: list[str]) -> None:
     for trained in {agent.folder.path: agent.trained for agent in bundled_agents().values()}.values():
         where = lines.index(f"  {trained['command']}")
         assert lines.count(f"  {trained['command']}") == 1
         assert all(f"{trained[fact]}" in lines[where + 1] for fact in ("commit", "config", "hardware", "minutes"))
 
 
-def test_an_agent_without_a_score_has_a_dash() -> None:
+def test_agent_without_score_shows_a_dash() -> None:
     assert return_and_solved(None) == ("-", "-")
 
 
@@ -48,5 +48,5 @@ def test_help_is_plain_text(command: Callable[..., Any]) -> None:
     assert "95 % intervals" in " ".join(command("agents", "--help").out.split())
 
 
-def test_words_that_are_not_known_are_refused(refused: Callable[..., str]) -> None:
+def test_agents_rejects_unknown_arguments(refused: Callable[..., str]) -> None:
     assert "maze/ppo" in refused("agents", "maze/ppo")

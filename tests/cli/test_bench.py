@@ -1,4 +1,4 @@
-"""expgen bench: CSV lines or JSON, and one line for bad input."""
+"""expgen bench: CSV, JSON, traces and bad input."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def test_bench_prints_json(command: Callable[..., Any]) -> None:
     assert len(rows) == 9 and all(row["steps_per_s"] > 0 for row in rows)
 
 
-def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_bench_trace_names_the_work_of_each_learner(command: Callable[..., Any], tmp_path: Path) -> None:
     assert command(*WORDS, "--trace", str(tmp_path / "trace.json")).status == 0
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert {"member0: collect", "member0: ready", "member0: update"} <= {event.get("name") for event in events}
@@ -46,5 +46,5 @@ def test_a_timeline_names_what_each_learner_did(command: Callable[..., Any], tmp
         (["--device", "cuda"], "--device is 'cuda' but this machine has 0 GPUs"),
     ],
 )
-def test_bench_refuses_bad_input_in_one_line(words: list[str], message: str, refused: Callable[..., str]) -> None:
+def test_bench_rejects_bad_input_in_one_line(words: list[str], message: str, refused: Callable[..., str]) -> None:
     assert message in refused(*WORDS, *words)

@@ -1,4 +1,4 @@
-"""expgen train --config FILE: the same run as by flags, flags win, and a wrong file is one line."""
+"""expgen train --config FILE: the same run as with flags, overrides, and wrong files."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def config_of(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ending", ["yaml", "yml", "json"])
-def test_a_file_is_the_run_that_the_same_flags_are(
+def test_config_file_gives_the_same_run_as_flags(
     ending: str, small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     values = {**small.settings, "steps": 256, "gamma": 0.9, "run": str(tmp_path / "file")}
@@ -37,7 +37,7 @@ def test_a_file_is_the_run_that_the_same_flags_are(
     assert RunFolder(tmp_path / "file").read_config() == RunFolder(tmp_path / "flags").read_config()
 
 
-def test_flags_win_over_the_file(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_flags_override_the_config_file(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump({**small.settings, "game": "maze", "seed": [0, 1], "steps": "1M", "clip": 0.3}))
     words = ["--run", tmp_path / "run", "--seed", 3, "--steps", 128, "--env", "minimaze"]
@@ -47,21 +47,21 @@ def test_flags_win_over_the_file(small: Any, command: Callable[..., Any], tmp_pa
     assert (found["env"], found["seed"], found["steps"]) == ("minimaze", 3, 128) and found["algorithm"]["clip"] == 0.3
 
 
-def test_a_game_wins_over_the_environment_of_the_file(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_game_overrides_the_environment_of_the_config_file(refused: Callable[..., str], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("env: minimaze\ngame: maze\n")
     assert "GAME is 'golf'" in refused("train", "golf", "--config", file)
     assert "--env is 'chess'" in refused("train", "--env", "chess", "--config", file, "--seed", "0,1")
 
 
-def test_a_list_of_seeds_is_a_run_of_each(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_list_of_seeds_trains_one_run_each(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump({**small.settings, "seed": [4, 5], "steps": 128, "run": str(tmp_path / "runs")}))
     assert command("train", "--config", file).status == 0
     assert [config_of(tmp_path / "runs" / f"seed{seed}")["seed"] for seed in (4, 5)] == [4, 5]
 
 
-def test_the_config_of_a_population_makes_the_same_population(
+def test_config_json_of_a_population_trains_the_same_population(
     small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     small.train(tmp_path / "first", 1, algo="expgen", members=2, explorer_gamma=0.7, **small.explorer)
@@ -70,7 +70,7 @@ def test_the_config_of_a_population_makes_the_same_population(
     assert config_of(tmp_path / "again") == config_of(tmp_path / "first")
 
 
-def test_a_file_of_several_runs_trains_each_with_its_own_algorithm_below_one_folder(
+def test_config_file_with_runs_trains_each_with_its_own_algorithm(
     small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     runs = {"members": {"algo": "ppo", "seed": [0, 1], "clip": 0.3}, "explorer": {"algo": "maxent", "end-value": 0.5}}
@@ -104,7 +104,7 @@ def test_a_file_of_several_runs_trains_each_with_its_own_algorithm_below_one_fol
         ({"a": {"runs": {"b": {}}}}, "has the key 'runs', which is no flag of expgen train"),
     ],
 )
-def test_a_wrong_list_of_runs_is_one_line_and_begins_none(
+def test_wrong_runs_in_config_file_are_rejected_before_training(
     runs: Any, message: str, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     file = tmp_path / "runs.yaml"
@@ -113,7 +113,7 @@ def test_a_wrong_list_of_runs_is_one_line_and_begins_none(
     assert not (tmp_path / "all").exists()
 
 
-def test_a_file_can_name_the_run_to_resume(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_config_file_can_name_the_run_to_resume(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     small.train(tmp_path / "run", 1, algo="maxent")
     file = tmp_path / "more.json"
     file.write_text(json.dumps({"run": str(tmp_path / "run"), "resume": True, "steps": 256, "device": "cpu"}))
@@ -121,7 +121,7 @@ def test_a_file_can_name_the_run_to_resume(small: Any, command: Callable[..., An
     assert config_of(tmp_path / "run")["steps"] == 256
 
 
-# a line for each list of ten lists: in full the last would fill any memory
+# nested lists of ten: the last would fill the memory if it were expanded
 BOMB = "x0: &x0 [a]\n" + "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]\n" for n in range(1, 10))
 WRONG = {
     "no file": (None, "--config is 'FILE': No such file or directory; accepted: a file that can be read"),
@@ -157,7 +157,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_config_files_are_one_line(
+def test_wrong_config_files_are_rejected_in_one_line(
     case: str, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -182,7 +182,7 @@ def test_wrong_config_files_are_one_line(
         ("folder.yaml", "folder.yaml is a folder; accepted: a regular file"),
     ],
 )
-def test_what_is_no_config_file_is_one_line(
+def test_config_rejects_other_files_in_one_line(
     name: str, line: str, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""GAME and --env: what they mean together."""
+"""GAME and --env."""
 
 import pytest
 
@@ -42,6 +42,6 @@ def test_game_and_env_flags_name_the_environment(game: str | None, env: str | No
         (None, "envpool:", "--env is 'envpool:'; accepted: .*envpool:ID"),
     ],
 )
-def test_what_names_nothing_is_refused(game: str | None, env: str | None, message: str) -> None:
+def test_unknown_game_or_env_is_rejected(game: str | None, env: str | None, message: str) -> None:
     with pytest.raises(InputError, match=message):
         env_name(game, env)

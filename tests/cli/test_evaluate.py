@@ -1,4 +1,4 @@
-"""expgen evaluate: rows where they belong, and what is refused."""
+"""expgen evaluate: rows, tables, progress and bad input."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_a_row_per_learner_goes_to_the_run_s_scores_and_is_shown(run: Path, command: Callable[..., Any]) -> None:
+def test_evaluate_prints_and_appends_one_row_per_learner(run: Path, command: Callable[..., Any]) -> None:
     for split in ("test", "train"):
         before = len(read_scores(run / "scores.csv")) if (run / "scores.csv").exists() else 0
         outcome = command("evaluate", run, "--split", split, "--episodes", "6")
@@ -38,7 +38,9 @@ def test_a_row_per_learner_goes_to_the_run_s_scores_and_is_shown(run: Path, comm
             assert row.agent in line and f"{row.mean_return:.2f}" in line and f"{row.solved_rate:.1%}" in line
 
 
-def test_other_levels_another_file_and_one_member(run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_evaluate_accepts_levels_scores_file_and_learner(
+    run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
     words = ("--levels", "500:3", "--learner", "member1", "--episodes", "3", "--seed", "4", "--envs", "2")
     for _ in range(2):
         assert command("evaluate", run, *words, "--scores", tmp_path / "new" / "scores.csv").status == 0
@@ -76,18 +78,18 @@ def test_bad_input_is_one_line_and_adds_no_row(
     assert not scores.exists()
 
 
-def test_a_missing_or_empty_run_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_evaluate_rejects_a_missing_or_empty_run(refused: Callable[..., str], tmp_path: Path) -> None:
     assert "nowhere is no run folder: config.json: No such file" in refused("evaluate", tmp_path / "nowhere")
     assert "is no run folder" in refused("evaluate", tmp_path)
     assert "the following arguments are required: RUN" in refused("evaluate")
 
 
-def test_a_run_without_a_checkpoint_is_refused(refused: Callable[..., str], run: Path, tmp_path: Path) -> None:
+def test_evaluate_rejects_a_run_without_checkpoint(refused: Callable[..., str], run: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     assert "has no checkpoint yet; accepted: a run that has trained" in refused("evaluate", tmp_path)
 
 
-def test_a_place_for_scores_that_cannot_be_is_refused_before_anything_is_played(
+def test_evaluate_rejects_an_unwritable_scores_file_before_playing(
     run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine")
@@ -98,7 +100,7 @@ def test_a_place_for_scores_that_cannot_be_is_refused_before_anything_is_played(
 
 
 @pytest.mark.parametrize("content", ["notes of mine\n", "a,b\n1,2\n"])
-def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
+def test_evaluate_rejects_a_wrong_scores_file_before_playing(
     content: str, run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "notes").write_text(content)
@@ -108,7 +110,7 @@ def test_a_file_that_takes_no_rows_is_refused_before_anything_is_played(
     assert (tmp_path / "notes").read_text() == content
 
 
-def test_long_play_shows_how_far_it_is(
+def test_evaluate_shows_progress(
     run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
@@ -120,13 +122,13 @@ def test_long_play_shows_how_far_it_is(
 
 
 class Elsewhere:
-    """An engine that is told nothing while tasks run, as on a cluster."""
+    """An engine without progress reports, as on a cluster."""
 
     def run(self, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
         return LocalEngine().run(tasks, Watcher())
 
 
-def test_play_elsewhere_shows_which_agents_are_done(
+def test_evaluate_on_a_cluster_shows_finished_agents(
     run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
@@ -136,7 +138,7 @@ def test_play_elsewhere_shows_which_agents_are_done(
     assert all("return" in line for line in lines)
 
 
-def test_a_quorum_beyond_the_ensemble_is_never_reached(command: Callable[..., Any]) -> None:
+def test_evaluate_reports_a_quorum_larger_than_the_ensemble(command: Callable[..., Any]) -> None:
     words = ("evaluate", "minimaze/expgen", "--episodes", "1", "--min-agree")
     assert (
         command(*words, "9")
@@ -146,9 +148,7 @@ def test_a_quorum_beyond_the_ensemble_is_never_reached(command: Callable[..., An
     assert command(*words, "5").out.splitlines()[-1].startswith("5 of 5 agreed in ")
 
 
-def test_settings_of_the_vote_are_named_in_the_row_and_consensus_set_aside_is_counted(
-    command: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_evaluate_records_vote_settings_and_counts_votes_set_aside(command: Callable[..., Any], tmp_path: Path) -> None:
     words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
     plain, other = (command(*words, *more).out for more in ((), ("--vote", "majority", "--once")))
     assert "set aside" not in plain and "% of these set aside (frames the ensemble had acted on); " in other
@@ -158,7 +158,7 @@ def test_settings_of_the_vote_are_named_in_the_row_and_consensus_set_aside_is_co
     ]
 
 
-def test_hedged_steps_are_told_and_named_in_the_row(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_evaluate_reports_hedged_steps(command: Callable[..., Any], tmp_path: Path) -> None:
     words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
     text = command(*words, "--hedge", "0.5").out
     assert re.search(r" at a stretch, [1-9]\d*% of these hedged$", text.rstrip()), text
@@ -168,7 +168,7 @@ def test_hedged_steps_are_told_and_named_in_the_row(command: Callable[..., Any],
     assert refused.status == 2 and refused.err == f"expgen: --hedge is 0.5 but --fallback is random; {accepted}\n"
 
 
-def test_an_unknown_vote_is_refused_in_one_line(command: Callable[..., Any]) -> None:
+def test_evaluate_rejects_an_unknown_vote(command: Callable[..., Any]) -> None:
     outcome = command("evaluate", "minimaze/expgen", "--vote", "all")
     assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority, turns\n"
 

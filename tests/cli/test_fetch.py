@@ -1,4 +1,4 @@
-"""expgen fetch: what is at a URL comes here whole, is brought up to date, and nothing else is touched."""
+"""expgen fetch: download and update of a folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from expgen.storage.store import Store
 
 @pytest.fixture
 def pushed(tmp_path: Path) -> Callable[[str, dict[str, str]], str]:
-    """Puts files at a URL, below the name given; the URL."""
+    """Upload files to a URL; return the URL."""
 
     def push(name: str, files: dict[str, str]) -> str:
         url = f"file://{tmp_path}/url/{name}".rstrip("/")
@@ -29,7 +29,7 @@ def pushed(tmp_path: Path) -> Callable[[str, dict[str, str]], str]:
     return push
 
 
-def test_a_run_comes_whole_and_is_brought_up_to_date(pushed: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_fetch_downloads_and_updates_a_run(pushed: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     (here / "notes.txt").write_text("mine")
@@ -41,7 +41,7 @@ def test_a_run_comes_whole_and_is_brought_up_to_date(pushed: Any, command: Calla
     assert (here / "config.json").read_text() == "2" and (here / "notes.txt").read_text() == "mine"
 
 
-def test_a_reproduction_comes_with_its_runs(pushed: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_fetch_downloads_a_reproduction_with_its_runs(pushed: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     url = pushed("", {"scores.csv": "rows\n"})
     pushed("runs/maze-ppo", {"config.json": "ppo"})
     pushed("scores/maze-ppo", {"made.json": "made"})
@@ -50,7 +50,7 @@ def test_a_reproduction_comes_with_its_runs(pushed: Any, command: Callable[..., 
     assert (tmp_path / "here" / "scores" / "maze-ppo" / "made.json").read_text() == "made"
 
 
-def test_folders_and_empty_places_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_fetch_rejects_folders_and_empty_urls(refused: Callable[..., str], tmp_path: Path) -> None:
     line = refused("fetch", tmp_path, tmp_path / "here")
     assert f"URL is {str(tmp_path)!r}; accepted: a URL as s3://BUCKET/RUN" in line
     url = f"file://{tmp_path}/nothing"

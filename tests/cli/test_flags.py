@@ -1,4 +1,4 @@
-"""Configs become flags: every field, its type and its help."""
+"""Parser, types of values and flags of configs."""
 
 import argparse
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def parser() -> Parser:
     return parser
 
 
-def test_flags_that_are_not_given_leave_no_trace(parser: Parser) -> None:
+def test_flags_that_are_not_given_are_absent(parser: Parser) -> None:
     assert vars(parser.parse_args([])) == {}
     words = ["--steps", "2k", "--rate", "1e-3", "--order", "down", "--no-is-loud", "--name", "z"]
     values = {"steps": 2000, "rate": 0.001, "order": "down", "is_loud": False, "name": "z"}
@@ -64,7 +64,7 @@ def test_bad_flags_are_input_errors(parser: Parser, words: list[str], message: s
         parser.parse_args(words)
 
 
-def test_a_flag_is_of_its_default_s_kind_and_its_help_says_the_default() -> None:
+def test_flag_has_the_type_of_its_default_and_shows_it_in_help() -> None:
     parser = Parser("sample")
     parser.add("name", "who", nargs="?")
     parser.add("--count", "how many", 3)
@@ -95,7 +95,7 @@ def test_a_flag_is_of_its_default_s_kind_and_its_help_says_the_default() -> None
     ("text", "number"),
     [("25", 25), ("25e6", 25_000_000), ("25M", 25_000_000), ("2.5k", 2500), ("1_000", 1000), ("-3", -3), ("0", 0)],
 )
-def test_flags_read_whole_numbers(text: str, number: int) -> None:
+def test_whole_number_parses_suffixes_and_exponents(text: str, number: int) -> None:
     assert whole_number(text) == number
 
 
@@ -104,7 +104,7 @@ def test_large_whole_numbers_are_exact() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "nan", "inf", "1e400", "k", "--", "1 2"])
-def test_what_is_no_whole_number(text: str) -> None:
+def test_whole_number_rejects_other_text(text: str) -> None:
     with pytest.raises(ValueError):
         whole_number(text)
     with pytest.raises(InputError):
@@ -113,7 +113,7 @@ def test_what_is_no_whole_number(text: str) -> None:
         parser.parse_args(["--", text])
 
 
-def test_options_are_typed() -> None:
+def test_options_are_parsed_as_bools_numbers_or_text() -> None:
     pairs = ["texture=0", "goal-reward=2.5", "hidden=True", "center_agent=false", "mode=hard", "note=a=b", "empty="]
     expected: dict[str, Any] = {"texture": 0, "goal_reward": 2.5, "hidden": True, "center_agent": False}
     assert parse_options(pairs) == {**expected, "mode": "hard", "note": "a=b", "empty": ""}
@@ -121,31 +121,31 @@ def test_options_are_typed() -> None:
 
 
 @pytest.mark.parametrize("pair", ["texture", "=3", ""])
-def test_an_option_without_a_value_is_refused(pair: str) -> None:
+def test_option_without_value_is_rejected(pair: str) -> None:
     with pytest.raises(InputError, match=r"--option is .*; accepted: NAME=VALUE"):
         parse_options([pair])
 
 
-def test_parser_is_an_argparse_parser_but_for_its_errors(parser: Parser) -> None:
+def test_parser_help_exits_with_status_0(parser: Parser) -> None:
     assert isinstance(parser, argparse.ArgumentParser)
     with pytest.raises(SystemExit) as end:
         parser.parse_args(["--help"])
     assert end.value.code == 0
 
 
-def test_a_url_is_no_folder(refused) -> None:
+def test_url_is_rejected_as_folder(refused) -> None:
     line = refused("tune", "s3://bucket/run")
     assert line == "expgen: RUN is 's3://bucket/run'; accepted: a file or folder of this machine"
     assert "--out is 'gs://bucket/out'; accepted: a file" in refused("report", "scores.csv", "--out", "gs://bucket/out")
 
 
-def test_a_url_that_nobody_else_can_open_is_refused(refused) -> None:
+def test_memory_url_is_rejected_as_run(refused) -> None:
     line = refused("train", "--run", "memory://run")
     assert "--run: memory://run is lost with the process; accepted: a folder, or a URL" in line
 
 
 @pytest.mark.parametrize("kind", [folder, location])
-def test_a_name_that_no_file_system_has_is_refused(kind: Any) -> None:
+def test_too_long_file_name_is_rejected(kind: Any) -> None:
     longest = "ä" * 127 + "x"  # 255 bytes
     assert kind(f"runs/{longest}").name == longest
     with pytest.raises(InputError, match="ä… is a name of 256 bytes; accepted: at most 255"):

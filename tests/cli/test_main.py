@@ -1,4 +1,4 @@
-"""The command: verbs, exit statuses, one line for what went wrong, and no waiting for torch to say so."""
+"""The expgen command: verbs, exit statuses, one-line errors, lazy imports."""
 
 import subprocess
 import sys
@@ -30,21 +30,21 @@ def test_every_verb_has_help(verb: str, command: Callable[..., Any]) -> None:
     assert outcome.status == 0 and outcome.out.startswith(f"usage: expgen {verb}") and outcome.err == ""
 
 
-def test_an_unknown_verb_is_refused(refused: Callable[..., str]) -> None:
+def test_unknown_verb_is_rejected(refused: Callable[..., str]) -> None:
     assert refused("fly") == f"expgen: verb is 'fly'; accepted: {', '.join(VERBS)}"
     assert "--steps" in refused("--steps", "3")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["fly"], []])
-def test_what_needs_no_torch_does_not_load_it(words: list[str]) -> None:
+def test_help_and_errors_do_not_import_torch(words: list[str]) -> None:
     code = "import sys; from expgen.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1].split()
     assert "expgen.cli.main" in loaded and not {"torch", "numpy", "tensorboard"} & set(loaded)
 
 
-def test_our_own_games_train_and_score_without_packages_that_they_do_not_use(tmp_path: Path) -> None:
-    """A bare GPU machine may lack them: a package is imported only where it is used."""
+def test_minimaze_trains_without_optional_packages(tmp_path: Path) -> None:
+    """Packages are imported only where they are used."""
     code = """
 import sys
 from expgen.cli.main import main
@@ -57,9 +57,7 @@ sys.exit(main(sys.argv[1:]))"""
         assert done.returncode == 0, done.stderr
 
 
-def test_a_failure_is_one_line_and_debug_shows_where(
-    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_prints_one_line_and_debug_raises(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(argv: object) -> int:
         raise RuntimeError("two\nlines")
 
@@ -84,6 +82,6 @@ def test_interrupt_and_closed_pipe_have_exit_statuses(
     assert command("evaluate").status == status
 
 
-def test_python_dash_m_expgen_is_the_command_line() -> None:
+def test_python_dash_m_expgen_runs_the_command_line() -> None:
     done = subprocess.run([sys.executable, "-m", "expgen", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("expgen ")

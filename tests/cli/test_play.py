@@ -1,4 +1,4 @@
-"""expgen play: the files it writes, and what is refused."""
+"""expgen play: its files and bad input."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("ending", ["html", "gif", "mp4"])
-def test_an_episode_becomes_a_file(ending: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_play_writes_a_file(ending: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "new" / f"episode.{ending}"
     outcome = command("play", run, "--level", "1001", "--out", out, "--min-agree", "2")
     assert outcome.status == 0 and outcome.err == ""
@@ -47,7 +47,7 @@ def test_play_records_policies_random_actions_and_the_wall_follower(
     assert f'aria-label="Episode: {name} on minimaze level 7, a training level"' in players_in(out.read_text())[0]
 
 
-def test_without_a_level_one_is_drawn_from_the_split(
+def test_play_without_level_chooses_one_of_the_split(
     run: Path, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -90,16 +90,18 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_run_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_play_rejects_a_missing_run(refused: Callable[..., str], tmp_path: Path) -> None:
     assert "nowhere is no run folder" in refused("play", tmp_path / "nowhere", "--level", "1")
 
 
-def test_a_file_that_cannot_be_written_is_named(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_play_names_an_unwritable_file(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "cannot write" in refused("play", run, "--level", "1", "--out", tmp_path / "file" / "page.html")
 
 
-def test_a_task_without_levels_has_none_to_choose(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_play_rejects_level_for_an_environment_without_levels(
+    small: Any, refused: Callable[..., str], tmp_path: Path
+) -> None:
     small.train(tmp_path / "run", 1, env="envpool:CartPole-v1", levels="all", algo="ppo")
     assert "--level is 3 but envpool:CartPole-v1 has no levels" in refused("play", tmp_path / "run", "--level", "3")
     assert "--split is test but envpool:CartPole-v1 has no levels" in refused(

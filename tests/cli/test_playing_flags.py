@@ -1,4 +1,4 @@
-"""Flags of the verbs that play: defaults of each verb, and requests made of them."""
+"""Flags of verbs that play episodes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ class Request:
     consensus: dict[str, Any] = field(default_factory=dict)
 
 
-def test_flags_that_are_no_fields_of_a_request_change_how_the_ensemble_votes() -> None:
+def test_other_flags_become_consensus_settings_of_the_request() -> None:
     parser = Parser("sample")
     add_agent_argument(parser)
     add_playing_flags(parser, episodes=5)

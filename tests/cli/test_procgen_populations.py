@@ -1,4 +1,4 @@
-"""The whole of ExpGen from the command line on ProcGen, at a scale that proves the way and nothing else."""
+"""ExpGen on ProcGen from the command line, at a tiny scale."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ TINY = (
     *("--explorer-rollout-steps", "8", "--steps", "64", "--explorer-steps", "64", "--minibatches", "2"),
     *("--explorer-minibatches", "2", "--eval-every", "0", "--eval-episodes", "1"),
 )
-DENSE = ("--encoder", "small", "--explorer-encoder", "small")  # the large network is Maze's to try
+DENSE = ("--encoder", "small", "--explorer-encoder", "small")  # only Maze uses the large network
 HIDDEN = (*DENSE, "--option", "hidden=true", "--levels", "128")  # Hidden Maze, Appendix A
 
 
@@ -27,7 +27,7 @@ HIDDEN = (*DENSE, "--option", "hidden=true", "--levels", "128")  # Hidden Maze, 
     [("maze", ()), *((game, DENSE) for game in ("heist", "jumper", "miner")), ("maze", HIDDEN)],
     ids=["maze", "heist", "jumper", "miner", "hidden maze"],
 )
-def test_a_population_is_trained_and_scored(
+def test_procgen_population_is_trained_and_evaluated(
     game: str, words: tuple[str, ...], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     outcome = command("train", game, *TINY, *words, "--run", tmp_path)

@@ -1,4 +1,4 @@
-"""expgen report, from files to a page."""
+"""expgen report: page, curves and bad input."""
 
 import os
 import resource
@@ -25,7 +25,7 @@ def run(capsys, *words):
     return status, printed.out, printed.err
 
 
-def test_a_page_with_its_parts(scores, tmp_path, capsys):
+def test_report_writes_page_tables_and_figures(scores, tmp_path, capsys):
     (tmp_path / "provenance.csv").write_text(
         "row,command,config,hardware,minutes\n1,expgen train maze,c0ffee,a GPU,9\n"
     )
@@ -52,7 +52,7 @@ def test_report_searches_folders_for_score_files(scores, tmp_path, capsys):
         ("\x00\xff", "scores.csv"),
     ],
 )
-def test_a_wrong_or_empty_file_gives_one_line(content, expected, tmp_path, capsys):
+def test_report_rejects_a_wrong_or_empty_file(content, expected, tmp_path, capsys):
     file = tmp_path / "scores.csv"
     file.write_bytes(content.encode("latin-1"))
     status, _, err = run(capsys, file, "--out", tmp_path / "out")
@@ -60,14 +60,14 @@ def test_a_wrong_or_empty_file_gives_one_line(content, expected, tmp_path, capsy
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_file_or_folder_without_scores(tmp_path, capsys):
+def test_report_rejects_missing_scores(tmp_path, capsys):
     assert run(capsys, tmp_path / "none.csv", "--out", tmp_path / "out")[0] == 2
     status, _, err = run(capsys, tmp_path, "--out", tmp_path / "out")
     assert status == 2 and "no scores in" in err
 
 
 @pytest.mark.parametrize("flags", [["--resamples", "0"], ["--constants", "mine"], ["--episodes", "film.avi"]])
-def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
+def test_report_rejects_bad_flags(scores, tmp_path, capsys, flags):
     (tmp_path / "film.avi").write_bytes(b"")
     words = [tmp_path / word if word == "film.avi" else word for word in flags]
     status, _, err = run(capsys, scores, "--out", tmp_path / "out", *words)
@@ -75,12 +75,12 @@ def test_bad_flags_give_one_line(scores, tmp_path, capsys, flags):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_unwritable_folder_gives_one_line(scores, capsys):
+def test_report_rejects_an_unwritable_folder(scores, capsys):
     status, _, err = run(capsys, scores, "--out", scores)  # a file
     assert status == 2 and "--out" in err and err.count("\n") == 1
 
 
-def test_a_report_for_which_there_is_no_space_leaves_nothing_behind(scores, tmp_path, capsys):
+def test_report_on_a_full_disk_leaves_no_files(scores, tmp_path, capsys):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # tables fit, figures and the page do not
     try:
@@ -91,7 +91,7 @@ def test_a_report_for_which_there_is_no_space_leaves_nothing_behind(scores, tmp_
     assert not (tmp_path / "new").exists() and not list(tmp_path.glob(".report-*"))
 
 
-def test_a_run_folder_brings_its_curves(tmp_path, capsys):
+def test_report_of_a_run_folder_has_its_curves(tmp_path, capsys):
     settings = ["--steps", "3072", "--eval-every", "1024", "--eval-episodes", "4", "--device", "cpu"]
     assert main(["train", "--algo", "ppo", "--preset", "smoke", "--run", str(tmp_path / "run"), *settings]) == 0
     status, *_ = run(capsys, tmp_path / "run", "--out", tmp_path / "out")
@@ -104,14 +104,14 @@ def test_a_run_folder_brings_its_curves(tmp_path, capsys):
         assert f'aria-label="{what} on minimaze against steps, by method"' in page
 
 
-def test_curves_beside_a_score_file_are_drawn(scores, tmp_path, capsys):
+def test_report_draws_curves_beside_a_score_file(scores, tmp_path, capsys):
     (tmp_path / "curves").mkdir()
     lines = [f"member{m},{steps},{4 + m + steps / 1e6}" for m in range(2) for steps in (10**6, 2 * 10**6, 3 * 10**6)]
     file = tmp_path / "curves" / "maze-expgen.csv"
     file.write_text("\n".join(["learner,env_steps,episode_return", *lines, "explorer,1000000,3.5"]) + "\n")
     status, *_ = run(capsys, scores, "--out", tmp_path / "out")
     assert status == 0
-    assert "PPO (2)" in (tmp_path / "out" / "figures" / "training.svg").read_text()  # the explorer has but one point
+    assert "PPO (2)" in (tmp_path / "out" / "figures" / "training.svg").read_text()  # the explorer has only one point
     file.write_text("learner,env_steps,episode_return\nmember0,few,1\n")
     status, _, err = run(capsys, scores, "--out", tmp_path / "other")
     assert status == 2 and "maze-expgen.csv" in err and err.count("\n") == 1
@@ -119,7 +119,7 @@ def test_curves_beside_a_score_file_are_drawn(scores, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["provenance.csv", "curves/maze-ppo.csv", "film.mp4"])
-def test_a_pipe_is_not_waited_for(scores, tmp_path, capsys, name):
+def test_report_rejects_a_pipe(scores, tmp_path, capsys, name):
     (tmp_path / "curves").mkdir()
     os.mkfifo(tmp_path / name)
     films = ["--episodes", tmp_path / name] if name == "film.mp4" else []
@@ -128,7 +128,7 @@ def test_a_pipe_is_not_waited_for(scores, tmp_path, capsys, name):
 
 
 @pytest.mark.parametrize("row", ["x,a,b,c,d", "1", f"1,{'a' * 200_000},b,c,d", "1,a,b,c,d,e"])
-def test_damaged_provenance_gives_one_line(scores, tmp_path, capsys, row):
+def test_report_rejects_damaged_provenance(scores, tmp_path, capsys, row):
     (tmp_path / "provenance.csv").write_text(f"row,command,config,hardware,minutes\n{row}\n")
     status, _, err = run(capsys, scores, "--out", tmp_path / "out")
     assert status == 2 and "provenance.csv" in err and err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""expgen reproduce: the list, bad names, and an exhibit without runs."""
+"""expgen reproduce: the list, bad names, an exhibit without runs."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_reproduce_list_names_every_exhibit(capsys):
     assert float(listed["table-5"][3]) >= 0
 
 
-def test_reproduce_makes_an_exhibit_without_runs(tmp_path, capsys):
+def test_reproduce_writes_an_exhibit_without_runs(tmp_path, capsys):
     status, out, _ = run(capsys, "table-6", "--scale", "smoke", "--out", tmp_path)
     assert status == 0 and "report.html" in out
     assert "environments per worker" in (tmp_path / "tables" / "table-6.md").read_text()
@@ -36,7 +36,7 @@ def test_reproduce_makes_an_exhibit_without_runs(tmp_path, capsys):
      ["table-1", "--games", "", "--scale", "paper", "--list"], ["table-1", "--games", "maze", "--scale", "smoke"],
      ["table-10", "--games", "heist", "--scale", "paper"]],
 )  # fmt: skip
-def test_bad_input_gives_one_line(words, capsys):
+def test_reproduce_rejects_bad_input(words, capsys):
     status, _, err = run(capsys, *words)
     assert status == 2 and err.count("\n") == 1
     assert "accepted" in err

@@ -1,4 +1,4 @@
-"""GAME and --seed with commas: which runs are meant."""
+"""Several runs in one command: GAME and --seed with commas."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -17,19 +17,19 @@ from expgen.training.loop import Watcher
 
 
 def asked(game: str | None = None, seed: str | None = None, run: str | None = None) -> list[tuple[Any, Any, Any]]:
-    """Game, seed and folder of each run."""
+    """Return game, seed and folder of each run."""
     flags = [word for flag, value in (("--seed", seed), ("--run", run)) if value for word in (flag, value)]
     (arguments,) = parse_runs([*([game] if game else []), *flags])
     return [(one["game"], one.get("seed"), one["run"]) for one in expand_runs(arguments)]
 
 
-def test_one_game_and_one_seed_are_one_run_where_it_was_asked_for() -> None:
+def test_one_game_and_seed_train_one_run_in_its_folder() -> None:
     assert asked() == [(None, None, None)]
     assert asked("maze", "3", "here") == [("maze", 3, Path("here"))]
     assert asked("maze", "1k") == [("maze", 1000, None)]
 
 
-def test_every_game_with_every_seed_is_a_run_of_its_own() -> None:
+def test_every_game_with_every_seed_is_one_run() -> None:
     assert asked("maze,heist", run="here") == [
         ("maze", None, Path("here/maze")),
         ("heist", None, Path("here/heist")),
@@ -47,7 +47,7 @@ def test_every_game_with_every_seed_is_a_run_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("words", [("maze,heist,maze", None), ("maze", "1,2,1")])
-def test_the_same_run_twice_is_refused(words: tuple[str, str | None]) -> None:
+def test_repeated_game_or_seed_is_rejected(words: tuple[str, str | None]) -> None:
     with pytest.raises(InputError, match="accepted: each of them once"):
         asked(*words)
 
@@ -61,14 +61,14 @@ def test_the_same_run_twice_is_refused(words: tuple[str, str | None]) -> None:
         (["--seed", "0,-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
-def test_one_bad_name_refuses_all_runs(
+def test_one_bad_name_rejects_all_runs(
     words: list[str], message: str, small: Any, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     assert message in refused(*small.flags(tmp_path / "runs"), *words)
     assert not (tmp_path / "runs").exists()
 
 
-def test_in_one_process_runs_follow_one_another(
+def test_one_process_trains_runs_one_after_another(
     small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     outcome = command(*small.flags(tmp_path / "runs", 2, seed="0,1", processes=1))
@@ -78,7 +78,7 @@ def test_in_one_process_runs_follow_one_another(
         assert equal(small.weights(tmp_path / "runs" / f"seed{seed}"), small.weights(tmp_path / "two", f"member{seed}"))
 
 
-def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
+def test_stop_prints_how_to_resume_started_and_waiting_runs(
     small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     runs = tmp_path / "my runs"
@@ -96,7 +96,7 @@ def test_what_a_stop_says_of_runs_begun_and_not_begun_is_how_to_go_on(
     assert again.status == 0 and again.out.count("done: ") == 2, again.err
 
 
-def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
+def test_failed_cluster_job_does_not_stop_the_others(
     small: Any, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def run(self: RayEngine, tasks: Sequence[Task], watcher: Watcher) -> Iterator[TaskResult]:
@@ -112,7 +112,7 @@ def test_a_job_that_fails_on_a_cluster_leaves_the_others_to_end(
     assert "expgen: seed0 failed: RuntimeError: no such luck" in outcome.err.splitlines()
 
 
-def test_one_preset_of_two_algorithms_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_preset_with_different_algorithms_is_rejected(refused: Callable[..., str], tmp_path: Path) -> None:
     line = refused("train", "maze,jumper", "--preset", "best", "--run", tmp_path / "runs")
     assert "--preset best has different algorithms for maze (openend) and jumper (expgen-idaac+mixed)" in line
     assert not (tmp_path / "runs").exists()

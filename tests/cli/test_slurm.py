@@ -1,4 +1,4 @@
-"""expgen slurm: a script that bash accepts, around the command as it was given."""
+"""expgen slurm: the script and bad input."""
 
 import subprocess
 
@@ -15,7 +15,7 @@ def test_slurm_script_has_allocation_and_command(command) -> None:
     assert "--include-dashboard=false" in script
 
 
-def test_without_gpus_none_are_asked_for(command) -> None:
+def test_slurm_script_without_gpus_requests_none(command) -> None:
     _, script, _ = command("slurm", "--gpus", 0, "--", "train", "maze")
     assert "gpus-per-node" not in script and "--num-gpus=0" in script
 
@@ -23,11 +23,11 @@ def test_without_gpus_none_are_asked_for(command) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["--", "rm", "-rf"], ["--nodes", "0", "--", "train"], ["--", "train", "--engine=local"]]
 )
-def test_bad_input_is_one_line(words: list[str], refused) -> None:
+def test_slurm_rejects_bad_input(words: list[str], refused) -> None:
     assert "accepted" in refused("slurm", *words)
 
 
 @pytest.mark.parametrize(("flag", "least"), [("--nodes", 1), ("--gpus", 0), ("--cpus", 1), ("--hours", 1)])
-def test_too_few_of_anything_is_named(flag: str, least: int, refused) -> None:
+def test_slurm_rejects_too_small_numbers(flag: str, least: int, refused) -> None:
     line = refused("slurm", flag, least - 1, "--", "train")
     assert line == f"expgen: {flag} is {least - 1}; accepted: {least} or more"

@@ -1,4 +1,4 @@
-"""expgen status: what folders tell."""
+"""expgen status: states, steps, time left and bad folders."""
 
 import dataclasses
 import os
@@ -15,7 +15,7 @@ from expgen.runs.status import run_status
 
 @pytest.fixture
 def halfway(small, tmp_path: Path) -> Path:
-    """Two of four updates done."""
+    """A run with two of four updates done."""
     rows: list[str] = []
     small.train(
         tmp_path / "runs" / "half", 4, on_row=lambda name, row: rows.append(name), should_stop=lambda: len(rows) >= 2
@@ -40,12 +40,12 @@ def test_status_shows_steps_and_time_left(halfway: Path, small) -> None:
     ("facts", "state"),
     [({"pid": os.getpid()}, "running"), ({"pid": 2**22 + 1}, "dead"), ({"host": "elsewhere"}, "running")],
 )
-def test_status_tells_running_from_dead_runs(facts: dict[str, object], state: str, halfway: Path) -> None:
+def test_status_distinguishes_running_and_dead_runs(facts: dict[str, object], state: str, halfway: Path) -> None:
     change(halfway, state="running", **facts)
     assert run_status(halfway).state == state
 
 
-def test_no_news_from_elsewhere_is_silence(halfway: Path) -> None:
+def test_status_of_an_inactive_remote_run_is_silent(halfway: Path) -> None:
     change(halfway, state="running", host="elsewhere")
     for file in (halfway / "metrics.csv", halfway / "journal.json"):
         os.utime(file, (1e9, 1e9))
@@ -88,7 +88,7 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
     assert (status.state, status.steps, status.seconds_left) == ("stopped", 2 * small.update_steps, None)
 
 
-def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
+def test_status_rejects_other_folders(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
     assert "holds no run" in refused("status", tmp_path)
     for content, told in (("notes", "is not JSON"), ("[]", "is not a list of jobs"), ('{"jobs": 3}', "is not a list")):
@@ -96,13 +96,13 @@ def test_what_is_no_run_is_refused(refused, tmp_path: Path) -> None:
         assert told in refused("status", tmp_path)
 
 
-def test_terminal_escapes_in_names_are_shown_as_text(halfway: Path, command) -> None:
+def test_status_escapes_control_characters_in_names(halfway: Path, command) -> None:
     halfway.rename(halfway.with_name("\x1b[31mred"))
     assert "\\x1b[31mred" in command("status", halfway.parent).out
     missing = command("status", halfway.parent / "\x1b[2Jnone")
     assert missing.status == 2 and "\x1b" not in missing.err and "\\x1b[2Jnone" in missing.err
 
 
-def test_help_says_how_to_resume(command) -> None:
+def test_status_help_explains_how_to_resume(command) -> None:
     text = " ".join(command("status", "--help").out.split())
-    assert "The command that started a run also resumes it, expgen train with --resume." in text
+    assert "To resume a run, repeat its command (expgen train: with --resume)." in text

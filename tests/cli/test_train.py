@@ -1,4 +1,4 @@
-"""expgen train: its flags, what it says, and what it refuses."""
+"""expgen train: flags, banner, resume commands and bad input."""
 
 import dataclasses
 import json
@@ -25,26 +25,24 @@ from tests.children import PATIENCE, until
 from tests.runs.rows import metrics
 
 
-def test_help_says_whose_settings_it_shows(command: Callable[..., Any]) -> None:
+def test_train_help_names_the_algorithm(command: Callable[..., Any]) -> None:
     text = " ".join(command("train", "--help").out.split())
     assert "Settings and defaults are those of --algo ppo" in text and "expgen train --algo A --help all" in text
 
 
 @pytest.mark.parametrize("algo", RECIPES)
-def test_help_is_a_screenful_of_the_flags_most_need(algo: str, command: Callable[..., Any]) -> None:
+def test_train_help_is_short(algo: str, command: Callable[..., Any]) -> None:
     page = command("train", "--algo", algo, "--help").out
     assert len(page.splitlines()) <= 50 and "--steps" in page and "--preset" in page and "--help all" in page
     assert "--clip" not in page and "--engine" not in page and "--test-levels" not in page
 
 
-def test_help_takes_all_and_nothing_else(command: Callable[..., Any], refused: Callable[..., str]) -> None:
+def test_help_accepts_only_all(command: Callable[..., Any], refused: Callable[..., str]) -> None:
     assert refused("train", "--help", "everything") == "expgen: --help is 'everything'; accepted: all"
     assert command("status", "--help", "all").out == command("status", "--help").out
 
 
-def test_a_banner_says_what_is_trained_where_and_on_what(
-    small: Any, command: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_banner_shows_run_learners_and_device(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     words = [*small.flags(tmp_path, 2, algo="expgen", members=2, **small.explorer), "--seed", "3"]
     lines = command(*words).err.splitlines()
     assert lines[0] == f"{tmp_path}: a new run"
@@ -56,7 +54,7 @@ def test_a_banner_says_what_is_trained_where_and_on_what(
     assert again[0] == f"{tmp_path}: resumes after 640 of 640 steps"
 
 
-def test_a_banner_counts_processes_for_learners_that_have_steps_left(
+def test_banner_counts_processes_of_unfinished_learners(
     small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     small.train(tmp_path, 1, members=2)
@@ -64,7 +62,7 @@ def test_a_banner_counts_processes_for_learners_that_have_steps_left(
     assert again.status == 0 and ", one process; " in again.err
 
 
-def test_a_banner_of_a_stopped_run_says_how_long_is_left(small: Any, tmp_path: Path) -> None:
+def test_banner_of_a_stopped_run_shows_the_time_left(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 4, should_stop=lambda: bool(list(tmp_path.glob("metrics.csv"))))
     metrics = tmp_path / "metrics.csv"
     metrics.write_text("learner,env_steps,seconds\nmember0,128,14400\n")  # four hours for a quarter of the steps
@@ -87,7 +85,7 @@ def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[
     assert {"GAME", "--env", "--option", "--preset", "--run", "--resume", "--device", "--processes", algo} <= words
 
 
-def test_a_run_from_flags_is_the_run_from_python(
+def test_flags_and_python_train_the_same_run(
     small: Any, command: Callable[..., Any], equal: Callable[..., bool], tmp_path: Path
 ) -> None:
     changes = {"gamma": 0.9, "normalize_reward": False, "eval_every": 10**9}
@@ -101,13 +99,13 @@ def test_a_run_from_flags_is_the_run_from_python(
     assert RunFolder(tmp_path / "python").read_config() == RunFolder(tmp_path / "flags").read_config()
 
 
-def test_resuming_needs_no_more_than_the_folder(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_resume_needs_only_the_folder(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     small.train(tmp_path, 2, algo="ppo-gru")
     outcome = command("train", "--resume", "--run", tmp_path, "--steps", 3 * small.update_steps, "--device", "cpu")
     assert outcome.status == 0 and small.facts(tmp_path)["updates"] == 3
 
 
-BAD_INPUT = {  # the words, and what the line says
+BAD_INPUT = {  # flags and the error line
     "game": (["mazes"], "GAME is 'mazes'; accepted: bigfish"),
     "no game": (["--env", "procgen"], "--env is 'procgen'; accepted with a GAME: bigfish"),
     "env": (["--env", "atari"], "--env is 'atari'; accepted: minimaze, procgen:GAME, gymnasium:ID, envpool:ID"),
@@ -161,7 +159,7 @@ def test_bad_input_is_one_line_and_makes_no_folder(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_no_gpu_where_one_was_asked_for(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_missing_gpu_is_rejected(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     line = refused(*small.flags(tmp_path / "run", device="cuda"))
     assert line == "expgen: --device is 'cuda' but this machine has 0 GPUs; accepted: cpu"
 
@@ -176,7 +174,7 @@ def test_no_gpu_where_one_was_asked_for(small: Any, refused: Callable[..., str],
         (["--resume", "--steps", "128"], "--steps is 128; accepted for this run: 256 or more"),
     ],
 )
-def test_another_run_in_the_same_folder_is_refused(
+def test_different_run_in_the_same_folder_is_rejected(
     words: list[str], message: str, small: Any, refused: Callable[..., str], run: Path
 ) -> None:
     assert message in refused(*small.flags(run, 2), *words)
@@ -190,13 +188,13 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("text", ["{", "{}", json.dumps({"train": {"algo": "dqn"}, "spec": {}})])
-def test_resuming_what_is_no_run_is_refused(text: str, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_resume_rejects_a_damaged_config(text: str, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text)
     assert "accepted: " in refused("train", "--resume", "--run", tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, "libenv.so"])
-def test_no_procgen_library_is_one_line(
+def test_missing_procgen_library_is_one_line(
     content: str | None, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     if content:
@@ -213,14 +211,14 @@ def test_no_procgen_library_is_one_line(
 
 @pytest.mark.procgen
 @pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
-def test_bad_options_of_procgen_are_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_bad_procgen_options_are_rejected(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     words = small.flags(tmp_path / "run")
     assert "distribution_mode is 'brutal'" in refused(*words, "maze", "--option", "distribution_mode=brutal")
     assert "option 'themes' is unknown" in refused(*words, "maze", "--option", "themes=1")
     assert "use_backgrounds is 3" in refused(*words, "maze", "--option", "use_backgrounds=3")
 
 
-def test_a_second_signal_stops_at_once_and_handlers_are_given_back() -> None:
+def test_second_signal_interrupts_and_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with StopSignals() as signals:
         assert not signals.arrived()
@@ -231,7 +229,7 @@ def test_a_second_signal_stops_at_once_and_handlers_are_given_back() -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_how_to_go_on_names_what_was_imported(
+def test_resume_command_names_imported_modules(
     small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     (tmp_path / "my methods").mkdir()

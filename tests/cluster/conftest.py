@@ -1,4 +1,4 @@
-"""A Ray cluster of several node processes on this machine, and ways to break it."""
+"""A Ray cluster of several node processes on this machine, and faults in it."""
 
 import contextlib
 import os
@@ -13,11 +13,11 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
 from tests.storage.s3_server import Faults
 
-PATIENCE = 180.0  # seconds, on a machine that does other things too
+PATIENCE = 180.0  # seconds, on a busy machine
 
 
 def until(is_so: Callable[[], Any], what: str) -> Any:
-    """What `is_so` answers once it is true."""
+    """Return the result of `is_so` once it is true."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if answer := is_so():
@@ -34,13 +34,13 @@ def is_alive(pid: int) -> bool:
 
 
 def worker_of(run: Path) -> int | None:
-    """The process that works on a run now."""
+    """Return the process that works on a run."""
     entries = read_journal(RunFolder(run))
     return entries[-1].pid if entries and entries[-1].state == "running" and is_alive(entries[-1].pid) else None
 
 
 class LocalCluster:
-    """A head without CPUs for tasks, and nodes with one each: every task is on a node that can be killed."""
+    """A head without CPUs for tasks and nodes with one CPU each, so that every task is on a node that can be killed."""
 
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster
@@ -56,7 +56,7 @@ class LocalCluster:
 
     @contextlib.contextmanager
     def more(self, **resources: float) -> Iterator[None]:
-        """One more node for a while, with these resources; GPUs need not exist to be declared."""
+        """Add a node with these resources for a while; declared GPUs need not exist."""
         node = self.cluster.add_node(object_store_memory=80_000_000, **resources)
         try:
             yield
@@ -64,22 +64,22 @@ class LocalCluster:
             self.cluster.remove_node(node)
 
     def kill_node(self, index: int) -> None:
-        """As a power cut would, then a new one in its place."""
+        """Kill a node and start a new one in its place."""
         self.cluster.remove_node(self.nodes[index], allow_graceful=False)
         self.nodes[index] = self.add()
 
     def node_of(self, worker: int) -> int:
-        """The index of the node that the process `worker` belongs to."""
+        """Return the index of the node of the process `worker`."""
         raylets = [node.all_processes["raylet"][0].process.pid for node in self.nodes]
         return raylets.index(_parent(worker))
 
     def workers(self) -> list[int]:
-        """Processes that are at work on a task of ours."""
+        """Return the processes that run our tasks."""
         ours = set(self.processes())
         return [pid for pid in _pids() if _command(pid).startswith("ray::_run_in_worker") and _parent(pid) in ours]
 
     def processes(self) -> list[int]:
-        """Of the whole cluster, workers included: all that name its session."""
+        """Return all processes of the cluster, workers included, by its session name."""
         return [pid for pid in _pids() if self.session in _command(pid) and pid != os.getpid()]
 
 
@@ -101,11 +101,11 @@ def _parent(pid: int) -> int | None:
 
 @pytest.fixture(scope="package")
 def cluster(s3: Faults) -> Iterator[LocalCluster]:
-    """Its nodes know the S3 server, which must be there before them."""
+    """A cluster whose nodes know the S3 server, which is started first."""
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "10")
-        patch.setenv("RAY_worker_niceness", "0")  # else workers starve on a machine that does other things too
+        patch.setenv("RAY_worker_niceness", "0")  # else workers starve on a busy machine
         made = LocalCluster(2)
         yield made
         made.cluster.shutdown()

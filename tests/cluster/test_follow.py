@@ -1,4 +1,4 @@
-"""Following runs elsewhere by their folders: totals, each row once, and folders in any state."""
+"""RunFollower: totals, new rows, and incomplete folders."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ from expgen.training.metrics import MetricsFile
 
 
 class Heard:
-    """A watcher that keeps what it is told."""
+    """A watcher that records its calls."""
 
     def __init__(self) -> None:
         self.starts: list[tuple[int, dict[str, int]]] = []
@@ -47,7 +47,7 @@ def report(run: Path, learner: str, env_steps: int) -> None:
     MetricsFile(RunFolder(run).metrics_file).append(learner, {"env_steps": env_steps, "seconds": 1.0})
 
 
-def test_what_was_there_is_a_start_and_what_comes_is_a_row_told_once(run: Path, small: Any) -> None:
+def test_follower_reports_totals_and_each_new_row_once(run: Path, small: Any) -> None:
     heard, tasks, steps = Heard(), [task("a", run)], 2 * small.update_steps
     heard.follower.poll(tasks)
     assert heard.starts == [(2 * steps, {"a/member0": steps, "a/member1": steps})] and heard.rows == []
@@ -57,7 +57,7 @@ def test_what_was_there_is_a_start_and_what_comes_is_a_row_told_once(run: Path, 
     assert heard.rows == [("a/member1", steps + 64)] and len(heard.starts) == 1
 
 
-def test_a_run_begun_again_from_its_checkpoint_may_fall_back(run: Path, small: Any) -> None:
+def test_follower_accepts_a_restarted_run_with_fewer_steps(run: Path, small: Any) -> None:
     heard, tasks = Heard(), [task("a", run)]
     heard.follower.poll(tasks)
     MetricsFile(RunFolder(run).metrics_file).drop_rows_after("member0", small.update_steps)
@@ -65,9 +65,9 @@ def test_a_run_begun_again_from_its_checkpoint_may_fall_back(run: Path, small: A
     assert heard.rows == [("a/member0", small.update_steps)]
 
 
-def test_runs_that_appear_and_end_change_the_total(run: Path, small: Any, tmp_path: Path) -> None:
+def test_follower_updates_totals_when_runs_start_and_end(run: Path, small: Any, tmp_path: Path) -> None:
     heard, other, steps = Heard(), tmp_path / "other", 4 * small.update_steps
-    both = [task("a", run), task("ab", other)]  # a name that begins like another's
+    both = [task("a", run), task("ab", other)]  # one name is a prefix of the other
     heard.follower.poll(both)
     shutil.copytree(run, other)
     heard.follower.poll(both)
@@ -78,7 +78,7 @@ def test_runs_that_appear_and_end_change_the_total(run: Path, small: Any, tmp_pa
     assert total == steps and done.keys() == {"ab/member0", "ab/member1"}
 
 
-def test_folders_that_are_not_there_yet_or_damaged_are_waited_for(run: Path, tmp_path: Path) -> None:
+def test_follower_skips_missing_and_damaged_folders(run: Path, tmp_path: Path) -> None:
     heard, config_file = Heard(), RunFolder(run).config_file
     whole = config_file.read_text()
     config_file.write_text(whole[:50])

@@ -1,4 +1,4 @@
-"""Tasks on a real Ray cluster: the same rows and weights as here, whatever is killed meanwhile."""
+"""Tasks on a real Ray cluster: the same rows and weights as locally, also after kills."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ from tests.policies import newest_checkpoint
 from tests.storage.s3_server import BUCKET
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # one cluster for all
-UPDATES = 200  # enough for a signal to find the run under way on a fast machine
+UPDATES = 200  # enough for a signal to arrive during the run on a fast machine
 
 
 def engine_on(cluster: LocalCluster) -> RayEngine:
@@ -34,12 +34,12 @@ def engine_on(cluster: LocalCluster) -> RayEngine:
 
 
 def rows_in(file: Path) -> list[str]:
-    """Without the last column: a commit may be made while tests run."""
+    """Return rows without the last column, the commit, which may change during the tests."""
     return [line.rpartition(",")[0] for line in file.read_text().splitlines()]
 
 
 def weights_in(out: Path) -> dict[str, bytes]:
-    """Final checkpoints' tensors by their place; a file also says how long it took, which differs."""
+    """Return the tensors of the final checkpoints by path; the files also contain seconds, which differ."""
     found = {}
     for run in (out / "runs").iterdir():
         for learner in RunFolder(run).learners():
@@ -56,7 +56,7 @@ def reproduced_here(tmp_path_factory) -> Path:
 
 
 def at_work(cluster: LocalCluster, run: Location) -> int | None:
-    """A process that works on a run, or on another one while that has been begun."""
+    """Return a process that works on a run, or on another run that has started."""
     if not is_url(run):
         return worker_of(Path(run))
     newest = Mirror(Store(str(run)), Path("unused")).newest()
@@ -64,7 +64,7 @@ def at_work(cluster: LocalCluster, run: Location) -> int | None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "storage that is slow and refuses now and then"])
-def test_a_reproduction_through_lost_workers_and_nodes(kind, cluster, s3, reproduced_here, tmp_path: Path) -> None:
+def test_reproduction_survives_lost_workers_and_nodes(kind, cluster, s3, reproduced_here, tmp_path: Path) -> None:
     out: Location = tmp_path / "ray" if kind == "folder" else f"s3://{BUCKET}/reproduction"
     s3.delay, s3.refused, s3.refusals = 0.01, 0.05, 0
     killed = []
@@ -101,7 +101,7 @@ def undisturbed(small, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def begin(cluster, small, process, tmp_path) -> Callable[[], object]:
-    """`expgen train --engine ray`, always the same run."""
+    """Start `expgen train --engine ray`, always with the same run."""
 
     def start():
         place = {"engine": "ray", "address": cluster.address, "cpus_per_job": 1, "resume": True, "algo": "ppo"}
@@ -112,7 +112,7 @@ def begin(cluster, small, process, tmp_path) -> Callable[[], object]:
 
 
 def under_way(run: Path) -> int:
-    """Its worker, once there is a checkpoint to go on from."""
+    """Return its worker once there is a checkpoint to resume from."""
     until(lambda: len(list(run.glob("checkpoints/*/*.safetensors"))) > 1, "a checkpoint")
     worker = worker_of(run)
     assert worker is not None
@@ -125,7 +125,9 @@ def assert_same(small, equal, run: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_that_is_killed_or_told_to_leave(number, begin, small, equal, undisturbed, tmp_path) -> None:
+def test_job_continues_after_its_worker_is_killed_or_terminated(
+    number, begin, small, equal, undisturbed, tmp_path
+) -> None:
     driver = begin()
     worker = under_way(tmp_path / "run")
     os.kill(worker, number)
@@ -135,7 +137,9 @@ def test_a_worker_that_is_killed_or_told_to_leave(number, begin, small, equal, u
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_driver_that_is_killed_or_told_to_leave(number, begin, small, equal, undisturbed, tmp_path) -> None:
+def test_job_resumes_after_the_driver_is_killed_or_terminated(
+    number, begin, small, equal, undisturbed, tmp_path
+) -> None:
     driver = begin()
     worker = under_way(tmp_path / "run")
     driver.send_signal(number)
@@ -149,7 +153,7 @@ def test_a_driver_that_is_killed_or_told_to_leave(number, begin, small, equal, u
     assert_same(small, equal, tmp_path / "run", undisturbed)
 
 
-def test_evaluate_gives_the_rows_it_gives_here(cluster, command, undisturbed, tmp_path) -> None:
+def test_evaluate_on_ray_gives_the_same_rows_as_local(cluster, command, undisturbed, tmp_path) -> None:
     flags = ["evaluate", undisturbed, "--episodes", "4", "--envs", "2", "--scores"]
     assert command(*flags, tmp_path / "local.csv").status == 0
     place = ["--engine", "ray", "--address", cluster.address, "--cpus-per-job", "1"]
@@ -169,7 +173,7 @@ def fine(watcher: Watcher) -> str:
     return "fine"
 
 
-def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> None:
+def test_ray_task_errors_are_returned_and_other_tasks_continue(cluster, monkeypatch) -> None:
     monkeypatch.setattr(ray_engine, "MAX_LOSSES", 2)
     tasks = [Task("bad", fail), Task("deadly", die), Task("late", fine, after=("bad", "elsewhere"))]
     ended = {ended.task.name: ended for ended in engine_on(cluster).run(tasks, Watcher())}
@@ -180,7 +184,7 @@ def test_errors_come_back_and_leave_other_tasks_alone(cluster, monkeypatch) -> N
         ended["deadly"].result()
 
 
-def test_what_no_node_can_hold_is_refused(cluster, refused, tmp_path) -> None:
+def test_ray_rejects_resources_that_no_node_has(cluster, refused, tmp_path) -> None:
     place = ["--engine", "ray", "--address", cluster.address, "--run", tmp_path / "run"]
     assert "--cpus-per-job is 64; accepted" in refused("train", *place, "--cpus-per-job", "64")
     assert "--gpus-per-job is 1; accepted" in refused("train", *place, "--gpus-per-job", "1")
@@ -188,14 +192,14 @@ def test_what_no_node_can_hold_is_refused(cluster, refused, tmp_path) -> None:
 
 
 def gpus_seen(together: Path, name: str, count: int, watcher: Watcher) -> str:
-    """The devices that this task may use, told once `count` tasks are at it."""
+    """Return the devices that this task may use, once `count` tasks are running."""
     (together / name).touch()
     until(lambda: len(list(together.iterdir())) >= count, "the other task")
     return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
-def test_halves_share_a_gpu_wholes_do_not_and_without_a_share_none_is_seen(cluster, tmp_path: Path) -> None:
-    expected = {0.5: [{"0"}, {"1"}], 1: [{"0", "1"}], 0: [{""}]}  # one each, which a task knows as cuda:0
+def test_ray_tasks_see_only_their_reserved_gpus(cluster, tmp_path: Path) -> None:
+    expected = {0.5: [{"0"}, {"1"}], 1: [{"0", "1"}], 0: [{""}]}  # each task sees one GPU, as cuda:0
     with cluster.more(num_cpus=2, num_gpus=2):
         for gpus, accepted in expected.items():
             together = tmp_path / str(gpus)
@@ -211,7 +215,7 @@ from expgen.cluster.ray_engine import _connected
 from tests.policies import newest_checkpoint
 
 with _connected(None) as ray:
-    import psutil  # Ray brings it
+    import psutil  # installed with Ray
 
     ray.get(ray.remote(lambda: 1).remote())
     ours = psutil.Process()
@@ -223,7 +227,7 @@ with _connected(None) as ray:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_our_own_listens_on_the_loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_ray_cluster_listens_on_loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     done = subprocess.run([sys.executable, "-c", LISTENING], capture_output=True, text=True, timeout=PATIENCE)
     addresses = done.stdout.split()

@@ -1,4 +1,4 @@
-"""The batch script, run by bash: real Ray nodes and a real job; Slurm's own programs are stand-ins of a few lines."""
+"""The batch script in bash, with real Ray nodes, a real job and replacements for Slurm's programs."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ STAND_INS = {
 
 
 class Batch:
-    """Starts the script for a run of so many updates, as Slurm would on two nodes."""
+    """Start the script for a run of `updates` updates, as Slurm would on two nodes."""
 
     def __init__(self, command, small, folder: Path) -> None:
         self.command, self.small, self.folder = command, small, folder
@@ -51,7 +51,7 @@ class Batch:
         return self.started[-1]
 
     def end(self) -> None:
-        """As Slurm does with all that a batch has started; then nothing of it is left."""
+        """Kill all processes of the batch, as Slurm does, and check that none is left."""
         for process in self.started:
             for pid in of_session(process.pid):
                 with contextlib.suppress(ProcessLookupError):
@@ -80,7 +80,7 @@ def free_port() -> int:
 
 
 def of_session(leader: int) -> list[int]:
-    """Processes that bash began, and what they began."""
+    """Return the descendants of bash."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and is_alive(int(name))]
     return [pid for pid in pids if pid != os.getpid() and session(pid) == leader]
 
@@ -93,7 +93,7 @@ def session(pid: int) -> int | None:
 
 
 def of_cluster(port: int) -> list[int]:
-    """Ray's processes name the head's port."""
+    """Return Ray's processes, whose command lines contain the head's port."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit() and is_alive(int(name)):
@@ -106,7 +106,7 @@ def of_cluster(port: int) -> list[int]:
     return found
 
 
-def test_two_nodes_and_a_job(batch, tmp_path: Path) -> None:
+def test_slurm_script_runs_a_job_on_two_nodes(batch, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     script = batch(2)
     assert script.wait(PATIENCE) == 0
@@ -116,12 +116,12 @@ def test_two_nodes_and_a_job(batch, tmp_path: Path) -> None:
     assert not (tmp_path / "requeued").exists()
 
 
-def test_a_warning_reaches_the_command_and_the_batch_is_queued_again(batch, tmp_path: Path) -> None:
+def test_slurm_script_forwards_sigterm_and_requeues(batch, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     batch.stand_in("ray", 'printf " 1 node_a\\n 1 node_b\\n"')
     batch.stand_in("expgen", f'trap "exit 143" TERM; touch "{begun}"; while :; do sleep 0.1; done')
     script = batch(2)
     until(begun.exists, "the command")
-    script.send_signal(signal.SIGTERM)  # Slurm's, to the batch shell alone
+    script.send_signal(signal.SIGTERM)  # Slurm signals the batch shell only
     assert script.wait(PATIENCE) == 143
     assert (tmp_path / "requeued").exists()

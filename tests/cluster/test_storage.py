@@ -1,4 +1,4 @@
-"""Storage that is full or refuses writes: a real file system of a few MiB, where we may mount one."""
+"""Storage that is full or read-only: a real file system of a few MiB, if it can be mounted."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Callable[[], None]:
-    """Not a byte is free; the answer makes room."""
+    """Fill the disk; return a function that frees space."""
     ballast = disk / "ballast"
     with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:
         while file.write(bytes(4096)):
@@ -45,7 +45,7 @@ def refuse(disk: Path) -> Callable[[], None]:
     return lambda: subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True) and None
 
 
-def test_a_full_disk_is_told_and_the_job_goes_on_when_there_is_room(disk: Path, tmp_path: Path) -> None:
+def test_job_fails_on_a_full_disk_and_resumes_when_there_is_space(disk: Path, tmp_path: Path) -> None:
     relieve: list[Callable[[], None]] = []
 
     def at_half(learner: str, row: dict[str, float]) -> None:
@@ -58,7 +58,7 @@ def test_a_full_disk_is_told_and_the_job_goes_on_when_there_is_room(disk: Path, 
     check_it_goes_on(disk, tmp_path)
 
 
-def test_storage_that_refuses_writes(disk: Path, tmp_path: Path) -> None:
+def test_job_fails_on_read_only_storage(disk: Path, tmp_path: Path) -> None:
     stopped = run_job(JOB, disk, "", "cpu", Watcher(should_stop=lambda: True))
     assert stopped.status == "stopped"
     allow = refuse(disk)

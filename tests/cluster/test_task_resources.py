@@ -1,4 +1,4 @@
-"""Shares: what a task is promised of nodes, and what is refused before it waits for ever."""
+"""TaskResources: defaults and limits."""
 
 import math
 
@@ -13,22 +13,22 @@ GPU_NODE, CPU_NODE = {"CPU": 32.0, "GPU": 4.0}, {"CPU": 6.0}
 @pytest.mark.parametrize(
     ("asked", "nodes", "given"),
     [
-        (TaskResources(), [GPU_NODE, CPU_NODE], TaskResources(8, 1)),  # a GPU and its part of the cores
+        (TaskResources(), [GPU_NODE, CPU_NODE], TaskResources(8, 1)),  # a GPU and its share of the cores
         (TaskResources(gpus=0.5), [GPU_NODE], TaskResources(4, 0.5)),
         (TaskResources(gpus=0.3), [GPU_NODE], TaskResources(2, 0.3)),  # whole cores, rounded down so that all tasks fit
         (TaskResources(), [{"CPU": 2.0, "GPU": 4.0}], TaskResources(0.5, 1)),  # fewer cores than GPUs
-        (TaskResources(), [GPU_NODE, {"CPU": 8.0, "GPU": 2.0}], TaskResources(4, 1)),  # fits the poorest node too
+        (TaskResources(), [GPU_NODE, {"CPU": 8.0, "GPU": 2.0}], TaskResources(4, 1)),  # fits the smallest node too
         (
             TaskResources(),
             [CPU_NODE, {"CPU": 0.0}, {"CPU": 4.0}],
             TaskResources(4, 0),
-        ),  # a node; a head that runs nothing is none
+        ),  # a head without CPUs does not count
         (TaskResources(gpus=0), [GPU_NODE], TaskResources(32, 0)),
         (TaskResources(cpus=1), [CPU_NODE], TaskResources(1, 0)),
-        (TaskResources(cpus=32, gpus=4), [GPU_NODE, CPU_NODE], TaskResources(32, 4)),  # all of the largest
+        (TaskResources(cpus=32, gpus=4), [GPU_NODE, CPU_NODE], TaskResources(32, 4)),  # all of the largest node
     ],
 )
-def test_default_share_is_one_gpu_and_its_cores(
+def test_default_resources_are_one_gpu_and_its_cores(
     asked: TaskResources, nodes: list[dict[str, float]], given: TaskResources
 ) -> None:
     assert asked.on(nodes) == given
@@ -48,8 +48,8 @@ def test_resources_larger_than_every_node_are_rejected(asked: TaskResources, fla
         asked.on([GPU_NODE, CPU_NODE])
 
 
-def test_cpus_must_lie_beside_the_gpus() -> None:
-    """Sixteen cores on one node and a GPU on another do not make a place for both."""
+def test_cpus_and_gpus_must_be_on_the_same_node() -> None:
+    """Sixteen cores on one node and a GPU on another are not enough."""
     with pytest.raises(InputError, match="--cpus-per-job is 16"):
         TaskResources(cpus=16, gpus=1).on([{"CPU": 16.0}, {"CPU": 8.0, "GPU": 1.0}])
 

@@ -1,4 +1,4 @@
-"""python -m tests.cluster.tiny OUT [ADDRESS]: a reproduction in seconds, here or on a cluster."""
+"""python -m tests.cluster.tiny OUT [ADDRESS]: a reproduction of a few seconds, local or on a cluster."""
 
 import dataclasses
 import sys

@@ -1,4 +1,4 @@
-"""Hours of jobs: steps over rates, each algorithm at its own."""
+"""Estimated hours of jobs."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ PPO, EXPLORER = 1000.0, 500.0  # steps/s
 
 @pytest.fixture
 def estimator() -> Estimator:
-    """One that has measured already."""
+    """An Estimator with given rates."""
     made = Estimator("cpu")
     made.rates = {("minimaze", False): PPO, ("minimaze", True): EXPLORER, ("procgen", False): float("nan")}
     return made
@@ -41,30 +41,30 @@ def job(algo: str, env: str = "minimaze", **changes) -> Job:
         ("expgen-idaac", 4096 / (PPO * 24715 / 41039) + 1024 / EXPLORER),
     ],
 )
-def test_each_learner_is_charged_at_its_own_rate(algo: str, seconds: float, estimator: Estimator) -> None:
+def test_estimate_uses_the_rate_of_each_learner(algo: str, seconds: float, estimator: Estimator) -> None:
     effort = estimator.effort([job(algo)])
     assert effort.hours == pytest.approx(seconds / 3600) and effort.refused == ()
 
 
-def test_efforts_add_up_and_what_is_composed_costs_nothing(estimator: Estimator) -> None:
+def test_estimate_adds_jobs_and_composed_agents_cost_nothing(estimator: Estimator) -> None:
     effort = estimator.effort([job("ppo"), job("leep"), job("expgen", made_of=("ppo",))])
     assert (effort.jobs, effort.steps) == (3, 2 * 4096)
     assert effort.hours == pytest.approx(4096 / PPO / 3600 * (1 + 41039 / 22811))
 
 
-def test_policies_that_are_trained_on_cost_the_steps_that_they_lack(estimator: Estimator) -> None:
+def test_estimate_of_continued_runs_counts_missing_steps_only(estimator: Estimator) -> None:
     usual = job("ppo")
     longer = dataclasses.replace(usual, name="longer", settings={**usual.settings, "steps": 6144}, continues="ppo")
     assert estimator.effort([usual, longer]).steps == 2 * 6144
 
 
-def test_hours_are_unknown_where_a_rate_is_and_bad_jobs_are_told(estimator: Estimator) -> None:
+def test_estimate_has_no_hours_without_a_rate_and_reports_bad_jobs(estimator: Estimator) -> None:
     effort = estimator.effort([job("ppo"), job("ppo", env="procgen:maze"), job("chess")])
     assert effort.hours is None and effort.steps == 2 * 4096 and effort.jobs == 3
     assert len(effort.refused) == 1 and "chess" in effort.refused[0]
 
 
-def test_every_rival_in_the_paper_s_tables_has_a_rate_of_its_own() -> None:
+def test_every_algorithm_of_the_paper_s_tables_has_a_rate() -> None:
     used = {job.algo for job in jobs_of(EXHIBITS, SCALES["paper"])}
     members = {RECIPES[algo].member or algo for algo in used}
     own_update = {algo for algo in members if RECIPES[algo].network.memory == "none"}

@@ -1,4 +1,4 @@
-"""The list of jobs that a reproduction's folder holds."""
+"""The job list of a reproduction, and dependencies of jobs."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from expgen.reproduce.job import Job, read_job_list, write_job_list
 JOBS = [Job(name, "minimaze", "ppo", "smoke", {}) for name in ("a", "b")]
 
 
-def test_names_of_jobs_are_kept_and_a_folder_keeps_to_one_scale(tmp_path: Path) -> None:
+def test_job_list_is_written_and_rejects_another_scale(tmp_path: Path) -> None:
     assert read_job_list(tmp_path) == []
     write_job_list(tmp_path, JOBS, "smoke")
     write_job_list(tmp_path, JOBS[:1], "smoke")
@@ -20,7 +20,7 @@ def test_names_of_jobs_are_kept_and_a_folder_keeps_to_one_scale(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "0", "null", '""', '{"jobs": "a"}'])
-def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
+def test_malformed_job_list_is_rejected(tmp_path: Path, content: str) -> None:
     (tmp_path / "jobs.json").write_text(content)
     with pytest.raises(InputError, match="is not a list of jobs"):
         read_job_list(tmp_path)
@@ -28,6 +28,6 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
         write_job_list(tmp_path, JOBS, "smoke")
 
 
-def test_what_a_job_comes_after() -> None:
+def test_job_runs_after_the_jobs_it_needs() -> None:
     assert Job("c", "minimaze", "expgen", "smoke", {}, made_of=("a", "b")).after == ("a", "b")
     assert Job("c", "minimaze", "ppo", "smoke", {}, continues="a").after == ("a",)

@@ -1,4 +1,4 @@
-"""The paper's tables and figures as lists of jobs."""
+"""The jobs of the paper's tables and figures."""
 
 import pytest
 
@@ -15,7 +15,7 @@ WITHOUT_RUNS = {"figure-1", "figure-8", "table-3", "table-6"}
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_exhibit_has_jobs_with_names_of_their_own(scale):
+def test_every_exhibit_has_jobs_with_unique_names(scale):
     for name in EXHIBITS:
         jobs = jobs_of([name], SCALES[scale])
         assert bool(jobs) == (name not in WITHOUT_RUNS), name
@@ -24,7 +24,7 @@ def test_every_exhibit_has_jobs_with_names_of_their_own(scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_configs_are_valid_and_the_runs_an_agent_is_made_of_come_first_and_fit(scale):
+def test_job_configs_are_valid_and_dependencies_come_first(scale):
     seen = {}
     for job in jobs_of(EXHIBITS, SCALES[scale]):
         if job.algo not in RECIPES:
@@ -35,10 +35,10 @@ def test_configs_are_valid_and_the_runs_an_agent_is_made_of_come_first_and_fit(s
             assert (seen[name].env, seen[name].envs) == (config.env, config.envs)
             part = config.explorer if seen[name].algo == "maxent" else config
             assert (part.network, part.reward) == (seen[name].network, seen[name].reward)
-            assert part.steps >= seen[name].steps  # the rest is trained on
+            assert part.steps >= seen[name].steps  # the job trains the rest
 
 
-def test_the_paper_s_scale_is_the_paper_s():
+def test_paper_scale_has_the_paper_s_sizes():
     jobs = {job.name: job for job in jobs_of(["table-1"], SCALES["paper"])}
     assert {job.env for job in jobs.values()} == {f"procgen:{game}" for game in numbers.games()}
     ppo = jobs["maze-ppo"]
@@ -48,7 +48,7 @@ def test_the_paper_s_scale_is_the_paper_s():
     assert {f"maze-{algo}" for algo in ("plr", "ucb-drac", "ppg", "leep", "expgen-idaac")} <= jobs.keys()
 
 
-def test_variants_at_the_paper_s_scale():
+def test_paper_scale_has_all_variants():
     labels = {job.label for job in jobs_of(["figure-5"], SCALES["paper"]) if job.algo == "mixed"}
     assert len(labels) == 15 and "beta=0.1 gamma=0.5" in labels
     explorers = [job for job in jobs_of(["figure-11"], SCALES["paper"], ["maze"]) if job.algo == "maxent"]
@@ -63,7 +63,7 @@ def test_variants_at_the_paper_s_scale():
     assert jobs_of(["figure-13"], SCALES["paper"])[0].settings["steps"] == 100_000_000
 
 
-def test_reproduce_keeps_to_the_games_asked_for():
+def test_jobs_of_uses_selected_games_only():
     assert {job.env for job in jobs_of(["table-1"], SCALES["paper"], ["heist"])} == {"procgen:heist"}
 
 
@@ -75,7 +75,7 @@ def test_exhibits_share_runs_of_one_name():
     assert len(both) == len(one) + len(other) - len(shared)
 
 
-def test_merging_keeps_what_each_asks():
+def test_merged_keeps_all_scorings():
     job = Job("a", "minimaze", "expgen", "smoke", {}, scorings=(Scoring(), Scoring(consensus={"leader": 1})))
     more = Job("a", "minimaze", "expgen", "smoke", {}, scorings=(Scoring(), Scoring("each")))
     (found,) = merged([job, more])

@@ -1,4 +1,4 @@
-"""Pictures: when a pixel first changed, and frames of the real games."""
+"""Exhibits without scores."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ def test_first_change_of_each_pixel_by_hand():
     np.testing.assert_array_equal(first_change(frames), [[2, np.nan], [np.nan, 1]])
 
 
-def test_played_frames_are_those_of_one_episode():
+def test_play_frames_returns_one_episode():
     frames = play_frames(UniformAgent(5), "minimaze", max_steps=10)
     assert 1 < len(frames) <= 10 and frames.dtype == np.uint8 and (frames[0] != frames[-1]).any()
 
 
-def test_a_picture_without_its_run_is_told(tmp_path):
+def test_figure_without_its_run_is_an_error(tmp_path):
     sections, complaints = other_sections(["figure-3"], tmp_path)
     assert sections == [] and len(complaints) == 1 and complaints[0].startswith("figure-3: ")
     assert other_sections(["figure-3"], None)[1] == [
@@ -37,7 +37,7 @@ def test_table_6_shows_our_settings_beside_the_papers():
 
 
 @pytest.mark.procgen
-def test_the_games_and_the_hidden_maze():
+def test_figures_1_and_8_are_drawn():
     sections, complaints = other_sections(["figure-1", "figure-8"], None)
     assert complaints == [] and [section.name for section in sections] == ["figure-1", "figure-8"]
     assert sum(len(axes.images) for axes in sections[0].figures[0][1].axes) == 7

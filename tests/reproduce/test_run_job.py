@@ -1,4 +1,4 @@
-"""A job from training to its rows, and a reproduction from jobs to its page."""
+"""run_job, from training to rows, and reproduce, from jobs to the report."""
 
 import csv
 import dataclasses
@@ -23,7 +23,7 @@ from tests.cluster.tiny import TINY
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Members, explorer and the agent of both."""
+    """Jobs of members, explorer and the agent made of both."""
     out = tmp_path_factory.mktemp("out")
     planner = Planner(TINY)
     scorings = (Scoring(consensus={"leader": 1}), Scoring(consensus={"leader": 0, "fallback": "random"}))
@@ -66,7 +66,7 @@ def test_an_agent_is_composed_of_the_checkpoints_of_other_jobs(trained):
     assert [(entry.work, entry.state) for entry in read_journal(folder)] == [("score", "done")]
 
 
-def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):
+def test_finished_job_is_skipped_and_new_scorings_are_added(trained):
     out, jobs, _ = trained
     before = {file: file.read_bytes() for job in jobs for file in score_files(job, out)}
     assert [run_job(job, out, "", "cpu").status for job in jobs] == ["skipped"] * 3
@@ -76,7 +76,7 @@ def test_what_is_done_is_skipped_and_new_scorings_are_added(trained):
     assert score_files(more, out)[-1].exists()
 
 
-def test_a_stopped_job_goes_on(tmp_path):
+def test_stopped_job_resumes(tmp_path):
     job = Planner(dataclasses.replace(TINY, steps=4096)).train("maze", "ppo")
     rows = []
     told = Watcher(on_row=lambda learner, row: rows.append(row), should_stop=lambda: bool(rows))
@@ -92,21 +92,21 @@ def minutes_of(job, out):
     return float(json.loads(made_file(job, out).read_text())["minutes"])
 
 
-def test_minutes_of_a_job_are_those_of_all_sessions_that_trained_and_scored_it(tmp_path):
+def test_minutes_of_a_job_include_all_sessions(tmp_path):
     job = Planner(TINY).train("maze", "ppo")
     assert run_job(job, tmp_path, "", "cpu", Watcher(should_stop=lambda: True)).status == "stopped"
     folder = RunFolder(tmp_path / "runs" / job.name)
     (entry,) = read_journal(folder)
     assert (entry.work, entry.state) == ("train", "stopped") and 0 < entry.session.seconds < 600
-    hour = entry.session._replace(began=1.0, seconds=3600.0)  # as if a session before it had taken an hour
+    hour = entry.session._replace(began=1.0, seconds=3600.0)  # an earlier session of one hour
     write_journal(folder, [dataclasses.replace(entry, session=hour), entry])
-    for scorings in (job.scorings, (*job.scorings, Scoring("member0"))):  # what is scored later is added
+    for scorings in (job.scorings, (*job.scorings, Scoring("member0"))):  # later scorings are added
         assert run_job(dataclasses.replace(job, scorings=scorings), tmp_path, "", "cpu").status == "done"
         assert 60 <= minutes_of(job, tmp_path) < 70
     assert [entry.work for entry in read_journal(folder)] == ["train", "train", *["train", "score"] * 2]
 
 
-def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, equal, small):
+def test_continued_run_equals_one_long_run(tmp_path, equal, small):
     planner = Planner(TINY)
     usual, longer = planner.longer(planner.ppo("maze"), "50M")
     assert [run_job(job, tmp_path, "", "cpu").status for job in (usual, longer)] == ["done"] * 2
@@ -118,17 +118,17 @@ def test_longer_run_goes_on_from_the_usual_one_as_if_it_were_one_run(tmp_path, e
     assert {row.env_steps for row in rows_of(longer, tmp_path)} == {2048}
 
 
-def test_bad_input_is_told_in_one_line(tmp_path):
+def test_job_with_bad_input_is_refused_in_one_line(tmp_path):
     result = run_job(Job("x", "minimaze", "no-such", "smoke", {}), tmp_path, "", "cpu")
     assert result.status == "refused" and "--algo is 'no-such'" in result.message and "\n" not in result.message
     for changes in ({"continues": "nobody"}, {"name": "composed", "made_of": ("nobody",)}):
         orphan = dataclasses.replace(Planner(TINY).train("maze", "ppo"), **changes)
         assert "nobody" in (message := run_job(orphan, tmp_path, "", "cpu").message)
-        (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # where expgen status finds it
+        (entry,) = read_journal(RunFolder(tmp_path / "runs" / orphan.name))  # read by expgen status
         assert (entry.state, entry.message) == ("failed", message)
 
 
-def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):
+def test_reproduction_writes_its_page_with_provenance(tmp_path):
     page, complaints = reproduce(["figure-3", "table-3", "table-6"], TINY, tmp_path, device="cpu")
     assert page is not None and complaints == []
     text = page.read_text()
@@ -140,7 +140,7 @@ def test_a_reproduction_ends_in_its_page_with_provenance(tmp_path):
     assert (tmp_path / "figures" / "figure-3.png").exists()
 
 
-def test_a_folder_keeps_to_one_scale(tmp_path):
+def test_reproduction_rejects_another_scale_in_the_same_folder(tmp_path):
     reproduce(["table-3"], TINY, tmp_path)
     with pytest.raises(InputError, match="--scale smoke"):
         reproduce(["table-3"], SCALES["laptop"], tmp_path)

@@ -1,4 +1,4 @@
-"""A place on a real S3 server."""
+"""A folder on a real S3 server."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from tests.storage.s3_server import BUCKET, UNAVAILABLE, Faults
 
 @pytest.fixture
 def bucket(s3: Faults, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A place of the test's own on a server that is well when it ends."""
+    """A URL for one test; the server's faults are reset afterwards."""
     yield f"s3://{BUCKET}/{request.node.name}"
     s3.delay, s3.refused, s3.refusal = 0.0, 0.0, UNAVAILABLE

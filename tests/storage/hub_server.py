@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face Hub: repositories in memory, and what pushing and loading ask of its API."""
+"""A fake Hugging Face Hub with repositories in memory and the API that push and load use."""
 
 import base64
 import contextlib
@@ -12,7 +12,7 @@ COMMIT = "c" * 40
 
 
 class Hub:
-    """Files by repository and name, and where the server listens."""
+    """Files by repository and name, and the address of the server."""
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, bytes]] = {}
@@ -22,7 +22,7 @@ class Hub:
 
 @contextlib.contextmanager
 def hub_server() -> Iterator[Hub]:
-    """A server for the time of the block."""
+    """Run the server inside the `with` block."""
     hub = Hub()
 
     class Handler(BaseHTTPRequestHandler):

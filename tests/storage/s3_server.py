@@ -1,4 +1,4 @@
-"""A real S3 server on this machine (moto's), that can be told to be slow, to refuse, or to forget to answer."""
+"""A local S3 server (moto's) that can be slow, reject requests or not respond."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ UNAVAILABLE, FORBIDDEN = ("503 Service Unavailable", "ServiceUnavailable"), ("40
 
 
 class Faults:
-    """What is wrong with the server now, and what it has been asked."""
+    """Current faults of the server, and its requests so far."""
 
     def __init__(self) -> None:
         self.delay = 0.0  # seconds before every answer
@@ -41,7 +41,7 @@ class Faults:
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[Faults]:
-    """Runs until the end; the environment says where, to this process and those it starts."""
+    """Run the server inside the `with` block; its address is in the environment."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 

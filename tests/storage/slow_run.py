@@ -1,4 +1,4 @@
-"""python -m tests.storage.slow_run RUN UPDATES: a small run that takes its time on any machine."""
+"""python -m tests.storage.slow_run RUN UPDATES: a small run that is slow on any machine."""
 
 import sys
 import time

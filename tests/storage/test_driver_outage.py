@@ -1,4 +1,4 @@
-"""A driver of `expgen reproduce` whose storage goes away while it gathers what its jobs have left there."""
+"""`expgen reproduce` with a storage outage while it collects the results of its jobs."""
 
 import io
 import sys
@@ -18,13 +18,13 @@ from tests.storage.s3_server import BUCKET, FORBIDDEN, UNAVAILABLE, Faults
 
 OUT = f"s3://{BUCKET}/driver-outage"
 WORDS = ["reproduce", *NAMES, "--scale", "smoke", "--device", "cpu", "--out", OUT]
-LAST_JOB, WAITS = "minimaze-expgen: ", "retrying for 60 s"  # in what a driver says
+LAST_JOB, WAITS = "minimaze-expgen: ", "retrying for 60 s"  # in the driver's output
 
 Cue = tuple[str, Callable[[], None]]
 
 
 class Cues(io.StringIO):
-    """A driver's stderr, at whose words something happens, one after another."""
+    """A stderr that runs one action after another when given words appear."""
 
     def __init__(self, cues: list[Cue]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Cues(io.StringIO):
 
 @pytest.fixture
 def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
-    """The command with storage of that much patience: its status and what it said."""
+    """Run the command with a storage time limit; return its status and output."""
     monkeypatch.setitem(SCALES, "smoke", TINY)
 
     def run(patience: int, *cues: Cue) -> tuple[int, list[str]]:
@@ -49,7 +49,7 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
         lines = said.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
-            if thread.name == "expgen-upload":  # of a driver that gave up: it asks no more of the next one's storage
+            if thread.name == "expgen-upload":  # of the driver that gave up; it must not use the next one's storage
                 thread.join()
         return status, lines
 
@@ -61,7 +61,7 @@ def rows(folder: Path) -> str:
     return (folder / "scores.csv").read_text()
 
 
-def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp_path, monkeypatch) -> None:
+def test_driver_waits_for_a_short_outage_and_fails_after_a_long_one(drive, s3, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(store, "NOTICE_SECONDS", 0.5)
     status, said = drive(60)
     assert status == 0, said
@@ -81,12 +81,12 @@ def test_a_driver_rides_out_an_outage_or_says_that_it_is_too_long(drive, s3, tmp
     assert rows(tmp_path / "ridden out") == expected
 
     status, said = drive(5, (LAST_JOB, goes))
-    assert status == 1  # a failure, no bad input
+    assert status == 1  # a failure, not bad input
     assert said[-1].startswith(f"expgen: cannot list {OUT}/scores/") and "did not respond within 5 s" in said[-1]
     assert said[-1].endswith("the same command continues")
 
 
-def test_no_right_is_refused_at_once(drive, s3: Faults) -> None:
+def test_missing_rights_fail_at_once(drive, s3: Faults) -> None:
     s3.refused, s3.refusal, s3.refusals = 1.0, FORBIDDEN, 0
     status, said = drive(60)
     assert status == 2 and len(said) == 1 and "PermissionError" in said[0]

@@ -1,4 +1,4 @@
-"""Locations: folders and URLs alike."""
+"""Locations: folders and URLs."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from expgen.storage.location import Location, absolute, is_url, join
     ("location", "expected"),
     [("s3://bucket/run", True), ("runs/maze", False), (Path("s3://bucket"), False), (None, False)],
 )
-def test_a_text_with_a_scheme_is_a_url_and_a_path_never_is(location: Location | None, expected: bool) -> None:
+def test_is_url_needs_a_str_with_a_scheme(location: Location | None, expected: bool) -> None:
     assert is_url(location) is expected
 
 
-def test_locations_are_joined_and_made_absolute_each_in_its_way(tmp_path: Path, monkeypatch) -> None:
+def test_join_and_absolute_work_for_paths_and_urls(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert join("s3://bucket/run/", "scores", "a") == "s3://bucket/run/scores/a"
     assert join("runs", "scores", "a") == Path("runs/scores/a")

@@ -1,4 +1,4 @@
-"""Snapshots at a URL: whole or not at all, wherever a writer or a reader is killed; one owner at a time."""
+"""Mirror: atomic snapshots when a writer or reader is killed at any point, and one owner."""
 
 import json
 import shutil
@@ -18,11 +18,11 @@ pytest.importorskip("fsspec")
 
 
 class Death(BaseException):
-    """Nobody catches it, as nobody survives SIGKILL."""
+    """Like SIGKILL: no code catches it."""
 
 
 class Mortal(LocalFileSystem):
-    """A disk that changes nothing from the n-th change on, of which it leaves a half where it was a write."""
+    """A disk that stops at the n-th change; a write is left half done."""
 
     def __init__(self, changes: int) -> None:
         super().__init__(skip_instance_cache=True)
@@ -53,7 +53,7 @@ def mirror_at(url: Path, folder: Path, **keywords: Any) -> Mirror:
 
 
 def fill(folder: Path, text: str) -> dict[str, str]:
-    """Three files of which every one says `text`, and a checkpoint named by it."""
+    """Write three files with the content `text`, and a checkpoint with that name."""
     for old in folder.glob("checkpoints/a/*"):
         old.unlink()
     files = {"metrics.csv": f"{text}\n", "journal.json": text, f"checkpoints/a/{text}.safetensors": text}
@@ -81,9 +81,9 @@ def test_snapshot_is_uploaded_and_downloaded_without_half_written_files(tmp_path
     second = fill(tmp_path / "here", "2")
     mirror.upload()
     assert first != second == read_from(tmp_path / "url", tmp_path / "there")
-    written = (tmp_path / "there" / "metrics.csv").stat().st_mtime  # by which status tells that a run is silent
+    written = (tmp_path / "there" / "metrics.csv").stat().st_mtime  # status uses it to find silent runs
     assert written == pytest.approx(mirror.last.written, abs=1e-3)
-    assert len(list((tmp_path / "url" / FILES).rglob("*.safetensors"))) == 1  # as many as here
+    assert len(list((tmp_path / "url" / FILES).rglob("*.safetensors"))) == 1  # as many as in the folder
     assert len(list((tmp_path / "url" / LISTS).iterdir())) == 1
 
 
@@ -109,7 +109,7 @@ def test_upload_killed_at_any_write_leaves_the_snapshot_before_or_after_it(tmp_p
         heir.claim()
         heir.download()
         assert contents(heir.folder) == found
-        heir.upload(is_open=False)  # and what the dead one left behind is gone
+        heir.upload(is_open=False)  # deletes the files of the dead process
         assert len(list((url / FILES).rglob("*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
         if not has_died:
             break
@@ -160,12 +160,12 @@ def test_later_process_takes_over_and_the_earlier_one_cannot_upload(tmp_path: Pa
     assert read_from(tmp_path / "url", tmp_path / "there")["journal.json"] == "late"
 
 
-def test_of_two_processes_that_claim_at_once_one_stays_owner(tmp_path: Path) -> None:
+def test_one_of_two_concurrent_claims_stays_owner(tmp_path: Path) -> None:
     one, other = sorted(
         (mirror_at(tmp_path / "url", tmp_path / name) for name in ("a", "b")), key=lambda mirror: mirror.owner
     )
     other.claim()
-    looks = chain([list], repeat(one._lists))  # the first is of before the other one wrote
+    looks = chain([list], repeat(one._lists))  # the first was read before the other process wrote
     one._lists = lambda: next(looks)()  # type: ignore[method-assign]
     with pytest.raises(TakenOver):
         one.claim()
@@ -194,7 +194,7 @@ def test_download_survives_a_snapshot_that_is_replaced_while_it_is_read(tmp_path
     assert contents(reader.folder) == after
 
 
-def test_sketch_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
+def test_download_without_weights_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     (writer.folder / "tensorboard").mkdir()
@@ -207,7 +207,7 @@ def test_sketch_has_empty_checkpoints_and_events(tmp_path: Path) -> None:
         assert contents(reader.folder) == {**sketch, "tensorboard/events": ""}
 
 
-def test_sketch_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
+def test_download_without_weights_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
     writer, reader = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     writer.claim()
     fill(writer.folder, "1")
@@ -218,7 +218,7 @@ def test_sketch_of_a_milestone_has_empty_checkpoints(tmp_path: Path) -> None:
     assert kept == {name: "" if "/" in name else text for name, text in expected.items()}
 
 
-def test_url_whose_owner_is_at_work_is_busy_until_it_ends(tmp_path: Path) -> None:
+def test_url_is_busy_until_its_owner_ends(tmp_path: Path) -> None:
     writer, guest = (mirror_at(tmp_path / "url", tmp_path / name) for name in ("here", "there"))
     guest.check_not_busy()
     writer.claim()
@@ -230,7 +230,7 @@ def test_url_whose_owner_is_at_work_is_busy_until_it_ends(tmp_path: Path) -> Non
     guest.check_not_busy()
 
 
-def test_deleted_folder_is_not_uploaded_as_an_empty_one(tmp_path: Path) -> None:
+def test_deleted_folder_is_not_uploaded_as_empty(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     mirror.claim()
     expected = fill(tmp_path / "here", "1")
@@ -247,30 +247,33 @@ def test_files_are_read_in_the_order_of_json_weights_rows(tmp_path: Path) -> Non
         (tmp_path / name).write_text("1\n2\nhal")
     files, contents = mirror_at(tmp_path / "url", tmp_path)._read_folder(set())
     assert list(files)[:2] == ["z.json", "checkpoints/m/7.safetensors"]
-    assert contents[object_name("a.csv", files["a.csv"])] == b"1\n2\n"  # whole rows
+    assert contents[object_name("a.csv", files["a.csv"])] == b"1\n2\n"  # complete rows only
 
 
-def test_only_new_content_is_uploaded_and_lost_content_again(tmp_path: Path) -> None:
+def test_only_new_or_lost_files_are_uploaded(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     fill(mirror.folder, "1")
     files, contents = mirror._read_folder(set())
     stored = set(contents)
     assert mirror._read_folder(stored) == (files, {})
-    assert mirror_at(tmp_path / "url", tmp_path / "here")._read_folder(stored) == (files, {})  # without having read it
+    assert mirror_at(tmp_path / "url", tmp_path / "here")._read_folder(stored) == (
+        files,
+        {},
+    )  # without reading the file
     (mirror.folder / "metrics.csv").write_text("1\n2\n")
     assert list(mirror._read_folder(stored)[1].values()) == [b"1\n2\n"]
     lost = object_name("journal.json", files["journal.json"])
     assert mirror._read_folder(stored - {lost})[1][lost] == b"1"
 
 
-def test_checkpoint_that_is_replaced_while_the_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload_survives_a_checkpoint_replaced_during_the_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     fill(mirror.folder, "1")
     read = module.read_bytes
 
     def read_slowly(path: Path) -> bytes:
         if path.name == "1.safetensors":
-            fill(mirror.folder, "2")  # the folder goes on between looking and reading
+            fill(mirror.folder, "2")  # the folder changes between listing and reading
         return read(path)
 
     monkeypatch.setattr(module, "read_bytes", read_slowly)
@@ -278,12 +281,12 @@ def test_checkpoint_that_is_replaced_while_the_folder_is_read(tmp_path: Path, mo
     assert [name for name in files if name.startswith("checkpoints")] == ["checkpoints/a/2.safetensors"]
 
 
-def test_object_name_carries_the_name_and_the_checksum_of_a_file() -> None:
+def test_object_name_contains_name_and_checksum() -> None:
     digest = "0123456789abcdef" + "0" * 48
     assert object_name("checkpoints/a/12.safetensors", digest) == "files/0123456789abcdef-checkpoints-a-12.safetensors"
 
 
-def test_list_names_sort_as_they_were_written(tmp_path: Path) -> None:
+def test_list_names_sort_in_order_of_writing(tmp_path: Path) -> None:
     names = []
     for _ in range(11):
         mirror = mirror_at(tmp_path / "url", tmp_path / "here")
@@ -295,8 +298,8 @@ def test_list_names_sort_as_they_were_written(tmp_path: Path) -> None:
     assert len(names) == 22 and names == sorted(names) and all(map(LIST_NAME.fullmatch, names))
 
 
-def test_upload_after_one_whose_list_could_not_be_written(tmp_path: Path) -> None:
-    """Also where the storage has written it after all."""
+def test_upload_works_after_a_list_that_could_not_be_written(tmp_path: Path) -> None:
+    """Also if the storage has written it in spite of the error."""
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     mirror.claim()
     for text, has_written in (("one", False), ("two", True)):
@@ -319,7 +322,7 @@ def test_upload_after_one_whose_list_could_not_be_written(tmp_path: Path) -> Non
 SNAPSHOT = Snapshot(True, 99.25, {"checkpoints/a/12.safetensors": "0123456789abcdef" * 4})
 
 
-def test_list_cut_anywhere_is_incomplete() -> None:
+def test_truncated_list_is_incomplete() -> None:
     text = json.dumps(SNAPSHOT._asdict()).encode()
     assert decode(text, "s3://bucket/run") == SNAPSHOT
     assert all(decode(text[:end], "s3://bucket/run") is None for end in range(len(text)))
@@ -334,14 +337,14 @@ def test_list_cannot_name_files_outside_its_folder(name: str) -> None:
 
 @pytest.mark.parametrize("data", [[], {}, 1, "text", {"files": {}}, {"files": [], "is_open": 1, "written": 2},
                                   {"format": "expgen-list-1", "sha256": "", "body": ""}])  # fmt: skip
-def test_list_of_another_program_or_version_is_refused(data: Any) -> None:
+def test_list_of_another_program_or_version_is_rejected(data: Any) -> None:
     with pytest.raises(InputError, match="did not write"):
         decode(json.dumps(data).encode(), "s3://bucket/run")
 
 
 @pytest.mark.parametrize("change", [{"files": {"a": "/../../outside"}}, {"files": {"a": None}}, {"written": 1e999},
                                     {"written": "now"}, {"written": -1}])  # fmt: skip
-def test_list_with_damaged_checksums_or_times_is_refused(change: dict[str, Any]) -> None:
+def test_list_with_damaged_checksums_or_times_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="did not write"):
         decode(json.dumps({**SNAPSHOT._asdict(), **change}).encode(), "s3://bucket/run")
 
@@ -359,7 +362,7 @@ def test_download_does_not_write_through_a_link_in_the_folder(tmp_path: Path) ->
     assert not list((tmp_path / "outside").iterdir())
 
 
-def test_damaged_and_missing_files_at_the_url_are_refused(tmp_path: Path) -> None:
+def test_damaged_and_missing_files_at_the_url_are_rejected(tmp_path: Path) -> None:
     mirror = mirror_at(tmp_path / "url", tmp_path / "here")
     mirror.claim()
     fill(tmp_path / "here", "1")

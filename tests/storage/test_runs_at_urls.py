@@ -1,4 +1,4 @@
-"""Runs at a URL: the same weights and rows as in a folder, through death, takeover, slowness and refusal."""
+"""Runs at a URL: the same weights and rows as in a folder, also after kills, takeovers and outages."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ UPDATES = 60
 
 
 def rows_in(file: Path) -> list[str]:
-    """Without the last column: a commit may be made while tests run."""
+    """Return rows without the last column, the commit, which may change during the tests."""
     return [line.rpartition(",")[0] for line in file.read_text().splitlines()]
 
 
@@ -95,11 +95,11 @@ def test_train_evaluate_and_play_at_a_url_from_the_command_line(
         (["report", "s3://a/scores.csv", "--out", "page"], "SCORES"),
     ],
 )
-def test_bad_urls_are_one_line(words: list[str], told: str, s3: Faults, refused) -> None:
+def test_bad_urls_are_rejected_in_one_line(words: list[str], told: str, s3: Faults, refused) -> None:
     assert told in refused(*words)
 
 
-def test_a_missing_driver_is_one_line(refused, monkeypatch) -> None:
+def test_missing_storage_driver_is_one_line(refused, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     assert "gcsfs" in refused("train", "--run", "gs://bucket/run")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
@@ -112,12 +112,12 @@ def newest_at(url: str) -> Snapshot:
 
 @pytest.fixture
 def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """A process that works on the run at a URL and has uploaded a checkpoint."""
+    """Start a process that trains the run at a URL; return it after its first upload of a checkpoint."""
     started = []
 
     def start(url: str) -> subprocess.Popen[str]:
         words = [sys.executable, "-m", "tests.storage.slow_run", url, str(UPDATES)]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # as here: weights depend on their number
+        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # weights depend on the number of threads
         started.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=one_thread))
         until(lambda: any(name.startswith("checkpoints/") for name in newest_at(url).files), "an uploaded checkpoint")
         return started[-1]
@@ -128,8 +128,8 @@ def slow_run() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
         process.wait()
 
 
-def test_killed_it_goes_on_elsewhere(bucket: str, slow_run, small, settings, s3, assert_same) -> None:
-    s3.delay = 0.05  # so that an upload is under way most of the time
+def test_killed_run_at_a_url_resumes(bucket: str, slow_run, small, settings, s3, assert_same) -> None:
+    s3.delay = 0.05  # most of the time an upload is running
     worker = slow_run(bucket)
     worker.kill()
     worker.wait()
@@ -140,7 +140,7 @@ def test_killed_it_goes_on_elsewhere(bucket: str, slow_run, small, settings, s3,
     assert_same(bucket)
 
 
-def test_a_later_process_takes_over(bucket: str, slow_run, small, settings, assert_same) -> None:
+def test_newer_process_takes_over_a_run_at_a_url(bucket: str, slow_run, small, settings, assert_same) -> None:
     earlier = slow_run(bucket)
     small.train(bucket, UPDATES, take_over=True, **settings)
     _, err = earlier.communicate()
@@ -148,14 +148,14 @@ def test_a_later_process_takes_over(bucket: str, slow_run, small, settings, asse
     assert_same(bucket)
 
 
-def test_a_run_under_way_is_not_amended(bucket: str, refused, small, settings) -> None:
+def test_evaluate_does_not_edit_a_running_run(bucket: str, refused, small, settings) -> None:
     mirror = Mirror(Store(bucket), scratch_folder())
     small.train(bucket, 2, **settings)
     mirror.claim()
     assert "is in use" in refused("evaluate", bucket, "--episodes", 2)
 
 
-def test_slow_storage_that_refuses_now_and_then(bucket: str, s3: Faults, small, settings, assert_same) -> None:
+def test_run_survives_slow_and_failing_storage(bucket: str, s3: Faults, small, settings, assert_same) -> None:
     s3.delay, s3.refused = 0.03, 0.2
     small.train(bucket, UPDATES, **settings)
     assert s3.refusals > 0
@@ -163,7 +163,7 @@ def test_slow_storage_that_refuses_now_and_then(bucket: str, s3: Faults, small, 
     assert_same(bucket)
 
 
-def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, assert_same, monkeypatch) -> None:
+def test_outage_during_training_loses_nothing(bucket, s3, small, settings, assert_same, monkeypatch) -> None:
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
     outage: list[float] = []
 
@@ -180,7 +180,7 @@ def test_an_outage_while_it_trains_costs_nothing(bucket, s3, small, settings, as
     assert_same(bucket)
 
 
-def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small, settings, equal, undisturbed,
+def test_long_outage_is_reported_and_files_are_kept(bucket, s3, small, settings, equal, undisturbed,
                                                               assert_same, monkeypatch) -> None:  # fmt: skip
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
@@ -194,10 +194,10 @@ def test_storage_that_stays_away_is_told_and_the_work_is_kept(bucket, s3, small,
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)
     assert_same(bucket)
-    (kept.parent / "lock").touch()  # so that it ends with the process after all; earlier, another process may delete it
+    (kept.parent / "lock").touch()  # delete it with this process; not earlier, or another process may delete it
 
 
-def test_a_job_stops_goes_on_and_is_done_once(bucket: str, small, tmp_path: Path) -> None:
+def test_job_at_a_url_stops_resumes_and_is_then_skipped(bucket: str, small, tmp_path: Path) -> None:
     job = small.job("ppo")
     stop = Watcher(should_stop=lambda: True)
     for out in (bucket, tmp_path / "here"):
@@ -208,7 +208,7 @@ def test_a_job_stops_goes_on_and_is_done_once(bucket: str, small, tmp_path: Path
     assert one == other
 
 
-def test_storage_that_goes_away_before_the_row_is_stored_is_a_failure(bucket, s3, small, settings, command,
+def test_outage_before_the_row_is_written_is_a_failure(bucket, s3, small, settings, command,
                                                                       monkeypatch) -> None:  # fmt: skip
     small.train(bucket, UPDATES, **settings)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")

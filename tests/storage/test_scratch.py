@@ -1,4 +1,4 @@
-"""Scratch folders: gone with their process, swept after one that was killed, kept where asked for."""
+"""Scratch folders: deleted with their process or by the next one, or kept."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ print(folder)
 
 @pytest.fixture
 def run(tmp_path: Path):
-    """A process with scratch folders below `tmp_path`; where its folder was."""
+    """Run a process with scratch folders below `tmp_path`; return its folder."""
 
     def start(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -42,19 +42,19 @@ def folder_of(process: subprocess.Popen[str]) -> Path:
     return Path(out.split()[0])
 
 
-def test_scratch_folder_ends_with_its_process(run, tmp_path: Path) -> None:
+def test_scratch_folder_is_deleted_with_its_process(run, tmp_path: Path) -> None:
     process = run()
     assert folder_of(process).parent.parent == tmp_path and process.returncode == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_fork_that_ends_leaves_its_parent_s_scratch_folder(run, tmp_path: Path) -> None:
+def test_forked_process_keeps_its_parent_s_scratch_folder(run, tmp_path: Path) -> None:
     process = run("fork")
     folder_of(process)
     assert process.returncode == 0 and not list(tmp_path.iterdir())
 
 
-def test_next_process_sweeps_the_folder_of_a_killed_one_and_not_of_a_living_one(run, tmp_path: Path) -> None:
+def test_next_process_deletes_scratch_folders_of_killed_processes_only(run, tmp_path: Path) -> None:
     killed = run("kill")
     left = folder_of(killed)
     assert killed.returncode == -signal.SIGKILL and (left / "work").exists()
@@ -68,14 +68,14 @@ def test_next_process_sweeps_the_folder_of_a_killed_one_and_not_of_a_living_one(
     assert not list(tmp_path.iterdir())
 
 
-def test_kept_scratch_folder_outlives_its_process_and_is_not_swept(run, tmp_path: Path) -> None:
+def test_kept_scratch_folder_is_not_deleted(run, tmp_path: Path) -> None:
     for words in (["keep"], ["keep", "kill"]):
         kept = folder_of(run(*words))
         folder_of(run())
         assert (kept / "work").read_text() == "mine"
 
 
-def test_a_pipe_in_the_place_of_a_lock_holds_nobody_up(run, tmp_path: Path) -> None:
+def test_pipe_in_place_of_a_lock_does_not_block(run, tmp_path: Path) -> None:
     (tmp_path / "expgen-theirs").mkdir()
     os.mkfifo(tmp_path / "expgen-theirs" / "lock")
     process = run()

@@ -1,4 +1,4 @@
-"""Operations at a URL: retried, bounded in time, and reported when they take long."""
+"""Store: retries, time limits and messages."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from expgen.storage.store import SECONDS_VARIABLE, StorageOutage, Store
 
 
 class Disk(LocalFileSystem):
-    """Calls `before` ahead of every read."""
+    """A file system that calls `before` ahead of every read."""
 
     def __init__(self, before: Callable[[], None]) -> None:
         super().__init__(skip_instance_cache=True)
@@ -35,7 +35,7 @@ def store_with(folder: Path, before: Callable[[], None], seconds: float = 60.0) 
 
 
 def failing(times: int, error: Exception) -> tuple[Callable[[], None], list[float]]:
-    """A function that raises `error` so many times, and when it was called."""
+    """Return a function that raises `error` a number of times, and the times of its calls."""
     calls: list[float] = []
 
     def before() -> None:
@@ -46,7 +46,7 @@ def failing(times: int, error: Exception) -> tuple[Callable[[], None], list[floa
     return before, calls
 
 
-def test_failed_operation_is_retried_ever_more_slowly(tmp_path: Path) -> None:
+def test_failed_operation_is_retried_with_growing_pauses(tmp_path: Path) -> None:
     before, calls = failing(3, OSError("not now"))
     assert store_with(tmp_path, before).read("file") == b"content"
     assert len(calls) == 4
@@ -54,7 +54,7 @@ def test_failed_operation_is_retried_ever_more_slowly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [PermissionError("no"), ImportError("no"), NotImplementedError("no")])
-def test_final_error_is_not_retried_and_is_bad_input(error: Exception, tmp_path: Path) -> None:
+def test_permanent_error_is_not_retried(error: Exception, tmp_path: Path) -> None:
     before, calls = failing(9, error)
     with pytest.raises(InputError, match=f"^cannot read file://{tmp_path}/file: {type(error).__name__}: no$") as told:
         store_with(tmp_path, before).read("file")
@@ -68,7 +68,7 @@ def test_missing_file_is_not_retried(tmp_path: Path) -> None:
     assert len(calls) == 1
 
 
-def test_errors_until_the_time_is_up_are_an_outage(tmp_path: Path) -> None:
+def test_errors_until_the_time_limit_are_an_outage(tmp_path: Path) -> None:
     before, calls = failing(10**6, OSError("not now"))
     began = time.monotonic()
     with pytest.raises(StorageOutage, match=r"did not respond within 1 s: OSError: not now$") as told:
@@ -79,13 +79,13 @@ def test_errors_until_the_time_is_up_are_an_outage(tmp_path: Path) -> None:
 
 @pytest.fixture
 def hanging() -> Iterator[threading.Event]:
-    """An operation that waits for it returns when the test sets it, and when the test has ended."""
+    """An event for hanging operations, set by the test or after it."""
     event = threading.Event()
     yield event
     event.set()
 
 
-def test_operation_that_hangs_ends_when_the_time_is_up(tmp_path: Path, hanging: threading.Event) -> None:
+def test_hanging_operation_ends_at_the_time_limit(tmp_path: Path, hanging: threading.Event) -> None:
     began = time.monotonic()
     with pytest.raises(StorageOutage, match=r"did not respond within 1 s: TimeoutError: no response$"):
         store_with(tmp_path, lambda: hanging.wait() and None, seconds=1.0).read("file")
@@ -93,11 +93,11 @@ def test_operation_that_hangs_ends_when_the_time_is_up(tmp_path: Path, hanging: 
 
 
 def lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What was printed about this test's storage; a thread of another test may still speak of its own."""
+    """Return the lines printed about this test's storage; threads of other tests may print too."""
     return [line for line in capsys.readouterr().err.splitlines() if str(folder) in line]
 
 
-def test_slow_operation_is_reported_and_so_is_its_end(tmp_path, hanging, capsys, monkeypatch) -> None:
+def test_slow_operation_and_its_end_are_reported(tmp_path, hanging, capsys, monkeypatch) -> None:
     monkeypatch.setattr(module, "NOTICE_SECONDS", 0.2)
     threading.Timer(0.5, hanging.set).start()
     assert store_with(tmp_path, lambda: hanging.wait() and None).read("file") == b"content"
@@ -106,7 +106,7 @@ def test_slow_operation_is_reported_and_so_is_its_end(tmp_path, hanging, capsys,
     assert lines(tmp_path, capsys) == [waits, f"expgen: {url} responds again"]
 
 
-def test_report_of_a_slow_operation_gives_the_storage_s_reason(tmp_path, capsys, monkeypatch) -> None:
+def test_report_of_a_slow_operation_names_the_error(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(module, "NOTICE_SECONDS", 0.2)
     before, _ = failing(10**6, OSError("not now"))
     with pytest.raises(StorageOutage):
@@ -120,7 +120,7 @@ def test_fast_operation_is_not_reported(tmp_path, capsys) -> None:
     assert not lines(tmp_path, capsys)
 
 
-def test_store_that_was_given_up_neither_retries_nor_prints(tmp_path, capsys, monkeypatch) -> None:
+def test_given_up_store_does_not_retry_or_print(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(module, "NOTICE_SECONDS", 0.1)
     store = store_with(tmp_path, lambda: None)
     before, calls = failing(10**6, OSError("not now"))
@@ -130,7 +130,7 @@ def test_store_that_was_given_up_neither_retries_nor_prints(tmp_path, capsys, mo
     with pytest.raises(StorageOutage):
         store.read("file")
     assert time.monotonic() - began < 10
-    assert len(lines(tmp_path, capsys)) == 1  # of before it was given up
+    assert len(lines(tmp_path, capsys)) == 1  # printed before it was given up
     count = len(calls)
     with pytest.raises(StorageOutage):
         store.read("file")
@@ -138,7 +138,7 @@ def test_store_that_was_given_up_neither_retries_nor_prints(tmp_path, capsys, mo
 
 
 @pytest.mark.parametrize("text", ["", "abc", "-1", "inf", "nan", "1e3", "٣", "9" * 14])
-def test_seconds_in_the_environment_are_a_number(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_storage_seconds_variable_must_be_a_number(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(SECONDS_VARIABLE, text)
     with pytest.raises(InputError, match=f"^{SECONDS_VARIABLE} is .*; accepted: a number of seconds"):
         Store(f"file://{tmp_path}")
@@ -157,7 +157,7 @@ def test_files_are_written_listed_and_deleted_at_any_depth(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/outside", "files/../../outside", "a\\b"])
-def test_names_that_leave_the_url_are_refused(name: str, tmp_path: Path) -> None:
+def test_names_outside_the_url_are_rejected(name: str, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("theirs")
     store = Store(f"file://{tmp_path}/run")
     for operation in (store.read, store.delete, store.names, lambda name: store.write(name, b"")):

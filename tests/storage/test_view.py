@@ -1,4 +1,4 @@
-"""What is at a URL as a folder: downloaded once, whoever asks for it."""
+"""Runs at a URL as local folders."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytest.importorskip("fsspec")
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """A run that no process works on."""
+    """The URL of a run that no process works on."""
     (tmp_path / "written" / "checkpoints").mkdir(parents=True)
     (tmp_path / "written" / "checkpoints" / "1.safetensors").write_bytes(b"weights")
     (tmp_path / "written" / "scores.csv").write_text("row\n")
@@ -24,7 +24,7 @@ def url(tmp_path: Path) -> str:
     return mirror.store.url
 
 
-def test_a_run_that_was_looked_at_is_amended_without_another_download(url: str, tmp_path: Path, monkeypatch) -> None:
+def test_edit_run_reuses_an_earlier_download(url: str, tmp_path: Path, monkeypatch) -> None:
     folder = local_copy(url + "/")
     asked: list[str] = []
     read = Store.read
@@ -41,7 +41,7 @@ def test_a_run_that_was_looked_at_is_amended_without_another_download(url: str, 
     assert (local_copy(url) / "scores.csv").read_text() == "row\nanother\n"
 
 
-def test_a_run_is_not_amended_while_a_process_works_on_it(url: str, tmp_path: Path) -> None:
+def test_edit_run_rejects_a_busy_run(url: str, tmp_path: Path) -> None:
     check_not_busy(url)
     Mirror(Store(url), tmp_path / "other").claim()
     for work in (lambda: check_not_busy(url), lambda: edit_run(url, lambda folder: None)):
@@ -49,7 +49,7 @@ def test_a_run_is_not_amended_while_a_process_works_on_it(url: str, tmp_path: Pa
             work()
 
 
-def test_a_folder_is_its_own_copy_and_a_sketch_has_no_weights(url: str, tmp_path: Path) -> None:
+def test_local_copy_returns_folders_and_downloads_urls(url: str, tmp_path: Path) -> None:
     assert local_copy(tmp_path) == tmp_path
     sketch = local_copy(url, without_weights=True)
     assert sketch.name == "run" and sketch != local_copy(url)
@@ -57,7 +57,7 @@ def test_a_folder_is_its_own_copy_and_a_sketch_has_no_weights(url: str, tmp_path
     assert (sketch / "scores.csv").read_text() == "row\n"
 
 
-def test_a_copy_may_be_as_old_as_the_caller_says(url: str) -> None:
+def test_local_copy_is_reused_up_to_max_age(url: str) -> None:
     local_copy(url)
     edit_run(url, lambda folder: None)
     Path(url.removeprefix("file://"), LISTS).rename(Path(url.removeprefix("file://"), "gone"))

@@ -1,4 +1,4 @@
-"""A workspace whose storage is away: what it prints while the work goes on, and that it is silent once it gave up."""
+"""workspace: uploads during the work, outages and deleted folders."""
 
 import shutil
 import threading
@@ -20,7 +20,7 @@ from tests.storage.s3_server import Faults
 
 @pytest.fixture
 def outage(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mirror], None]:
-    """Begins, with an upload under way; storage is asked for five seconds."""
+    """A workspace with a running upload and a storage time limit of five seconds."""
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
@@ -41,7 +41,7 @@ def _wait(for_what: Callable[[], bool]) -> None:
 
 
 def _until_told(words: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """All that is said until then."""
+    """Return all output so far."""
     said = ""
 
     def is_told() -> bool:
@@ -53,7 +53,7 @@ def _until_told(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def test_failed_upload_is_reported_while_the_work_goes_on(bucket: str, s3: Faults, outage, capsys) -> None:
+def test_failed_upload_is_reported_and_work_continues(bucket: str, s3: Faults, outage, capsys) -> None:
     with workspace(bucket) as space:
         outage(space)
         said = _until_told("retried", capsys)
@@ -61,7 +61,7 @@ def test_failed_upload_is_reported_while_the_work_goes_on(bucket: str, s3: Fault
     assert f"{bucket} did not respond within 5 s: " in said and "; training continues and the upload is retried" in said
 
 
-def test_work_that_ends_with_an_outage_waits_and_prints_no_more(bucket: str, s3: Faults, outage, capsys) -> None:
+def test_work_that_ends_with_an_outage_does_not_wait_or_print(bucket: str, s3: Faults, outage, capsys) -> None:
     with pytest.raises(StorageOutage, match=r"^of another URL$"), workspace(bucket) as space:
         outage(space)
         raise StorageOutage("of another URL")
@@ -70,7 +70,7 @@ def test_work_that_ends_with_an_outage_waits_and_prints_no_more(bucket: str, s3:
     assert capsys.readouterr().err == ""
 
 
-def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket, s3, outage, capsys, monkeypatch):
+def test_no_recovery_message_after_an_outage_ended_the_work(bucket, s3, outage, capsys, monkeypatch):
     monkeypatch.setenv(SECONDS_VARIABLE, "60")
     monkeypatch.setattr(store, "NOTICE_SECONDS", 0.2)
     with pytest.raises(StorageOutage), workspace(bucket) as space:
@@ -82,7 +82,7 @@ def test_after_an_outage_ended_the_work_nothing_says_that_storage_is_back(bucket
     assert capsys.readouterr().err == ""
 
 
-def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3: Faults, monkeypatch) -> None:
+def test_new_checkpoint_is_uploaded_at_once_and_rows_later(bucket: str, s3: Faults, monkeypatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     with workspace(bucket) as space:
         _wait(lambda: space.uploads <= 1 and s3.requests > 0)
@@ -96,13 +96,13 @@ def test_new_checkpoint_is_uploaded_soon_and_rows_alone_are_not(bucket: str, s3:
     assert "metrics.csv" in space.last.files and not space.last.is_open
 
 
-def test_folder_that_comes_and_goes_does_not_end_the_uploads(bucket: str, s3: Faults, monkeypatch) -> None:
+def test_folder_deleted_during_the_search_does_not_stop_uploads(bucket: str, s3: Faults, monkeypatch) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     look, looks = Path.rglob, iter(range(100))
 
     def vanishes(self: Path, pattern: str) -> Any:
         if threading.current_thread().name == "expgen-upload" and next(looks, 3) < 3:
-            raise FileNotFoundError(f"{self}/scoring")  # what Path.rglob does where a folder is deleted under it
+            raise FileNotFoundError(f"{self}/scoring")  # Path.rglob raises it if a folder is deleted during the search
         return look(self, pattern)
 
     monkeypatch.setattr(Path, "rglob", vanishes)
@@ -111,7 +111,7 @@ def test_folder_that_comes_and_goes_does_not_end_the_uploads(bucket: str, s3: Fa
         _wait(lambda: "1.safetensors" in space.last.files)
 
 
-def test_work_is_kept_where_it_cannot_even_be_read(bucket: str, s3: Faults) -> None:
+def test_unreadable_folder_is_kept_after_a_failed_upload(bucket: str, s3: Faults) -> None:
     def fails(is_open: bool = True) -> None:
         raise OSError(5, "Input/output error")
 
@@ -120,10 +120,10 @@ def test_work_is_kept_where_it_cannot_even_be_read(bucket: str, s3: Faults) -> N
         space.upload = fails  # type: ignore[method-assign]
     kept = Path(str(told.value).partition("are kept in ")[2].split()[0])
     assert kept == space.folder and kept.exists()
-    (kept.parent / "lock").touch()  # so that it ends with the process after all
+    (kept.parent / "lock").touch()  # delete it with this process
 
 
-def test_workspace_whose_folder_is_deleted_fails_and_leaves_the_url_as_it_was(bucket: str, s3: Faults) -> None:
+def test_workspace_with_deleted_folder_fails_and_keeps_the_url(bucket: str, s3: Faults) -> None:
     with workspace(bucket) as space:
         (space.folder / "config.json").write_text("{}")
     with pytest.raises(FailedStorage, match=r"config\.json was deleted"), workspace(bucket) as space:

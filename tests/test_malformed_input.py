@@ -1,4 +1,4 @@
-"""Hostile and broken input: whatever is in a file, a flag or an environment, the answer is one line or the truth."""
+"""Malformed files, flags and environments are rejected in one line."""
 
 import json
 import random
@@ -38,7 +38,7 @@ EXPLORER = {
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_hostile_config_files_are_refused(seed: int, run: Path, tmp_path: Path) -> None:
+def test_malformed_config_files_are_rejected(seed: int, run: Path, tmp_path: Path) -> None:
     good = json.loads((run / "config.json").read_text())
     rng = random.Random(seed)
     refused = 0
@@ -53,7 +53,7 @@ def test_hostile_config_files_are_refused(seed: int, run: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hostile_score_files_are_refused(seed: int, run: Path, tmp_path: Path) -> None:
+def test_malformed_score_files_are_rejected(seed: int, run: Path, tmp_path: Path) -> None:
     good = (run / "scores.csv").read_bytes()
     whole = len(read_scores(run / "scores.csv"))
     rng = random.Random(seed)
@@ -67,7 +67,7 @@ def test_hostile_score_files_are_refused(seed: int, run: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hostile_checkpoints_are_refused(seed: int, tmp_path: Path) -> None:
+def test_malformed_checkpoints_are_rejected(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "0.safetensors"
     write_checkpoint(file, {"policy.w": torch.arange(50.0), "n": torch.tensor([1, 2])}, {"env_steps": 3})
     good = file.read_bytes()
@@ -84,7 +84,7 @@ def test_hostile_checkpoints_are_refused(seed: int, tmp_path: Path) -> None:
     [{}, {"env_steps": "many"}, {"env_steps": 10**30}, {"env_steps": -1}, {"env_steps": 1, "seconds": float("nan")},
      {"env_steps": 1, "sessions": [[1]]}, {"env_steps": 1, "sessions": 3}, [], {"env_steps": 1.5}],
 )  # fmt: skip
-def test_facts_that_cannot_be_are_damage(facts: Any, tmp_path: Path) -> None:
+def test_checkpoint_with_impossible_facts_is_damaged(facts: Any, tmp_path: Path) -> None:
     file = tmp_path / "0.safetensors"
     write_checkpoint(file, {"policy.w": torch.zeros(1)}, {"env_steps": 1})
     text = json.dumps(facts, sort_keys=True)
@@ -94,7 +94,7 @@ def test_facts_that_cannot_be_are_damage(facts: Any, tmp_path: Path) -> None:
         read_checkpoint(file)
 
 
-def test_a_header_nested_deeply_is_damage(tmp_path: Path) -> None:
+def test_checkpoint_with_deeply_nested_header_is_damaged(tmp_path: Path) -> None:
     header = '{"__metadata__":' + '{"a":' * 100_000 + "1" + "}" * 100_001
     (tmp_path / "0.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode())
     with pytest.raises(DamagedCheckpoint):
@@ -102,7 +102,7 @@ def test_a_header_nested_deeply_is_damage(tmp_path: Path) -> None:
 
 
 def changed(run: Path, copy: Path, name: str, *path: Any, value: Any) -> Path:
-    """A copy of `run` with one place of its JSON file `name` set."""
+    """Return a copy of `run` with one value of its JSON file `name` changed."""
     shutil.copytree(run, copy)
     data = inner = json.loads((copy / name).read_text())
     for step in path[:-1]:
@@ -124,7 +124,7 @@ def changed(run: Path, copy: Path, name: str, *path: Any, value: Any) -> Path:
         (("levels",), "0:2000000000", "levels names 2000000000 levels; accepted: at most"),
     ],
 )
-def test_an_agent_file_that_asks_for_all_memory_is_refused_before_it_gets_any(
+def test_agent_file_with_huge_network_is_rejected_before_allocation(
     place: tuple[Any, ...], value: Any, message: str, run: Path, tmp_path: Path
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -134,7 +134,9 @@ def test_an_agent_file_that_asks_for_all_memory_is_refused_before_it_gets_any(
 
 
 @pytest.mark.parametrize("verb", ["status", "train", "evaluate"])
-def test_a_billion_members_are_one_line(verb: str, run: Path, command: Callable[..., Any], tmp_path: Path) -> None:
+def test_billion_members_are_rejected_in_one_line(
+    verb: str, run: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
     changed(run, tmp_path / "bad", "config.json", "train", "members", value=10**9)
     shutil.copytree(run, tmp_path / "good")
     (tmp_path / "bad" / "agent.json").unlink()
@@ -150,7 +152,7 @@ def test_a_billion_members_are_one_line(verb: str, run: Path, command: Callable[
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1j])
-def test_weights_that_are_no_finite_numbers_are_refused(number: Any, run: Path, tmp_path: Path) -> None:
+def test_weights_that_are_not_finite_are_rejected(number: Any, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     for file in (tmp_path / "run").glob("checkpoints/member0/*.safetensors"):
         tensors, facts = read_checkpoint(file)
@@ -161,14 +163,14 @@ def test_weights_that_are_no_finite_numbers_are_refused(number: Any, run: Path, 
 
 
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1, 2**40, 10**9])
-def test_a_header_that_says_it_is_huge_is_not_believed(size: int, tmp_path: Path) -> None:
+def test_checkpoint_with_huge_header_length_is_rejected(size: int, tmp_path: Path) -> None:
     file = tmp_path / "0.safetensors"
     file.write_bytes(struct.pack("<Q", size) + b'{"__metadata__":{}}' * 10)
     with pytest.raises(DamagedCheckpoint):
         read_checkpoint(file)
 
 
-def test_a_header_that_promises_terabytes_is_not_believed(tmp_path: Path) -> None:
+def test_checkpoint_header_with_terabytes_of_tensors_is_rejected(tmp_path: Path) -> None:
     header = json.dumps({"x": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}, "__metadata__": {}})
     file = tmp_path / "0.safetensors"
     file.write_bytes(struct.pack("<Q", len(header)) + header.encode())
@@ -180,8 +182,8 @@ def test_a_header_that_promises_terabytes_is_not_believed(tmp_path: Path) -> Non
     ("change", "is_refused"),
     [(lambda w: w.double(), False), (lambda w: w[:-1], True), (lambda w: w.flatten(), True), (lambda w: None, True)],
 )
-def test_weights_of_another_shape_are_refused(change: Callable, is_refused: bool, run: Path, command, tmp_path) -> None:
-    """A checkpoint that is whole by its checksum, yet not this run's; numbers of another type are converted."""
+def test_weights_of_wrong_shape_are_rejected(change: Callable, is_refused: bool, run: Path, command, tmp_path) -> None:
+    """The checksum is correct but the tensors are another run's; other number types are converted."""
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     for file in copy.glob("checkpoints/member0/*.safetensors"):
@@ -194,7 +196,7 @@ def test_weights_of_another_shape_are_refused(change: Callable, is_refused: bool
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hostile_level_texts_are_refused(seed: int) -> None:
+def test_malformed_level_sets_are_rejected(seed: int) -> None:
     rng = random.Random(seed)
     alphabet = "0123456789:,-+ all.eE\x00٣½²_"
     for _ in range(400):
@@ -217,7 +219,7 @@ ODD = {
 
 
 class Odd(gymnasium.Env):
-    """Well behaved but for one thing, from the third step on."""
+    """An environment with one fault, from the third step on."""
 
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -248,18 +250,18 @@ def train_odd(small, path: Path, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("options", [{"obs": "nan"}, {"reward": "nan"}])
-def test_nan_from_an_environment_stops_the_learner(options: dict[str, Any], small, odd, tmp_path, capsys) -> None:
+def test_nan_from_environment_stops_the_learner(options: dict[str, Any], small, odd, tmp_path, capsys) -> None:
     result = train_odd(small, tmp_path / "run", **options)
     assert result.diverged == ("member0",) and "diverged at" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("obs", ["long", "square", "text", "list", "words", "one"])
-def test_observations_that_are_not_as_announced(obs: str, small, odd, tmp_path) -> None:
+def test_observations_that_differ_from_the_spec_are_rejected(obs: str, small, odd, tmp_path) -> None:
     with pytest.raises(InputError, match="gymnasium:Odd-v0"):
         train_odd(small, tmp_path / "run", obs=obs)
 
 
-def test_episodes_that_never_end_can_be_learnt_from_but_not_scored(small, odd, tmp_path, monkeypatch) -> None:
+def test_endless_episodes_can_be_trained_on_but_not_evaluated(small, odd, tmp_path, monkeypatch) -> None:
     assert train_odd(small, tmp_path / "run", ends=False).is_complete
     monkeypatch.setattr(evaluation, "MAX_EPISODE_STEPS", 50)
     with pytest.raises(InputError, match="has not ended after 50 steps"):

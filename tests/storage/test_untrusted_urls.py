@@ -1,4 +1,4 @@
-"""Storage that strangers can write to: nothing of it lands outside the folder it is fetched to."""
+"""Untrusted storage: nothing is written outside the folder of fetch."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ DIGEST = hashlib.sha256(PLANTED).hexdigest()
 
 @pytest.fixture
 def plant(bucket: str) -> Callable[..., None]:
-    """Writes a snapshot of one file at a path below the URL, by keys as they stand."""
+    """Write a snapshot of one file below the URL with unchecked keys."""
     files = fsspec.filesystem("s3", skip_instance_cache=True)
     root = bucket.removeprefix("s3://")
 
@@ -39,7 +39,7 @@ def everything(folder: Path) -> set[str]:
     ["../", "runs/../../", "runs/./", "runs//", "\\..\\"],
     ids=["parent", "grandparent", "itself", "empty", "backslash"],
 )
-def test_fetch_refuses_keys_that_lead_above_its_folder(path: str, plant, bucket: str, refused, tmp_path: Path) -> None:
+def test_fetch_rejects_keys_outside_its_folder(path: str, plant, bucket: str, refused, tmp_path: Path) -> None:
     plant(path, "a.csv")
     line = refused("fetch", bucket, tmp_path / "deep" / "here")
     assert "the file name" in line and "is not safe; accepted: a relative path" in line
@@ -51,14 +51,16 @@ def test_fetch_refuses_keys_that_lead_above_its_folder(path: str, plant, bucket:
     ["../a.csv", "runs/../../a.csv", "ABSOLUTE", "a\\b", "a\0b"],
     ids=["parent", "grandparent", "absolute", "backslash", "nul"],
 )
-def test_fetch_refuses_lists_that_name_files_elsewhere(name: str, plant, bucket: str, refused, tmp_path: Path) -> None:
+def test_fetch_rejects_lists_with_files_outside_its_folder(
+    name: str, plant, bucket: str, refused, tmp_path: Path
+) -> None:
     target = tmp_path / "deep" / "here"
     plant("", str(tmp_path / "a.csv") if name == "ABSOLUTE" else name)
     assert "is not safe" in refused("fetch", bucket, target)
     assert not everything(tmp_path)
 
 
-def test_fetch_writes_through_no_link_and_into_no_pipe(plant, bucket: str, refused, tmp_path: Path) -> None:
+def test_fetch_rejects_links_and_pipes_at_the_target(plant, bucket: str, refused, tmp_path: Path) -> None:
     plant("", "a.csv")
     here, outside = tmp_path / "here", tmp_path / "outside"
     here.mkdir()
@@ -70,7 +72,7 @@ def test_fetch_writes_through_no_link_and_into_no_pipe(plant, bucket: str, refus
     assert f"{here / 'a.csv'} is a pipe" in refused("fetch", bucket, here)
 
 
-def test_status_and_evaluate_refuse_the_same_keys(plant, bucket: str, refused) -> None:
+def test_status_and_evaluate_reject_unsafe_keys(plant, bucket: str, refused) -> None:
     plant("../", "config.json")
     assert "is not safe" in refused("status", bucket)
     plant("", "../config.json")
@@ -78,8 +80,8 @@ def test_status_and_evaluate_refuse_the_same_keys(plant, bucket: str, refused) -
         assert "is not safe" in refused(*words)
 
 
-def test_honest_snapshot_is_fetched(plant: Any, bucket: str, command: Callable[..., Any], tmp_path: Path) -> None:
-    """That the above are refused for what they name and nothing else."""
+def test_fetch_accepts_a_valid_snapshot(plant: Any, bucket: str, command: Callable[..., Any], tmp_path: Path) -> None:
+    """The snapshots above are rejected only for their names."""
     plant("runs/maze/", "a.csv")
     assert command("fetch", bucket, tmp_path).status == 0
     assert (tmp_path / "runs" / "maze" / "a.csv").read_bytes() == PLANTED
