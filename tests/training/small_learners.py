@@ -1,4 +1,4 @@
-"""Learners that live for a fraction of a second."""
+"""Learners that train for a fraction of a second."""
 
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,24 @@ from expgen.training.learner import Learner
 from expgen.training.loop import train_learner
 from expgen.training.resources import Resources
 
-TINY_PROCGEN = {"env": "procgen:bigfish", "envs": 4, "minibatches": 2}  # random fish do not live long
+TINY_PROCGEN = {"env": "procgen:bigfish", "envs": 4, "minibatches": 2}  # episodes of random actions are short
 CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 
 
 def on_procgen(test: Any) -> Any:
-    """Marks a test that needs the library."""
+    """Mark a test that needs the ProcGen library."""
     is_missing = pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
     return pytest.mark.procgen(is_missing(test))
 
 
-def small_learner(small: Any, updates: int = 4, **changes: Any) -> Learner:
+def small_learner(small: Any, updates: int = 4, resources: Resources = CPU, **changes: Any) -> Learner:
     settings = {name: value for name, value in small.settings.items() if name != "device"}
     config = make_config(**{**settings, "steps": updates * small.update_steps, **changes})
-    return build_learner(config, plans_of(config)[0], CPU)
+    return build_learner(config, plans_of(config)[0], resources)
 
 
-def live(learner: Learner, folder: Path, stop_after: int | None = None) -> list[dict[str, float]]:
-    """Let it run, to its end or for so many updates; the rows it reports."""
+def run_learner(learner: Learner, folder: Path, stop_after: int | None = None) -> list[dict[str, float]]:
+    """Train to the end of the schedule, or for `stop_after` updates; return the rows of metrics."""
     rows: list[dict[str, float]] = []
 
     def score(learner: Learner) -> Any:

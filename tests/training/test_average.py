@@ -1,4 +1,4 @@
-"""Averaged weights: numbers by hand, the sum they stand for, and that training never notices them."""
+"""Averaged weights: worked by hand, compared with the formula, and without effect on training."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from expgen.training.average import AveragedPolicy
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from expgen.training.learner_state import resume_learner
 from expgen.training.resources import Resources
-from tests.training.small_learners import live, small_learner
+from tests.training.small_learners import run_learner, small_learner
 
 ALGORITHMS = ["ppo", "ppo-gru", "maxent", "leep", "ucb-drac", "idaac", "ppg"]  # dense, plain, joint and decoupled
 
@@ -29,11 +29,11 @@ def newest(folder: Path) -> Checkpoint:
     return found
 
 
-def test_average_of_three_updates_worked_by_hand() -> None:
+def test_average_of_three_updates_matches_hand_calculation() -> None:
     live_policy: Any = nn.Linear(1, 1, bias=False)
     weight = live_policy.weight
     with torch.no_grad():
-        weight.fill_(1000.0)  # what it is born with does not count
+        weight.fill_(1000.0)  # initial weights do not count
         average = AveragedPolicy(live_policy, rate=0.5)
         expected = [
             (4.0, 4.0),  # 4
@@ -50,76 +50,75 @@ def test_average_of_three_updates_worked_by_hand() -> None:
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_average_is_the_weighted_mean_of_what_updates_left(algo: str, small: Any, tmp_path: Path) -> None:
+def test_average_is_the_weighted_mean_of_weights_after_updates(algo: str, small: Any, tmp_path: Path) -> None:
     learner, rate = small_learner(small, 4, algo=algo, average=0.9), 0.9
-    left: list[dict[str, Tensor]] = []
+    after_update: list[dict[str, Tensor]] = []
     for number in range(1, 5):
-        live(learner, tmp_path, stop_after=1)
-        left.append(under_prefix("policy", newest(tmp_path).tensors))
+        run_learner(learner, tmp_path, stop_after=1)
+        after_update.append(under_prefix("policy", newest(tmp_path).tensors))
         averaged = under_prefix("average", newest(tmp_path).tensors)
         share = [rate ** (number - 1 - i) for i in range(number)]
-        assert averaged.keys() == left[0].keys()
+        assert averaged.keys() == after_update[0].keys()
         for name, tensor in averaged.items():
-            mean = sum(s * weights[name].double() for s, weights in zip(share, left, strict=True)) / sum(share)
+            mean = sum(s * weights[name].double() for s, weights in zip(share, after_update, strict=True)) / sum(share)
             torch.testing.assert_close(tensor.double(), mean, rtol=1e-5, atol=1e-7)
-    assert any(not torch.equal(averaged[name], left[-1][name]) for name in averaged)
+    assert any(not torch.equal(averaged[name], after_update[-1][name]) for name in averaged)
     learner.close()
 
 
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("algo", ["ppo", "maxent"])
-def test_average_on_a_gpu_is_that_of_its_live_weights(algo: str, small: Any) -> None:
-    """Beside streams, kernels and graphs."""
+def test_average_on_a_gpu_is_the_weighted_mean_of_live_weights(algo: str, small: Any) -> None:
     settings = {name: value for name, value in small.settings.items() if name != "device"}
-    picture = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, "average": 0.5}
-    config = make_config(**{**settings, "steps": 3 * small.update_steps, **picture})
+    images = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, "average": 0.5}
+    config = make_config(**{**settings, "steps": 3 * small.update_steps, **images})
     resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
     learner = build_learner(config, plans_of(config)[0], resources)
-    left = []
+    after_update = []
     for _ in range(3):
         list(learner.iterate())
-        left.append([weight.double().clone() for weight in learner.algorithm.policy.parameters()])
-    for averaged, one, two, three in zip(learner.policies()["average"].parameters(), *left, strict=True):
+        after_update.append([weight.double().clone() for weight in learner.algorithm.policy.parameters()])
+    for averaged, one, two, three in zip(learner.policies()["average"].parameters(), *after_update, strict=True):
         torch.testing.assert_close(averaged.double(), (one + 2 * two + 4 * three) / 7, rtol=1e-5, atol=1e-7)
     learner.close()
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_training_is_the_same_with_and_without_an_average(
-    algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
-) -> None:
+def test_averaging_does_not_change_training(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     for name, rate in (("without", 0.0), ("with", 0.9)):
-        live(small_learner(small, 3, algo=algo, average=rate), tmp_path / name)
-    without, beside = newest(tmp_path / "without"), newest(tmp_path / "with")
-    extra = beside.tensors.keys() - without.tensors.keys()
+        run_learner(small_learner(small, 3, algo=algo, average=rate), tmp_path / name)
+    without, with_average = newest(tmp_path / "without"), newest(tmp_path / "with")
+    extra = with_average.tensors.keys() - without.tensors.keys()
     assert extra and all(name.startswith("average.") for name in extra)
-    assert equal(without.tensors, {name: beside.tensors[name] for name in beside.tensors.keys() - extra})
-    assert beside.facts.keys() - without.facts.keys() == {"average"}
+    assert equal(without.tensors, {name: with_average.tensors[name] for name in with_average.tensors.keys() - extra})
+    assert with_average.facts.keys() - without.facts.keys() == {"average"}
     assert not any(name.startswith("average") for name in (*without.tensors, *without.facts))
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_interrupted_anywhere_the_average_ends_the_same(
+def test_resumed_run_ends_with_the_same_average(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
-    live(small_learner(small, 4, algo=algo, average=0.9), tmp_path / "whole")
+    run_learner(small_learner(small, 4, algo=algo, average=0.9), tmp_path / "whole")
     for stop_after in (1, 2, 1):
         learner = small_learner(small, 4, algo=algo, average=0.9)
         if checkpoint := latest_checkpoint(tmp_path / "parts"):
             resume_learner(learner, checkpoint)
-        live(learner, tmp_path / "parts", stop_after)
+        run_learner(learner, tmp_path / "parts", stop_after)
     whole, parts = newest(tmp_path / "whole"), newest(tmp_path / "parts")
     assert equal(whole.tensors, parts.tensors) and under_prefix("average", whole.tensors)
     assert whole.facts["average"] == parts.facts["average"] == {"rate": 0.9, "updates": 4}
 
 
-def test_a_checkpoint_without_an_average_begins_one(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
-    live(small_learner(small, 3), tmp_path, stop_after=1)
+def test_average_starts_when_resuming_from_a_checkpoint_without_one(
+    small: Any, equal: Callable[..., bool], tmp_path: Path
+) -> None:
+    run_learner(small_learner(small, 3), tmp_path, stop_after=1)
     learner = small_learner(small, 3, average=0.9)
     resume_learner(learner, newest(tmp_path))
-    assert list(learner.policies()) == ["live"]  # none yet: nothing to score or to save
-    live(learner, tmp_path, stop_after=1)
+    assert list(learner.policies()) == ["live"]  # no average yet to score or save
+    run_learner(learner, tmp_path, stop_after=1)
     tensors, facts = newest(tmp_path)
     assert equal(under_prefix("average", tensors), under_prefix("policy", tensors))
     assert facts["average"]["updates"] == 1 and list(learner.policies()) == ["live", "average"]

@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not at all, checked when read, never code."""
+"""Checkpoints are written atomically, verified when read, and never run code."""
 
 import io
 import os
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def disk_of(num_bytes: int) -> Iterator[None]:
-    """No file may grow past `num_bytes`: the kernel's own refusal, which Python sees as it sees a full disk."""
+    """Limit file sizes to `num_bytes`; writing more fails like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
     try:
@@ -52,18 +52,18 @@ def disk_of(num_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_was_written_is_read(path: Path, equal: Callable[..., bool]) -> None:
+def test_checkpoint_roundtrip_keeps_tensors_and_facts(path: Path, equal: Callable[..., bool]) -> None:
     tensors, facts = read_checkpoint(path)
     assert facts == FACTS and equal(tensors, TENSORS)
     assert all(tensors[name].dtype == TENSORS[name].dtype for name in TENSORS)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_the_file_is_plain_safetensors(path: Path, equal: Callable[..., bool]) -> None:
+def test_checkpoint_is_a_plain_safetensors_file(path: Path, equal: Callable[..., bool]) -> None:
     assert equal(load_file(path), TENSORS)
 
 
-def test_every_single_flipped_byte_is_noticed(path: Path) -> None:
+def test_read_checkpoint_rejects_any_changed_byte(path: Path) -> None:
     good = path.read_bytes()
     for index in range(len(good)):
         path.write_bytes(good[:index] + bytes([good[index] ^ 0x20]) + good[index + 1 :])
@@ -71,7 +71,7 @@ def test_every_single_flipped_byte_is_noticed(path: Path) -> None:
             read_checkpoint(path)
 
 
-def test_truncated_checkpoints_are_noticed(path: Path) -> None:
+def test_read_checkpoint_rejects_truncated_files(path: Path) -> None:
     good = path.read_bytes()
     for length in range(len(good)):
         path.write_bytes(good[:length])
@@ -96,14 +96,14 @@ def other_facts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [foreign_text, foreign_tensors, foreign_metadata, other_facts])
-def test_foreign_files_are_refused_as_checkpoints(path: Path, damage: Callable[[Path], None]) -> None:
+def test_read_checkpoint_rejects_foreign_files(path: Path, damage: Callable[[Path], None]) -> None:
     damage(path)
     with pytest.raises(DamagedCheckpoint, match="accepted: a file expgen wrote"):
         read_checkpoint(path)
 
 
 class Bomb:
-    """Leaves a mark wherever it is unpickled."""
+    """Creates a folder when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -123,17 +123,19 @@ def torch_saved(bomb: Bomb, path: Path) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("save", [pickled, torch_saved])
-def test_a_pickle_is_refused_and_runs_nothing(path: Path, save: Callable[..., Callable], tmp_path: Path) -> None:
+def test_read_checkpoint_rejects_pickles_without_running_them(
+    path: Path, save: Callable[..., Callable], tmp_path: Path
+) -> None:
     mark = tmp_path / "mark"
-    set_off = save(Bomb(mark), path)
+    unpickle = save(Bomb(mark), path)
     with pytest.raises(DamagedCheckpoint):
         read_checkpoint(path)
     assert not mark.exists()
-    set_off()
-    assert mark.exists()  # the bomb was live
+    unpickle()
+    assert mark.exists()  # unpickling would have run it
 
 
-def test_newest_two_are_kept_and_the_newest_is_read(tmp_path: Path) -> None:
+def test_newest_two_checkpoints_are_kept_and_the_newest_is_read(tmp_path: Path) -> None:
     for env_steps in (900, 1000, 11000):  # names sort as numbers do
         add_checkpoint(tmp_path, env_steps, {"x": torch.tensor(env_steps)}, {"env_steps": env_steps})
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -145,7 +147,7 @@ def test_newest_two_are_kept_and_the_newest_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not tensors", None])
-def test_a_damaged_newest_gives_way_to_the_one_before(
+def test_latest_checkpoint_falls_back_when_the_newest_is_damaged(
     tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for env_steps in (100, 200):
@@ -157,7 +159,9 @@ def test_a_damaged_newest_gives_way_to_the_one_before(
     assert line.startswith(f"expgen: {newest}") and line.endswith("using the one before it")
 
 
-def test_no_good_one_is_an_error_and_none_at_all_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latest_checkpoint_is_none_without_files_and_raises_when_all_are_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert latest_checkpoint(tmp_path) is None and latest_checkpoint(tmp_path / "absent") is None
     add_checkpoint(tmp_path, 100, TENSORS, {}).write_bytes(b"")
     with pytest.raises(DamagedCheckpoint, match=r"000000000100\.safetensors"):
@@ -165,14 +169,14 @@ def test_no_good_one_is_an_error_and_none_at_all_is_none(tmp_path: Path, capsys:
     assert capsys.readouterr().err == ""
 
 
-def test_part_of_a_file_left_by_a_crash_is_not_a_checkpoint(tmp_path: Path) -> None:
+def test_latest_checkpoint_ignores_partial_files(tmp_path: Path) -> None:
     add_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
     (tmp_path / "000000000200.safetensors.part").write_bytes(b"half")
     found = latest_checkpoint(tmp_path)
     assert found is not None and found.facts["env_steps"] == 100
 
 
-def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
+def test_full_disk_keeps_the_old_checkpoint(path: Path) -> None:
     large: dict[str, Tensor] = {"x": torch.zeros(10_000)}
     with disk_of(8_192), pytest.raises(InputError, match=f"cannot write {path}: File too large; accepted: .* space"):
         write_checkpoint(path, large, FACTS)
@@ -182,7 +186,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(path: Path) -> None:
     assert read_checkpoint(path).tensors["x"].shape == (10_000,)
 
 
-def test_a_pipe_as_newest_checkpoint_is_skipped_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latest_checkpoint_skips_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_checkpoint(tmp_path, 100, TENSORS, {"env_steps": 100})
     os.mkfifo(tmp_path / "000000000200.safetensors")
     found = latest_checkpoint(tmp_path)
@@ -190,7 +194,7 @@ def test_a_pipe_as_newest_checkpoint_is_skipped_at_once(tmp_path: Path, capsys: 
     assert "000000000200.safetensors is a pipe; accepted: a regular file" in capsys.readouterr().err
 
 
-def test_checkpoint_folders_are_created_in_a_run_folder_and_a_deleted_run_folder_is_not(tmp_path: Path) -> None:
+def test_add_checkpoint_does_not_recreate_a_deleted_run_folder(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     add_checkpoint(run / "checkpoints" / "member0", 100, TENSORS, {})

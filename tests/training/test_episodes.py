@@ -1,4 +1,4 @@
-"""EpisodeLog against a plain loop over steps and environments."""
+"""EpisodeLog compared with a plain loop over steps and environments."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SPEC = EnvSpec("toy", (1,), "float32", 2)
 
 
 def rollouts(count: int, chance: float = 0.1, seed: int = 0) -> list[Rollout]:
-    """Successive rollouts of one set of games: each opens with the observation the one before ended with."""
+    """Return successive rollouts of the same games: each starts with the last observation of the one before."""
     rng = np.random.default_rng(seed)
     made, first, solved = [], np.ones(N, dtype=bool), np.zeros(N, dtype=bool)
     for _ in range(count):
@@ -42,7 +42,7 @@ def plain_loop(made: list[Rollout]) -> list[tuple[float, int, bool]]:
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.6])
-def test_the_window_is_the_loops_last_hundred_after_every_rollout(chance: float):
+def test_window_holds_the_last_hundred_episodes_after_every_rollout(chance: float):
     log, made = EpisodeLog(N), rollouts(6, chance)
     for number, rollout in enumerate(made, 1):
         log.add(rollout)
@@ -56,15 +56,15 @@ def test_the_window_is_the_loops_last_hundred_after_every_rollout(chance: float)
     assert chance < 0.1 or log.count > 100
 
 
-def test_before_the_first_end_there_is_nothing_to_say():
+def test_summary_is_empty_before_an_episode_ends():
     log = EpisodeLog(N)
     assert log.summary() == {}
-    log.add(rollouts(1, chance=0.0)[0])  # its first observation opens episodes and ends none
+    log.add(rollouts(1, chance=0.0)[0])  # episodes start but none ends
     assert log.summary() == {} and log.count == 0
     assert log.running[1].tolist() == [T] * N
 
 
-def test_saved_and_loaded_goes_on_alike():
+def test_loaded_log_continues_like_the_saved_one():
     log, other, made = EpisodeLog(N), EpisodeLog(N), rollouts(2)
     log.add(made[0])
     other.load_state({name: array.copy() for name, array in log.state().items()})

@@ -1,4 +1,4 @@
-"""One learner: what an iteration prepares, in which phases, how it resumes and how it ends."""
+"""Learner: rewards and advantages of an iteration, its phases, and divergence."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -15,10 +15,8 @@ from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.scale import ReturnScaler
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
-from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.lane import PlainLane
 from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
-from expgen.training.learner_state import resume_learner
 from expgen.training.loop import train_learner
 
 T, N = 32, 4
@@ -46,41 +44,43 @@ def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
     return {"test_return": 1.0}
 
 
-def live(learner: Learner, folder: Path, rollouts: int = 10**9) -> tuple[list[dict[str, float]], list[Phase]]:
+def run_learner(learner: Learner, folder: Path) -> tuple[list[dict[str, float]], list[Phase]]:
     rows: list[dict[str, float]] = []
-    life = train_learner(learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts)
-    return rows, list(life)
+    training = train_learner(
+        learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts
+    )
+    return rows, list(training)
 
 
-def test_rewards_advantages_and_targets_of_one_iteration(tmp_path: Path):
+def test_iteration_computes_rewards_advantages_and_value_targets(tmp_path: Path):
     learner = make("gru", env_steps=T * N, gamma=0.9, gae_lambda=0.8)
-    live(learner, tmp_path)
+    run_learner(learner, tmp_path)
     rollout, scaler = learner.rollout, ReturnScaler(N)
     assert rollout.game_reward.any() and rollout.first[1:].any()
     expected = scaler(rollout.game_reward.numpy(), rollout.first[1:].numpy())
     np.testing.assert_array_equal(rollout.reward.numpy(), expected)
     after = torch.zeros(N)
     for t in reversed(range(T)):
-        goes_on = (~rollout.first[t + 1]).float()
-        delta = rollout.reward[t] + 0.9 * rollout.value[t + 1] * goes_on - rollout.value[t]
-        after = delta + 0.9 * 0.8 * goes_on * after
+        continues = (~rollout.first[t + 1]).float()
+        delta = rollout.reward[t] + 0.9 * rollout.value[t + 1] * continues - rollout.value[t]
+        after = delta + 0.9 * 0.8 * continues * after
         torch.testing.assert_close(rollout.advantage[t], after)
         torch.testing.assert_close(rollout.value_target[t], after + rollout.value[t])
     assert torch.equal(rollout.state[0], rollout.state[T]) and rollout.state[0].any()
 
 
-def test_an_explorer_with_an_end_value_loses_only_part_of_v_where_an_episode_ends_well(tmp_path: Path):
+def test_end_value_scales_the_value_at_successful_ends_of_episodes(tmp_path: Path):
     learner = make("gru", env_steps=T * N, reward=KnnReward(KnnConfig(pool=1, end_value=0.75), N), gae_lambda=0.0)
-    live(learner, tmp_path)
+    run_learner(learner, tmp_path)
     rollout = learner.rollout
     ends = rollout.first[1:]
-    assert rollout.host_solved[1:].any() and (rollout.host_survived & ~rollout.host_solved)[1:].any()  # by time-out
+    assert rollout.host_solved[1:].any() and (rollout.host_survived & ~rollout.host_solved)[1:].any()
     torch.testing.assert_close(rollout.advantage[ends], 0.75 * rollout.value[:-1][ends] - rollout.value[:-1][ends])
 
 
 def test_learner_yields_phases_and_returns_rows_and_counts(tmp_path: Path):
     learner = make(env_steps=3 * T * N, eval_every=2 * T * N)
-    rows, phases = live(learner, tmp_path)
+    rows, phases = run_learner(learner, tmp_path)
     assert [row["env_steps"] for row in rows] == [T * N, 2 * T * N, 3 * T * N]
     assert [("test_return" in row) for row in rows] == [False, True, True]  # when due, and at the end
     assert all(np.isfinite(row["loss"]) for row in rows) and rows[0]["episodes"] > 0
@@ -89,42 +89,26 @@ def test_learner_yields_phases_and_returns_rows_and_counts(tmp_path: Path):
     assert learner.updates == 3
 
 
-def test_a_resumed_learner_ends_with_the_same_bits(tmp_path: Path):
-    whole, half, rest = (make("gru") for _ in range(3))
-    live(whole, tmp_path / "whole")
-    live(half, tmp_path / "cut", rollouts=1)
-    assert half.env_steps == T * N
-    checkpoint = latest_checkpoint(tmp_path / "cut")
-    assert checkpoint is not None
-    resume_learner(rest, checkpoint)
-    live(rest, tmp_path / "cut")
-    one, other = (latest_checkpoint(tmp_path / name) for name in ("whole", "cut"))
-    assert one is not None and other is not None
-    assert one.facts["env_steps"] == other.facts["env_steps"] == 2 * T * N
-    assert one.tensors.keys() == other.tensors.keys()
-    assert all(torch.equal(one.tensors[name], other.tensors[name]) for name in one.tensors)
-
-
-def test_a_loss_that_is_no_number_ends_the_learner(tmp_path: Path):
+def test_nan_loss_raises_diverged(tmp_path: Path):
     learner = make()
     with torch.no_grad():
         learner.algorithm.policy.value_head.bias.fill_(float("nan"))
     with pytest.raises(Diverged, match=f"m0 diverged at {T * N} steps: its loss is nan"):
-        live(learner, tmp_path)
-    assert not list(tmp_path.iterdir())  # the checkpoint before it is kept, here none
+        run_learner(learner, tmp_path)
+    assert not list(tmp_path.iterdir())  # no checkpoint is written
 
 
-def test_global_randomness_is_left_alone(tmp_path: Path):
+def test_training_does_not_use_the_global_random_generator(tmp_path: Path):
     before = torch.get_rng_state()
-    live(make(), tmp_path)
+    run_learner(make(), tmp_path)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_metrics_of_an_update_are_means_over_its_minibatches():
+def test_mean_metrics_averages_over_minibatches():
     rows = [{"a": torch.tensor(1.0), "b": torch.tensor(2)}, {"a": torch.tensor(3.0), "b": torch.tensor(2)}]
     assert mean_metrics(rows) == {"a": 2.0, "b": 2.0}
 
 
-def test_a_metric_only_some_minibatches_have_is_their_mean():
+def test_mean_metrics_averages_over_minibatches_that_have_the_metric():
     rows = [{"a": torch.tensor(1.0)}, {}, {"b": torch.tensor(2.0)}, {"a": torch.tensor(5.0)}]
     assert mean_metrics(rows) == {"a": 3.0, "b": 2.0}

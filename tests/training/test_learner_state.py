@@ -1,4 +1,4 @@
-"""A learner's checkpoint: after any interruption it ends the same."""
+"""Resuming a learner from its checkpoint gives the same result as an uninterrupted run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,22 +11,22 @@ from expgen.evaluation.scores import read_scores
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner_state import resume_learner
 from expgen.training.metrics import MetricsFile
-from tests.training.small_learners import TINY_PROCGEN, live, on_procgen, small_learner
+from tests.training.small_learners import TINY_PROCGEN, on_procgen, run_learner, small_learner
 
 ALGORITHMS = ["ppo", "ppo-gru", "leep", "plr", "ucb-drac"]
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_interrupted_anywhere_it_ends_the_same(
+def test_resumed_learner_ends_with_the_same_state(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
-    whole = live(small_learner(small, 6, algo=algo), tmp_path / "whole")
+    whole = run_learner(small_learner(small, 6, algo=algo), tmp_path / "whole")
     parts = []
     for stop_after in (1, 2, 3):
         learner = small_learner(small, 6, algo=algo)
         if checkpoint := latest_checkpoint(tmp_path / "parts"):
             resume_learner(learner, checkpoint)
-        parts += live(learner, tmp_path / "parts", stop_after)
+        parts += run_learner(learner, tmp_path / "parts", stop_after)
     a, b = latest_checkpoint(tmp_path / "whole"), latest_checkpoint(tmp_path / "parts")
     assert a is not None and b is not None and equal(a.tensors, b.tensors)
     for row in (*whole, *parts):
@@ -34,20 +34,20 @@ def test_interrupted_anywhere_it_ends_the_same(
     assert parts == whole and len(whole) == 6
 
 
-def test_a_checkpoint_of_another_kind_of_device_goes_on_with_new_random_numbers(small: Any, tmp_path: Path) -> None:
-    live(small_learner(small, 2), tmp_path, stop_after=1)
+def test_checkpoint_from_another_device_type_resumes_with_a_new_seed(small: Any, tmp_path: Path) -> None:
+    run_learner(small_learner(small, 2), tmp_path, stop_after=1)
     checkpoint, learner = latest_checkpoint(tmp_path), small_learner(small, 2)
     assert checkpoint is not None
     fresh = learner.generator.get_state()
-    checkpoint.tensors["generator"] = torch.zeros(16, dtype=torch.uint8)  # as a GPU's
+    checkpoint.tensors["generator"] = torch.zeros(16, dtype=torch.uint8)  # size of a GPU generator's state
     resume_learner(learner, checkpoint)
     assert not torch.equal(learner.generator.get_state(), fresh)
-    assert len(live(learner, tmp_path)) == 1
+    assert len(run_learner(learner, tmp_path)) == 1
 
 
 @on_procgen
 @pytest.mark.parametrize("algo", ["leep", "plr"])
-def test_levels_chosen_by_the_learner_resume_exactly_on_procgen(
+def test_level_replay_resumes_exactly_on_procgen(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
     changes = {**TINY_PROCGEN, "algo": algo, "levels": "3:5", "encoder": "small", "minibatches": 1}
@@ -64,8 +64,8 @@ def test_levels_chosen_by_the_learner_resume_exactly_on_procgen(
 
 
 @on_procgen
-def test_a_procgen_run_resumes_exactly(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
-    gaps = {"levels": "3,5,8", "algo": "ppo-gru"}  # a set whose levels we replace by hand
+def test_procgen_run_resumes_exactly(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
+    gaps = {"levels": "3,5,8", "algo": "ppo-gru"}  # not a range, so the binding chooses the levels
     small.train(tmp_path / "whole", 1, **TINY_PROCGEN | gaps)
     stops = iter([False, True])
     stopped = small.train(tmp_path / "parts", 1, **TINY_PROCGEN | gaps, should_stop=lambda: next(stops))
@@ -75,7 +75,7 @@ def test_a_procgen_run_resumes_exactly(small: Any, equal: Callable[..., bool], t
 
 
 @on_procgen
-def test_games_with_generated_assets_train_and_resume(small: Any, tmp_path: Path) -> None:
+def test_procgen_with_generated_assets_trains_and_resumes(small: Any, tmp_path: Path) -> None:
     options = {"options": {"use_generated_assets": True}, "eval_every": 10**9, "eval_episodes": 1}
     stops = iter([False, True])
     small.train(tmp_path, 1, **TINY_PROCGEN | options, should_stop=lambda: next(stops))
@@ -86,7 +86,7 @@ def test_games_with_generated_assets_train_and_resume(small: Any, tmp_path: Path
 
 
 @pytest.mark.parametrize("algo", ["ppo-gru", "plr"])
-def test_games_that_cannot_be_restored_start_new_episodes(algo: str, small: Any, tmp_path: Path) -> None:
+def test_resume_starts_new_episodes_when_games_cannot_be_restored(algo: str, small: Any, tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     cart = {"env": "gymnasium:CartPole-v1", "algo": algo, "levels": "50"}
     stops = iter([False, True])
@@ -97,6 +97,8 @@ def test_games_that_cannot_be_restored_start_new_episodes(algo: str, small: Any,
     assert facts["updates"] == 4 and facts["env_steps"] == 4 * small.update_steps
     assert any(not torch.equal(before[name], after[name]) for name in before)
     total, length = after["episodes.recent"][:, 0], after["episodes.recent"][:, 1]
-    assert len(length) and torch.equal(total, length)  # CartPole pays 1 a step: no episode was half counted
+    assert len(length) and torch.equal(
+        total, length
+    )  # CartPole rewards 1 per step: every episode was counted from its start
     env_steps = [int(row["env_steps"]) for row in MetricsFile(tmp_path / "metrics.csv").rows()]
     assert env_steps == [small.update_steps * n for n in (1, 2, 3, 4)]

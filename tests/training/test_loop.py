@@ -1,4 +1,4 @@
-"""One learner's life: the same whoever lives beside it; when it is scored, saved, and ends."""
+"""train_learner: independent of other learners; when it scores, saves and stops."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from expgen.reward.source import GameReward
 from expgen.rollout.rollout import Rollout
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged
-from tests.training.small_learners import TINY_PROCGEN, live, on_procgen, small_learner
+from tests.training.small_learners import TINY_PROCGEN, on_procgen, run_learner, small_learner
 
 
 @pytest.mark.parametrize("algo", ["ppo", "ppo-gru", "plr"])
-def test_weights_do_not_depend_on_who_trains_beside(
+def test_weights_do_not_depend_on_other_learners(
     algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
     small.train(tmp_path / "alone", algo=algo)
@@ -36,7 +36,7 @@ def test_weights_do_not_depend_on_who_trains_beside(
 
 
 @on_procgen
-def test_weights_do_not_depend_on_who_trains_beside_on_procgen(
+def test_weights_do_not_depend_on_other_learners_on_procgen(
     small: Any, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
     small.train(tmp_path / "alone", 1, **TINY_PROCGEN)
@@ -45,29 +45,29 @@ def test_weights_do_not_depend_on_who_trains_beside_on_procgen(
     assert equal(small.state(tmp_path / "alone"), small.state(tmp_path / "two"))
 
 
-def test_scores_are_due_when_a_multiple_is_passed_and_at_the_end(small: Any, tmp_path: Path) -> None:
+def test_learner_is_scored_at_multiples_of_eval_every_and_at_the_end(small: Any, tmp_path: Path) -> None:
     for every, due in ((0, []), (128, [1, 2, 3, 4, 5]), (200, [2, 4, 5]), (10_000, [5])):
-        rows = live(small_learner(small, 5, eval_every=every), tmp_path / str(every))
+        rows = run_learner(small_learner(small, 5, eval_every=every), tmp_path / str(every))
         assert [number for number, row in enumerate(rows, 1) if "test_return" in row] == due
 
 
-def test_checkpoints_come_with_the_seconds_and_at_the_end(small: Any, tmp_path: Path) -> None:
-    live(small_learner(small, 3, checkpoint_seconds=3600.0), tmp_path / "rare")
-    live(small_learner(small, 3, checkpoint_seconds=0.0), tmp_path / "often")
+def test_checkpoints_are_written_every_checkpoint_seconds_and_at_the_end(small: Any, tmp_path: Path) -> None:
+    run_learner(small_learner(small, 3, checkpoint_seconds=3600.0), tmp_path / "rare")
+    run_learner(small_learner(small, 3, checkpoint_seconds=0.0), tmp_path / "often")
     assert len(list((tmp_path / "rare").iterdir())) == 1 and len(list((tmp_path / "often").iterdir())) == 2
 
 
-def test_a_learner_that_is_told_to_stop_at_once_saves_itself_unchanged(small: Any, tmp_path: Path) -> None:
+def test_learner_stopped_at_once_saves_its_initial_weights(small: Any, tmp_path: Path) -> None:
     learner = small_learner(small)
     before = {name: tensor.clone() for name, tensor in learner.algorithm.policy.state_dict().items()}
-    assert live(learner, tmp_path, stop_after=0) == []
+    assert run_learner(learner, tmp_path, stop_after=0) == []
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint is not None and checkpoint.facts["env_steps"] == 0
     assert all(torch.equal(before[name], checkpoint.tensors[f"policy.{name}"]) for name in before)
 
 
-class Poison(GameReward):
-    """The game's reward until the second rollout, then no numbers at all."""
+class NanReward(GameReward):
+    """The game's reward in the first rollout, then NaN."""
 
     rollouts = 0
 
@@ -77,7 +77,7 @@ class Poison(GameReward):
         return reward if self.rollouts < 2 else reward * np.nan
 
 
-def test_a_diverged_learner_keeps_its_last_good_checkpoint_and_its_neighbour_goes_on(
+def test_diverged_learner_keeps_its_last_checkpoint_and_other_learners_continue(
     small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path, monkeypatch: Any
 ) -> None:
     small.train(tmp_path / "alone")
@@ -85,7 +85,7 @@ def test_a_diverged_learner_keeps_its_last_good_checkpoint_and_its_neighbour_goe
 
     def reward(config: Any, num_envs: int) -> GameReward:
         built.append(None)
-        return (GameReward, Poison)[len(built) - 1](config, num_envs)
+        return (GameReward, NanReward)[len(built) - 1](config, num_envs)
 
     monkeypatch.setitem(RECIPES, "ppo", dataclasses.replace(RECIPES["ppo"], build_reward=reward))
     outcome = command(*small.flags(tmp_path / "two", members=2))
@@ -97,11 +97,11 @@ def test_a_diverged_learner_keeps_its_last_good_checkpoint_and_its_neighbour_goe
     assert all(tensor.isfinite().all() for tensor in small.weights(tmp_path / "two", "member1").values())
 
 
-def test_a_gradient_that_overflows_is_noticed_before_it_is_saved(small: Any, tmp_path: Path) -> None:
+def test_overflowing_gradient_raises_diverged_before_a_checkpoint_is_written(small: Any, tmp_path: Path) -> None:
     learner = small_learner(small, minibatches=1)
     algorithm: Any = learner.algorithm
     step = algorithm.step
     algorithm.step = lambda batch: {**step(batch), "grad_norm": torch.tensor(torch.inf)}
     with pytest.raises(Diverged, match="member0 diverged at 128 steps: its grad_norm is inf"):
-        live(learner, tmp_path)
+        run_learner(learner, tmp_path)
     assert latest_checkpoint(tmp_path) is None

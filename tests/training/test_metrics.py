@@ -1,4 +1,4 @@
-"""metrics.csv grows rows and columns and forgets what will be told again; TensorBoard reads the same rows."""
+"""metrics.csv: rows, columns, dropped and damaged rows; TensorBoard events of the same rows."""
 
 import csv
 import math
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "metrics.csv"
 
 
-def test_metrics_file_grows_rows_and_columns(path: Path) -> None:
+def test_append_adds_rows_and_columns(path: Path) -> None:
     metrics = MetricsFile(path)
     metrics.append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1.23456789})
     metrics.append("member1", {"env_steps": 128, "seconds": 0.5, "loss": 2, "test_return": -1e-9})
@@ -39,12 +39,12 @@ def test_later_process_continues_with_the_columns_of_the_first(path: Path) -> No
     assert [(row["loss"], row["entropy"]) for row in table(path)] == [("1", "2"), ("3", "4")]
 
 
-def test_numbers_that_are_none_are_written_too(path: Path) -> None:
+def test_append_writes_nan_and_infinity(path: Path) -> None:
     MetricsFile(path).append("member0", {"env_steps": 1, "seconds": math.inf, "loss": math.nan})
     assert table(path) == [{"learner": "member0", "env_steps": "1", "seconds": "inf", "loss": "nan"}]
 
 
-def test_what_a_learner_will_report_again_is_forgotten(path: Path) -> None:
+def test_drop_rows_after_drops_only_later_rows_of_the_learner(path: Path) -> None:
     metrics = MetricsFile(path)
     for env_steps in (128, 256, 1024):
         for learner in ("member0", "member1"):
@@ -55,7 +55,7 @@ def test_what_a_learner_will_report_again_is_forgotten(path: Path) -> None:
     ]
 
 
-def test_scores_that_come_late_complete_the_row_of_their_step(path: Path) -> None:
+def test_late_scores_are_added_to_the_row_of_their_step(path: Path) -> None:
     metrics = MetricsFile(path)
     for env_steps in (128, 256, 384):
         for learner in ("member0", "member1"):
@@ -69,7 +69,7 @@ def test_scores_that_come_late_complete_the_row_of_their_step(path: Path) -> Non
 
 
 @pytest.mark.parametrize("torn", ["member0,256,0.5,2", "member0,2", "member0", "member0,256,0.5,2,9"])
-def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> None:
+def test_incomplete_last_line_is_dropped(path: Path, torn: str) -> None:
     MetricsFile(path).append("member0", {"env_steps": 128, "seconds": 0.25, "loss": 1, "entropy": 9})
     with open(path, "a") as file:
         file.write(torn)
@@ -81,7 +81,7 @@ def test_a_line_cut_short_by_a_crash_does_not_count(path: Path, torn: str) -> No
 
 
 @pytest.mark.parametrize("steps", ["1" * 16, "1" * 400, "1" * 5000, "٣", "-1", "1.5", ""])
-def test_a_row_of_impossible_steps_does_not_count(path: Path, steps: str) -> None:
+def test_rows_with_invalid_steps_are_skipped(path: Path, steps: str) -> None:
     metrics = MetricsFile(path)
     metrics.append("a", {"env_steps": 1, "seconds": 0.5})
     with open(path, "a") as file:
@@ -91,12 +91,12 @@ def test_a_row_of_impossible_steps_does_not_count(path: Path, steps: str) -> Non
     assert metrics.rows() == []
 
 
-def test_nothing_to_forget_makes_no_file(path: Path) -> None:
+def test_drop_rows_after_creates_no_file(path: Path) -> None:
     MetricsFile(path).drop_rows_after("member0", 0)
     assert not path.exists()
 
 
-def test_a_full_disk_is_one_line(path: Path) -> None:
+def test_append_to_a_full_disk_raises_input_error(path: Path) -> None:
     metrics = MetricsFile(path)
     metrics.append("member0", {"env_steps": 128, "seconds": 0.25})
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -109,7 +109,7 @@ def test_a_full_disk_is_one_line(path: Path) -> None:
     assert [row["env_steps"] for row in table(path)] == ["128"]
 
 
-def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path) -> None:
+def test_tensorboard_drops_events_past_the_resumed_checkpoint(tmp_path: Path) -> None:
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     for process, steps in enumerate([(128, 256, 384), (384, 512)]):  # killed past its checkpoint at 256
         events = TensorBoardEvents(tmp_path)
@@ -117,7 +117,7 @@ def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path
         for env_steps in steps:
             events.on_update("member0", {"env_steps": env_steps, "loss": process + 0.5, "entropy": 1.0})
         events.on_end("done")
-    events.on_update("member1", {"env_steps": 1, "loss": 1.0})  # never started: nothing to write to
+    events.on_update("member1", {"env_steps": 1, "loss": 1.0})  # never started, so it has no file
     found = reader.EventAccumulator(str(tmp_path / "member0"))
     found.Reload()
     assert sorted(found.Tags()["scalars"]) == ["entropy", "loss"]
@@ -126,15 +126,15 @@ def test_tensorboard_reads_the_rows_and_drops_what_was_told_again(tmp_path: Path
     ]
 
 
-def test_events_under_a_file_are_refused_in_words(tmp_path: Path) -> None:
+def test_tensorboard_folder_that_is_a_file_raises_input_error(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     (tmp_path / "tensorboard").write_text("mine")
     with pytest.raises(InputError, match=r"cannot write .*tensorboard.* accepted: a writable folder"):
         TensorBoardEvents(tmp_path / "tensorboard").on_learner("member0", 0)
 
 
-def test_the_latest_rows_of_a_long_file_are_whole_ones(path: Path) -> None:
-    """Reading begins somewhere in a line; wherever that is, no learner is named by the rest of a name."""
+def test_latest_skips_a_partial_line_at_the_start_of_the_tail(path: Path) -> None:
+    """The tail of a long file may start at any position within a line."""
     lines = "learner,env_steps,seconds\n" + "".join(
         f"member{index % 2},128,0.25\n" for index in range(TAIL_BYTES // 10)
     )

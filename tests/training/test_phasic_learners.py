@@ -1,4 +1,4 @@
-"""DAAC, IDAAC and PPG as learners: exact resuming, neighbours, members of ensembles, and that they learn."""
+"""DAAC, IDAAC and PPG as learners: exact resume, independence, use as ensemble members, and learning."""
 
 import dataclasses
 import json
@@ -13,34 +13,24 @@ import torch
 import expgen
 from expgen.agents.agent import UniformAgent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.envs.library import is_installed
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import make_config
-from expgen.runs.plan import build_learner, plans_of
 from expgen.training.checkpoint import latest_checkpoint
-from expgen.training.learner import Diverged, Learner
+from expgen.training.learner import Diverged
 from expgen.training.learner_state import resume_learner, save_learner
-from expgen.training.resources import Resources
 from tests.policies import load_policy
+from tests.training.small_learners import CPU, on_procgen, small_learner
 
-# Phases that come often enough for a few updates to hold several of each, at odds with where the runs are cut.
+# frequent phases, so that a few updates have several of each, not aligned with where the runs are interrupted
 PHASIC: dict[str, dict[str, Any]] = {
     "daac": {"value_epochs": 2, "value_every": 2},
     "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3},
     "ppg": {"policy_phases": 3, "aux_epochs": 2},
 }
-CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 
 
-def small_learner(small: Any, resources: Resources = CPU, **changes: Any) -> Learner:
-    settings = {name: value for name, value in small.settings.items() if name != "device"}
-    config = make_config(**{**settings, "steps": 4 * small.update_steps, **changes})
-    return build_learner(config, plans_of(config)[0], resources)
-
-
-def train_cut(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **settings: Any) -> None:
-    """The same run in several sessions, each started from its checkpoint by a new learner."""
+def train_in_sessions(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **settings: Any) -> None:
+    """Train a run in several sessions, each resumed from the last checkpoint by a new learner."""
     for cut in cuts:
         stops = iter([False] * cut + [True])
         small.train(run, updates, **settings, resume=True, should_stop=stops.__next__)
@@ -48,16 +38,16 @@ def train_cut(small: Any, run: Path, updates: int, cuts: tuple[int, ...], **sett
 
 
 @pytest.mark.parametrize("algo", PHASIC)
-def test_interrupted_anywhere_it_ends_the_same(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+def test_resumed_run_ends_with_the_same_state(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
     settings = {"algo": algo, **PHASIC[algo]}
     small.train(tmp_path / "whole", 7, **settings)
-    train_cut(small, tmp_path / "cut", 7, (1, 1, 2, 1), **settings)
+    train_in_sessions(small, tmp_path / "cut", 7, (1, 1, 2, 1), **settings)
     assert small.facts(tmp_path / "cut")["updates"] == 7
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "cut"))
 
 
 @pytest.mark.parametrize("algo", PHASIC)
-def test_weights_do_not_depend_on_who_trains_beside(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+def test_weights_do_not_depend_on_other_learners(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
     settings = {"algo": algo, **PHASIC[algo]}
     small.train(tmp_path / "alone", 4, **settings)
     small.train(tmp_path / "two", 4, **settings, members=2, eval_every=small.update_steps)
@@ -66,15 +56,14 @@ def test_weights_do_not_depend_on_who_trains_beside(algo: str, small: Any, equal
     assert len(read_scores(tmp_path / "two" / "scores.csv")) == 4
 
 
-@pytest.mark.procgen
-@pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
+@on_procgen
 @pytest.mark.parametrize("algo", PHASIC)
-def test_a_procgen_run_resumes_exactly(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+def test_procgen_run_resumes_exactly(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
     tiny = {"env": "procgen:bigfish", "envs": 2, "rollout_steps": 8, "features": 8, "value_every": 2}
     settings = {**tiny, "steps": 48, "algo": algo, **PHASIC[algo]}
     settings = {name: value for name, value in settings.items() if name != "value_every" or algo != "ppg"}
     small.train(tmp_path / "whole", **settings)
-    train_cut(small, tmp_path / "cut", 1, (2,), **settings)
+    train_in_sessions(small, tmp_path / "cut", 1, (2,), **settings)
     assert small.facts(tmp_path / "cut")["updates"] == 3
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "cut"))
 
@@ -82,9 +71,9 @@ def test_a_procgen_run_resumes_exactly(algo: str, small: Any, equal: Callable[..
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("algo", PHASIC)
-def test_on_a_gpu_both_networks_have_the_fast_encoder(algo: str, small: Any):
-    picture = {"options": {"max_cells": 20}, "encoder": "impala", "algo": algo, **PHASIC[algo]}
-    learner = small_learner(small, dataclasses.replace(CPU, device=torch.device("cuda")), **picture)
+def test_policy_and_value_network_use_fast_encoders_on_a_gpu(algo: str, small: Any):
+    images = {"options": {"max_cells": 20}, "encoder": "impala", "algo": algo, **PHASIC[algo]}
+    learner = small_learner(small, resources=dataclasses.replace(CPU, device=torch.device("cuda")), **images)
     networks = (learner.algorithm.policy, learner.algorithm.value_network)  # type: ignore[attr-defined]
     assert all(network.encode != network.encoder.forward for network in networks)
     for _ in range(4):
@@ -93,14 +82,14 @@ def test_on_a_gpu_both_networks_have_the_fast_encoder(algo: str, small: Any):
     learner.close()
 
 
-def test_a_checkpoint_of_ppg_holds_no_observations(small: Any, tmp_path: Path):
+def test_ppg_checkpoint_holds_no_observations(small: Any, tmp_path: Path):
     small.train(tmp_path, 5, algo="ppg", policy_phases=32)
     state, spec = small.state(tmp_path), RunFolder(tmp_path).read_config()[1]
     assert state["history.action"].shape == (5, 16, 8)
     assert all(tuple(tensor.shape[-3:]) != tuple(spec.obs_shape) for tensor in state.values())
 
 
-def test_a_resumed_ppg_run_sees_its_history_again(small: Any, tmp_path: Path):
+def test_resumed_ppg_run_recomputes_its_observation_history(small: Any, tmp_path: Path):
     learners = [small_learner(small, algo="ppg", policy_phases=9) for _ in range(2)]
     for _ in range(2):
         list(learners[0].iterate())
@@ -115,27 +104,27 @@ def test_a_resumed_ppg_run_sees_its_history_again(small: Any, tmp_path: Path):
 
 
 @pytest.mark.parametrize("algo", PHASIC)
-def test_a_value_gradient_that_overflows_is_noticed_before_it_is_saved(algo: str, small: Any, tmp_path: Path):
+def test_infinite_value_weights_raise_diverged(algo: str, small: Any, tmp_path: Path):
     learner = small_learner(small, algo=algo)
     learner.algorithm.value_network.value_head.weight.data.fill_(torch.inf)  # type: ignore[attr-defined]
     with pytest.raises(Diverged, match=r"member0 diverged at 128 steps: its .*loss is"):
         list(learner.iterate())
 
 
-def test_at_test_time_the_policy_network_is_all_there_is(small: Any, tmp_path: Path):
+def test_saved_policy_has_the_same_network_as_ppo(small: Any, tmp_path: Path):
     ppo = small.train(tmp_path / "ppo", 1)
     names = set(load_policy(ppo.folder, "member0")[0].state_dict())
     for algo in PHASIC:
         run = small.train(tmp_path / algo, 2, algo=algo)
         policy, _ = load_policy(run.folder, "member0")
-        assert set(policy.state_dict()) == names  # the very network PPO trains, so that it fits wherever that does
+        assert set(policy.state_dict()) == names  # so it works wherever a PPO policy does
         obs = expgen.make_env("minimaze", levels=20, num_envs=3).observe()
         assert expgen.load_agent(tmp_path / algo).act(obs.obs, obs.first).shape == (3,)
 
 
 @pytest.mark.parametrize("algo", ["expgen-idaac", "expgen-ppg"])
-def test_any_algorithms_policies_are_members(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
-    """Trained as one population, or in runs of their own that an agent.json puts together."""
+def test_policies_of_any_algorithm_can_be_members(algo: str, small: Any, equal: Callable[..., bool], tmp_path: Path):
+    """Trained as one population, or in separate runs combined by an agent.json."""
     part = {"features": 16, "minibatches": 2, "epochs": 1, "rollout_steps": 16, "steps": 2 * small.update_steps}
     explorer = {f"explorer_{name}": value for name, value in part.items()}
     member = algo.removeprefix("expgen-")
@@ -157,7 +146,7 @@ def test_any_algorithms_policies_are_members(algo: str, small: Any, equal: Calla
     assert np.array_equal(one, other)
 
 
-# A corridor or two: ten levels of at most 3 × 3 cells and just enough time for who knows the way.
+# ten levels of at most 3 × 3 cells, with a time limit that random actions rarely meet
 LESSON = {
     "levels": "10", "envs": 16, "rollout_steps": 32, "minibatches": 4, "features": 64, "learning_rate": 3e-3,
     "gamma": 0.95, "options": {"max_cells": 3, "time_limit": 14, "texture": 0, "num_themes": 1}, "eval_every": 0,
