@@ -46,9 +46,7 @@ def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
 
 def run_learner(learner: Learner, folder: Path) -> tuple[list[dict[str, float]], list[Phase]]:
     rows: list[dict[str, float]] = []
-    training = train_learner(
-        learner, no_score, lambda name, row: rows.append(row), folder, lambda: len(rows) >= rollouts
-    )
+    training = train_learner(learner, no_score, lambda name, row: rows.append(row), folder, lambda: False)
     return rows, list(training)
 
 
