@@ -36,10 +36,7 @@ class IDAACConfig(DAACConfig):
 
 
 def classifier_loss(logits: Tensor, is_earlier: Tensor) -> Tensor:
-    """L_D = BCE(p, y) = −mean (y log p + (1 − y) log(1 − p)), p = softmax(logits)₁, y = is_earlier.
-
-    `logits` `[B, 2]` are the classifier's; `is_earlier` `[B]` is 1 where frame j is earlier than frame i, else 0.
-    """
+    """L_D = BCE(p, y) = −mean (y log p + (1 − y) log(1 − p)), p = softmax(logits `[B, 2]`)₁, y = is_earlier `[B]`."""
     log_p, log_not_p = torch.log_softmax(logits, -1).unbind(-1)
     return -(is_earlier * log_p + (1 - is_earlier) * log_not_p).mean()
 
@@ -79,8 +76,7 @@ class IDAAC(Algorithm):
         self.classifier_descent = Descent(
             self.classifier.parameters(), config.learning_rate, config.adam_epsilon, config.max_grad_norm
         )
-        # Age of the current episodes: a single 0 before the first rollout, [N] afterwards.
-        self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)
+        self.elapsed = torch.zeros(1, dtype=torch.int64, device=head.weight.device)  # [N] episode ages; [0] at first
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Run E_π epochs of classifier and policy, then a value phase if due; yield the metrics of each minibatch."""
@@ -126,7 +122,6 @@ class IDAAC(Algorithm):
         return {**self.daac.parts(), "classifier": self.classifier, "classifier_adam": self.classifier_descent}
 
     def state(self) -> dict[str, Tensor]:
-        """Return every tensor of the parts, and the age of each current episode."""
         return {**super().state(), "elapsed": self.elapsed}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

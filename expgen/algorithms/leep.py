@@ -27,6 +27,7 @@ from expgen.networks.actor_critic import Policy, PolicyOutput, forward_memoryles
 from expgen.networks.state import Part
 from expgen.random import counter_hash, draw_below
 from expgen.rollout.gae import normalized
+from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.minibatch import Minibatch, Order, minibatch_rows
 from expgen.rollout.rollout import Rollout
 from expgen.settings import changed_default, setting
@@ -118,8 +119,8 @@ class Leep(Algorithm):
         return {"policy": self.policy, **adams}
 
 
-class SubsetLevels:
-    """A LevelChooser: each environment samples, with replacement, from the levels of the member that plays it."""
+class SubsetLevels(LevelChooser):
+    """Each environment samples its levels, with replacement, from those of the member that plays it."""
 
     def __init__(self, config: LeepConfig, levels: LevelSet, num_envs: int, seed: int) -> None:
         if num_envs % config.subsets:
@@ -135,15 +136,8 @@ class SubsetLevels:
             level[is_own] = stream.next(env[is_own])
         return level
 
-    def learn(self, rollout: Rollout) -> None:
-        """Do nothing: the subsets are fixed."""
-
-    def summary(self) -> dict[str, float]:
-        return {}
-
     def state(self) -> dict[str, ndarray]:
-        """Return how many levels each environment has drawn from each member's stream, `[M, N]`."""
-        return {"drawn": np.stack([stream.drawn for stream in self.streams])}
+        return {"drawn": np.stack([stream.drawn for stream in self.streams])}  # [M, N]
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
         for stream, drawn in zip(self.streams, state["drawn"], strict=True):

@@ -17,6 +17,7 @@ from expgen.algorithms.ppo import PPOConfig
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.random import counter_hash
+from expgen.rollout.level_choice import LevelChooser
 from expgen.rollout.minibatch import Order
 from expgen.rollout.rollout import Rollout
 from expgen.settings import changed_default, setting
@@ -30,9 +31,7 @@ class PlrConfig(PPOConfig):
     advantage_epsilon: float = changed_default(PPOConfig, "advantage_epsilon", 1e-5)
     rank_temperature: float = setting(0.1, "β: a lower value replays high-score levels more often", low=1e-3)
     staleness_coef: float = setting(0.1, "ρ: share of replays drawn by staleness instead of score", low=0, high=1)
-    replay_threshold: float = setting(
-        1.0, "share of the levels that must have a score before replay begins", low=0, high=1
-    )
+    replay_threshold: float = setting(1.0, "share of the levels to play before replay begins", low=0, high=1)
 
 
 def segment_scores(advantage: ndarray, first: ndarray, level: ndarray) -> tuple[ndarray, ndarray]:
@@ -69,8 +68,8 @@ def _normalized(weight: ndarray) -> ndarray:
     return weight / max(weight.sum(), np.finfo(float).tiny)
 
 
-class LevelReplay:
-    """A LevelChooser: owns the score and staleness of each training level."""
+class LevelReplay(LevelChooser):
+    """Owns the score and staleness of each training level, and draws levels by them."""
 
     def __init__(self, config: PlrConfig, levels: LevelSet, num_envs: int, seed: int) -> None:
         if levels.seeds is None:

@@ -17,10 +17,7 @@ from expgen.settings import setting
 
 @dataclass(frozen=True)
 class LearningConfig:
-    """Settings of GAE, minibatches, Adam and the clipped policy loss; each algorithm's config extends it.
-
-    A config changes an inherited default with `settings.changed_default`.
-    """
+    """Settings of GAE, minibatches, Adam and the clipped policy loss; each algorithm's config extends it."""
 
     gamma: float = setting(0.999, "discount γ", low=0, high=1)
     gae_lambda: float = setting(0.95, "λ of generalised advantage estimation", low=0, high=1)

@@ -35,9 +35,7 @@ class PPGConfig(LearningConfig):
     value_coef: float = setting(0.5, "weight of the value loss in policy phases", low=0)
     policy_phases: int = setting(32, "rollouts between two auxiliary phases (N_π)", low=1, high=10**4)
     aux_epochs: int = setting(6, "epochs of an auxiliary phase (E_aux); 0: no auxiliary phases", low=0)
-    aux_columns: int = setting(
-        4, "sequences (one environment of one rollout) in an auxiliary minibatch", low=1, high=10**9
-    )
+    aux_columns: int = setting(4, "sequences of one environment per auxiliary minibatch", low=1, high=10**9)
     aux_learning_rate: float = setting(5e-4, "learning rate of the auxiliary phase's Adam", low=0)
     clone_coef: float = setting(1.0, "weight of KL(π_old ‖ π) in auxiliary phases (β_clone)", low=0)
     aux_value_coef: float = setting(1.0, "weight of the value network's loss in auxiliary phases", low=0)

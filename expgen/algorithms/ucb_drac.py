@@ -112,7 +112,8 @@ class UcbDrac(Algorithm):
         metric = torch.tensor(float(index), device=rollout.device)
         for batch in epochs_of_minibatches(rollout, self.config, generator):
             augmented_obs = augment(batch.obs, AUGMENTATIONS[NAMES[index]], generator)
-            noise = self.gumbel_noise(batch, generator)
+            noise = batch.log_prob.new_empty(*batch.log_prob.shape, self.policy.policy_head.out_features)  # [T, B, A]
+            noise.exponential_(generator=generator).log_().neg_()  # Gumbel noise
             yield {**self.step(batch, augmented_obs, noise), "augmentation": metric}
 
     def choose_augmentation(self, rollout: Rollout) -> int:
@@ -126,11 +127,6 @@ class UcbDrac(Algorithm):
             share = rollout.num_steps / (rollout.num_steps + 1)
             self.bandit.reward(share * float(rollout.value_target.mean()))  # the CPU waits for the GPU here
         return self.bandit.pull()
-
-    def gumbel_noise(self, batch: Minibatch, generator: torch.Generator) -> Tensor:
-        """Draw the noise that `drac_loss` needs for a minibatch."""
-        noise = batch.log_prob.new_empty(*batch.log_prob.shape, self.policy.policy_head.out_features)  # [T, B, A]
-        return noise.exponential_(generator=generator).log_().neg_()
 
     def step(self, batch: Minibatch, augmented_obs: Tensor, noise: Tensor) -> Metrics:
         """Take one gradient step on L = L_PPO + α_r (G_π + G_V)."""

@@ -56,10 +56,7 @@ def load_module(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> 
 
 
 def check_fits(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
-    """Raise InputError unless `tensors` are finite weights of `module`, which may be on the meta device.
-
-    `what` names them in the error message.
-    """
+    """Raise InputError, naming `what`, unless `tensors` are finite weights of `module` (maybe on the meta device)."""
     state = module.state_dict()
     own = {name: tuple(tensor.shape) for name, tensor in state.items()}
     given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

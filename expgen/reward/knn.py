@@ -51,9 +51,7 @@ class KnnConfig:
     memory_length: int = setting(500, "number of the episode's latest frames that a frame is compared with", low=1)
     pool: int = setting(3, "side in pixels of the cells over which frames are averaged", low=1, high=LARGEST_POOL)
     reward_scale: float = setting(1.0, "factor on r_I for learning; reported returns do not include it", low=0)
-    end_value: float = later_setting(
-        0.0, "κ: share of V(s) bootstrapped when an episode ends by success or time-out", low=0, high=1
-    )
+    end_value: float = later_setting(0.0, "κ: share of V(s) bootstrapped at success or time-out", low=0, high=1)
 
 
 class KnnReward(RewardSource):

@@ -35,10 +35,7 @@ class ReturnScaler:
         self.moments = Moments()
 
     def reset_where(self, first: ndarray) -> None:
-        """Reset the running return of environments whose next step opens an episode (`first` `[N]`).
-
-        This has an effect only if environments were not restored on resume; otherwise `ended` has already reset them.
-        """
+        """Reset G where `first` `[N]` opens an episode: needed only if a resumed run could not restore its games."""
         self.running_return = self.running_return * ~first
 
     def __call__(self, reward: ndarray, ended: ndarray) -> ndarray:

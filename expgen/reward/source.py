@@ -49,9 +49,7 @@ class GameRewardConfig:
     """Settings of the game's reward."""
 
     normalize_reward: bool = setting(True, "divide rewards by the running std of the discounted return")
-    normalize_with: Literal["step", "rollout"] = setting(
-        "step", "compute that std from the returns up to the reward's step, or up to the end of its rollout"
-    )
+    normalize_with: Literal["step", "rollout"] = setting("step", "update that std at every step, or once per rollout")
 
 
 class GameReward(RewardSource):

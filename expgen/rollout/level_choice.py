@@ -4,8 +4,8 @@ A LevelChooser picks levels; whenever an episode begins, the Director sets the e
 its LevelControl, before the policy sees the observation.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 from numpy import ndarray
@@ -15,20 +15,25 @@ from expgen.errors import InputError
 from expgen.rollout.rollout import Rollout
 
 
-class LevelChooser(Protocol):
+class LevelChooser(ABC):
     """Picks the level of each new episode."""
 
+    @abstractmethod
     def choose(self, env: ndarray) -> ndarray:
         """Return the level `[E]` that each environment of `env` `[E]` plays next; the first call asks for all N."""
 
     def learn(self, rollout: Rollout) -> None:
-        """Use a rollout whose advantages are computed; called before the algorithm's update."""
+        """Hook called with each rollout whose advantages are computed, before the algorithm's update."""
+        return
 
     def summary(self) -> dict[str, float]:
         """Return metrics about the levels."""
+        return {}
 
+    @abstractmethod
     def state(self) -> dict[str, ndarray]: ...
 
+    @abstractmethod
     def load_state(self, state: Mapping[str, ndarray]) -> None: ...
 
 
@@ -61,6 +66,5 @@ class Director:
         return {**self.chooser.state(), "assigned": self.assigned}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
-        """Restore what `state` returned."""
         self.chooser.load_state(state)
         self.assigned[:] = state["assigned"]
