@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from expgen.colors import ALGORITHMS, ROLES
-from expgen.diagnosis.measure import Measurements
+from expgen.diagnosis.measure import NEAR, Measurements
 from expgen.evaluation.scores import SPLITS
 from expgen.report.statistics import Estimate
 from expgen.report.style import INK, SPLIT_COLORS, error_bars, figure_style
@@ -44,10 +44,10 @@ def _agreement(axes: Axes, measured: Measurements) -> None:
     if votes is None or np.isnan(votes.before_success).all():
         axes.text(0.5, 0.5, "no votes before a success", ha="center", transform=axes.transAxes)
         return
-    axes.plot(1 + np.arange(len(votes.before_success)), votes.before_success, "o-", markersize=3, label="mean",
-              color=ALGORITHMS["expgen"])  # fmt: skip
+    steps = 1 + np.arange(len(votes.before_success))
+    axes.plot(steps, votes.before_success, "o-", markersize=3, label="solved episodes", color=ALGORITHMS["expgen"])
     if not np.isnan(votes.far):
-        axes.axhline(votes.far, color=INK, linestyle="--", label="mean elsewhere")
+        axes.axhline(votes.far, color=INK, linestyle="--", label=f"mean beyond {NEAR} steps\nor without success")
     axes.axhline(votes.quorum / votes.members, color=INK, linestyle=":", label="quorum")
     axes.set_ylim(0, 1.05)
     axes.invert_xaxis()

@@ -36,14 +36,17 @@ def _ranking(table: ScoreTable, game: str, is_default: bool = True) -> dict[Meth
 
 
 def _winner(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> str:
+    """Name the best method on one game, and first a variant if its interval lies above that of the best method."""
     (first, best), (second, next_best) = list(ranking.items())[:2]
-    by = best.estimate.value - next_best.estimate.value
-    text = f"{first.label} is best on unseen levels: {_described(best)}, "
+    difference = best.estimate.value - next_best.estimate.value
+    text = f"{game}: the best method on unseen levels is "
     for variant, cell in _ranking(table, game, is_default=False).items():
         if cell.estimate.low > best.estimate.high:
-            text = f"{variant.label} is best on unseen levels: {_described(cell)}. With default settings {text}"
+            text += f"{variant.label} with {_described(cell)}. The best with default settings is "
             break
-    text = f"{game}: {text}{by:.2f} above {second.label}: {_described(next_best)}."
+    text += (
+        f"{first.label} with {_described(best)}, {difference:.2f} above {second.label} with {_described(next_best)}."
+    )
     if best.over == next_best.over == "runs":
         overlap = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
         text += f" Their intervals over runs {overlap}."
