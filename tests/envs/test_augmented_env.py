@@ -1,4 +1,4 @@
-"""Mirrored games: what is shown, what is carried out, and that the symmetry is one of the game."""
+"""AugmentedEnv: views, actions, and whether the views are symmetries of the games."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def pair(game: str, levels="0:8", num_envs: int = 16, full_view: bool = False):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_games_are_shown_in_equal_shares_and_the_first_of_them_as_they_are(game):
+def test_each_view_shows_an_equal_share_of_the_games(game):
     bare, mirrored = pair(game)
     views = SYMMETRIES[game].views
     share = 16 // len(views)
@@ -35,7 +35,7 @@ def test_games_are_shown_in_equal_shares_and_the_first_of_them_as_they_are(game)
         mirrored.act(action)
 
 
-def test_the_views_of_a_maze_are_eight_and_all_different():
+def test_maze_has_eight_distinct_views():
     picture = np.arange(27, dtype=np.uint8).reshape(1, 3, 3, 3)
     shown = {view.move_pixels(picture).tobytes() for view in ALL_VIEWS}
     assert len(shown) == len(ALL_VIEWS) == 8
@@ -43,7 +43,7 @@ def test_the_views_of_a_maze_are_eight_and_all_different():
 
 
 @pytest.mark.parametrize("view", ALL_VIEWS)
-def test_a_step_on_a_view_is_the_step_in_the_game_that_moves_what_the_view_shows(view):
+def test_direction_in_view_maps_to_direction_in_game(view):
     game = np.zeros((1, 5, 5, 1), np.uint8)
     game[0, 2, 1] = 1  # row 2, column 1
     seen = np.argwhere(view.move_pixels(game)[0, :, :, 0])[0]
@@ -54,7 +54,7 @@ def test_a_step_on_a_view_is_the_step_in_the_game_that_moves_what_the_view_shows
         np.testing.assert_array_equal(np.argwhere(view.move_pixels(moved)[0, :, :, 0])[0], seen + step)
 
 
-def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
+def test_procgen_actions_in_views_match_hand_computed_tables():
     mirrored, on_its_head, turned = View(flips_columns=True), View(flips_rows=True), View(is_transposed=True)
     jumper, heist, maze = (SYMMETRIES[f"procgen:{game}"] for game in ("jumper", "heist", "maze"))
     others = [9, 10, 11, 12, 13, 14]
@@ -69,8 +69,8 @@ def test_the_actions_of_procgen_are_turned_as_worked_by_hand():
 @pytest.mark.parametrize(
     ("game", "sideways", "updown"), [("minimaze", (1, 2), (3, 4)), ("procgen:maze", (1, 7), (5, 3))]
 )
-def test_a_maze_moves_its_agent_along_the_axis_that_the_action_says(game, sideways, updown):
-    """The real games: an agent that goes left is seen elsewhere in its row, however its maze is shown."""
+def test_agent_moves_along_the_axis_of_the_action_in_every_view(game, sideways, updown):
+    """In the real games: an agent that moves left changes pixels of its row, in every view."""
     mirrored = AugmentedEnv(build_env(game, "0:64", 64, seed=3))
     rng, moved = np.random.default_rng(4), set()
     for _ in range(60):
@@ -80,14 +80,14 @@ def test_a_maze_moves_its_agent_along_the_axis_that_the_action_says(game, sidewa
         seen = mirrored.observe()
         for env in np.flatnonzero(~seen.first):
             rows, columns = np.nonzero(np.abs(seen.obs[env].astype(int) - before[env]).sum(2))
-            if len(rows) > 7 or (game == "minimaze" and len(rows)):  # it moved, and did not only look another way
+            if len(rows) > 7 or (game == "minimaze" and len(rows)):  # it moved, and did not only turn
                 wide, high = np.ptp(columns), np.ptp(rows)
                 assert (wide > high) if action in sideways else (high > wide)
                 moved.add(env * 8 // 64)
     assert moved == set(range(8))
 
 
-def test_jumpers_compass_stays_in_its_corner_and_points_to_the_other_side():
+def test_jumper_compass_is_mirrored_in_place():
     bare, half = pair("procgen:jumper", "0:200", 64)
     plain, seen = bare.observe().obs[32:].astype(int), half.observe().obs[32:].astype(int)
     grey = np.abs(plain[:, 9, 47] - (168, 166, 158)).sum(-1) < 40  # the compass's rim, left of its middle
@@ -98,7 +98,7 @@ def test_jumpers_compass_stays_in_its_corner_and_points_to_the_other_side():
     np.testing.assert_array_equal(seen[:, 30:], plain[:, 30:, ::-1])
 
 
-def test_a_level_that_is_chosen_is_mirrored_at_once():
+def test_play_shows_the_level_in_the_view_of_its_game():
     bare, half = pair("procgen:jumper")
     seen = half.observe()
     bare.observe()
@@ -111,14 +111,14 @@ def test_a_level_that_is_chosen_is_mirrored_at_once():
     assert (seen.level[[0, 15]] == 5).all()
 
 
-def test_what_the_intrinsic_reward_measures_is_not_mirrored_where_it_is_a_view_of_its_own():
+def test_separate_full_view_is_not_mirrored():
     bare, half = pair("procgen:jumper", full_view=True)
     np.testing.assert_array_equal(half.observe().full, bare.observe().full)
     _, whole = pair("procgen:maze", full_view=True)
     assert whole.observe().full is whole.observe().obs
 
 
-def test_saved_mirrored_games_go_on_as_they_would_have():
+def test_restored_mirrored_games_continue_exactly():
     _, half = pair("procgen:maze")
     rng = np.random.default_rng(2)
     actions = rng.integers(15, size=(60, 16)).astype(np.int32)
@@ -136,7 +136,7 @@ def test_saved_mirrored_games_go_on_as_they_would_have():
         np.testing.assert_array_equal(other.observe().obs, half.observe().obs)
 
 
-def test_recolored_games_show_the_six_orders_of_the_colours_in_every_view():
+def test_recolor_shows_six_channel_orders_in_every_view():
     bare = build_env("procgen:jumper", "0:8", 12, seed=3)
     shown = AugmentedEnv(build_env("procgen:jumper", "0:8", 12, seed=3), mirror=True, recolor=True)
     plain, seen = bare.observe().obs, shown.observe().obs
@@ -153,7 +153,7 @@ def test_recolored_games_show_the_six_orders_of_the_colours_in_every_view():
     np.testing.assert_array_equal(shown.observe().reward, after.reward)
 
 
-def test_colours_alone_are_exchanged_in_any_game_and_change_no_action():
+def test_recolor_without_mirror_supports_every_rgb_game_and_keeps_actions():
     bare, shown = (build_env("procgen:coinrun", "0:8", 6, seed=3) for _ in range(2))
     shown = AugmentedEnv(shown, mirror=False, recolor=True)
     for action in (7, 8, 2, 4):
@@ -162,12 +162,12 @@ def test_colours_alone_are_exchanged_in_any_game_and_change_no_action():
             env.act(np.full(6, action, np.int32))
 
 
-def test_a_game_without_colours_is_refused():
+def test_recolor_rejects_games_without_rgb_pictures():
     with pytest.raises(InputError, match="--recolor is on but gymnasium:CartPole-v1 has no RGB pictures"):
         AugmentedEnv(build_env("gymnasium:CartPole-v1", "0:2", 2), mirror=False, recolor=True)
 
 
-def test_a_game_without_a_known_mirror_image_is_refused():
+def test_mirror_rejects_unsupported_games():
     with pytest.raises(InputError, match="--mirror is on but procgen:coinrun has no known symmetry"):
         AugmentedEnv(build_env("procgen:coinrun", "0:2", 2))
     with pytest.raises(InputError, match="cannot be saved; accepted: without hidden and use_generated_assets"):
@@ -175,7 +175,7 @@ def test_a_game_without_a_known_mirror_image_is_refused():
 
 
 @pytest.mark.parametrize("shown", ["mirror", "recolor"])
-def test_training_on_mirrored_or_recolored_games_differs_and_resumes_bit_equal(shown, small, tmp_path, equal):
+def test_training_on_augmented_games_resumes_bit_equal(shown, small, tmp_path, equal):
     small.train(tmp_path / "plain", 4)
     small.train(tmp_path / "whole", 4, **{shown: True})
     small.train(tmp_path / "halves", 2, **{shown: True})
@@ -185,8 +185,8 @@ def test_training_on_mirrored_or_recolored_games_differs_and_resumes_bit_equal(s
 
 
 @pytest.mark.parametrize("game", ["procgen:maze", "procgen:miner"])
-def test_where_the_game_says_its_player_went_is_where_the_view_shows_it(game):
-    """The real games' own coordinates (x to the right, y up), turned into each view by hand."""
+def test_player_coordinates_move_as_shown_in_every_view(game):
+    """Coordinates of the real games (x to the right, y up), converted to each view by hand."""
     num_envs = 64
     env = build_env(game, "0:64", num_envs, seed=3)
     mirrored = AugmentedEnv(env)

@@ -1,4 +1,4 @@
-"""The EnvPool adapter against EnvPool stepped by hand; its ProcGen tasks where their Qt library is there."""
+"""The EnvPool adapter against EnvPool stepped by hand; ProcGen tasks only if their Qt library is installed."""
 
 import sys
 
@@ -7,13 +7,13 @@ import pytest
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
-from expgen.envs.vec_env import LevelControl, Snapshots, VecEnv
+from expgen.envs.vec_env import VecEnv
 from expgen.errors import InputError
 
 envpool = pytest.importorskip("envpool", reason="EnvPool is missing: pip install 'expgen[envpool]'")
 
 
-def why_no_procgen() -> str:
+def procgen_import_error() -> str:
     try:
         envpool.make_spec("MazeEasy-v0")
     except ImportError as error:
@@ -21,12 +21,12 @@ def why_no_procgen() -> str:
     return ""
 
 
-WITHOUT_PROCGEN = why_no_procgen()
-needs_procgen = pytest.mark.skipif(bool(WITHOUT_PROCGEN), reason=WITHOUT_PROCGEN or "there")
+PROCGEN_ERROR = procgen_import_error()
+needs_procgen = pytest.mark.skipif(bool(PROCGEN_ERROR), reason=PROCGEN_ERROR or "loads")
 
 
 def random_steps(env: VecEnv, num_steps: int) -> list[tuple[np.ndarray, ...]]:
-    """Copies of what random play sees, the initial observation first."""
+    """Return copies of the observations of random play, starting with the initial one."""
     rng = np.random.default_rng(0)
     seen = [tuple(part.copy() for part in env.observe())]
     for _ in range(num_steps):
@@ -35,7 +35,7 @@ def random_steps(env: VecEnv, num_steps: int) -> list[tuple[np.ndarray, ...]]:
     return seen
 
 
-def test_steps_are_envpools_with_the_restart_folded_in() -> None:
+def test_envpool_env_matches_envpool_stepped_by_hand() -> None:
     env = make_env("envpool:CartPole-v1", "all", num_envs=3, seed=5, threads=2)
     assert (env.spec.obs_shape, env.spec.obs_dtype, env.spec.num_actions) == ((4,), "float32", 2)
     seeds = (np.random.SeedSequence(5).generate_state(3) >> 1).tolist()
@@ -64,16 +64,13 @@ def test_steps_are_envpools_with_the_restart_folded_in() -> None:
     env.close()
 
 
-def test_observing_again_changes_nothing_and_close_may_come_mid_step() -> None:
+def test_envpool_env_can_be_closed_during_a_step() -> None:
     env = make_env("envpool:CartPole-v1", "all", num_envs=4)
-    env.act(np.ones(4, dtype=np.int32))
-    once = env.observe().obs.copy()
-    assert (env.observe().obs == once).all()
     env.act(np.ones(4, dtype=np.int32))
     env.close()
 
 
-def test_the_seed_fixes_the_games_and_neighbouring_seeds_share_none() -> None:
+def test_envpool_games_depend_on_the_seed_and_differ_between_neighbouring_seeds() -> None:
     def start(seed: int) -> list[bytes]:
         return [row.tobytes() for row in make_env("envpool:CartPole-v1", "all", num_envs=8, seed=seed).observe().obs]
 
@@ -81,18 +78,13 @@ def test_the_seed_fixes_the_games_and_neighbouring_seeds_share_none() -> None:
     assert not set(start(0)) & set(start(1))
 
 
-def test_discrete_observations_become_one_hot() -> None:
+def test_envpool_discrete_observations_become_one_hot() -> None:
     seen = make_env("envpool:FrozenLake-v1", "all", num_envs=3).observe()
     assert seen.obs.shape == (3, 16)
     assert seen.obs.argmax(axis=1).tolist() == [0, 0, 0] and seen.obs.sum() == 3
 
 
-def test_envpool_promises_neither_chosen_levels_nor_snapshots() -> None:
-    env = make_env("envpool:CartPole-v1", "all", num_envs=1)
-    assert not isinstance(env, LevelControl) and not isinstance(env, Snapshots)
-
-
-def test_a_task_without_levels_takes_only_all() -> None:
+def test_envpool_task_without_levels_rejects_level_sets() -> None:
     whole = LevelSet.parse("all")
     for levels in (LevelSet.parse(200), whole.without(LevelSet.parse(200))):
         with pytest.raises(InputError, match="accepted by 'envpool:CartPole-v1': all"):
@@ -109,26 +101,26 @@ def test_a_task_without_levels_takes_only_all() -> None:
         ("Catch-v0", {}, "Box"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_one_line(task: str, options: dict[str, int], said: str) -> None:
+def test_envpool_rejects_unknown_tasks_options_and_spaces(task: str, options: dict[str, int], said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
         make_env(f"envpool:{task}", "all", num_envs=2, **options)
     assert task in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_missing_envpool_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_envpool_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "envpool", None)
     with pytest.raises(InputError, match=r"pip install 'expgen\[envpool\]'"):
         make_env("envpool:CartPole-v1")
 
 
-@pytest.mark.skipif(not WITHOUT_PROCGEN, reason="EnvPool's ProcGen loads here")
-def test_missing_system_library_is_named() -> None:
+@pytest.mark.skipif(not PROCGEN_ERROR, reason="EnvPool's ProcGen loads here")
+def test_envpool_error_names_missing_system_library() -> None:
     with pytest.raises(InputError, match="Qt 5"):
         make_env("envpool:MazeEasy-v0")
 
 
 @needs_procgen
-def test_procgen_levels_stay_in_their_set_and_are_told() -> None:
+def test_envpool_procgen_plays_and_reports_levels_of_the_set() -> None:
     seen = random_steps(make_env("envpool:MazeEasy-v0", "20:3", num_envs=16, threads=2), 300)
     assert seen[0][0].shape == (16, 64, 64, 3) and seen[0][0].dtype == np.uint8
     levels = np.stack([step[4] for step in seen])  # [T, N]
@@ -140,22 +132,22 @@ def test_procgen_levels_stay_in_their_set_and_are_told() -> None:
 
 
 @needs_procgen
-def test_procgen_frames_of_a_level_do_not_depend_on_who_plays_it() -> None:
+def test_envpool_procgen_first_frame_depends_only_on_the_level() -> None:
     seen = make_env("envpool:MazeEasy-v0", "20:1", num_envs=3).observe()
     other = make_env("envpool:MazeEasy-v0", "20:1", num_envs=1, seed=9).observe()
     assert (seen.obs == other.obs[0]).all()
 
 
 @needs_procgen
-def test_procgen_level_sets_that_cannot_be_honoured_are_refused() -> None:
+def test_envpool_procgen_rejects_level_sets_with_gaps() -> None:
     with pytest.raises(InputError, match="START:COUNT"):
         make_env("envpool:MazeEasy-v0", (3, 7, 9), num_envs=1)
 
 
 @needs_procgen
-def test_procgen_never_opens_an_excluded_level() -> None:
-    """Excluding what the same seed would have drawn forces the second draw."""
+def test_envpool_procgen_never_plays_excluded_levels() -> None:
+    """Exclude the levels that the seed draws first, so that each game has to draw again."""
     drawn = make_env("envpool:MazeEasy-v0", "all", num_envs=4, seed=2).observe().level.tolist()
-    less = LevelSet.parse("all").without(LevelSet.parse(drawn))
-    again = make_env("envpool:MazeEasy-v0", less, num_envs=4, seed=2).observe().level.tolist()
+    others = LevelSet.parse("all").without(LevelSet.parse(drawn))
+    again = make_env("envpool:MazeEasy-v0", others, num_envs=4, seed=2).observe().level.tolist()
     assert not set(drawn) & set(again)

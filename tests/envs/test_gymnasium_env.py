@@ -50,7 +50,7 @@ def corridor() -> Any:
     gymnasium.registry.pop("Corridor-v0")
 
 
-def test_vector_env_matches_plain_environments_stepped_by_hand() -> None:
+def test_gymnasium_env_matches_environments_stepped_by_hand() -> None:
     rng = np.random.default_rng(0)
     env = make_env("gymnasium:CartPole-v1", LEVELS, num_envs=3, seed=1)
     assert (env.spec.obs_shape, env.spec.obs_dtype, env.spec.num_actions) == ((4,), "float32", 2)
@@ -79,17 +79,7 @@ def test_vector_env_matches_plain_environments_stepped_by_hand() -> None:
     env.close()
 
 
-def test_observing_again_changes_nothing_and_buffers_stay() -> None:
-    env = make_env("gymnasium:CartPole-v1", 5, num_envs=2)
-    first = env.observe()
-    env.act(np.array([0, 1], dtype=np.int32))
-    once = env.observe()
-    copy = once.obs.copy()
-    again = env.observe()
-    assert (again.obs == copy).all() and again.obs is first.obs
-
-
-def test_pictures_keep_their_shape_and_actions_count_from_zero() -> None:
+def test_gymnasium_pictures_keep_their_shape_and_actions_start_at_zero() -> None:
     env = make_env("gymnasium:Corridor-v0", LEVELS, num_envs=2)
     assert (env.spec.obs_shape, env.spec.obs_dtype, env.spec.num_actions) == ((2, 4, 3), "uint8", 2)
     seen = env.observe()
@@ -114,7 +104,7 @@ def test_pictures_keep_their_shape_and_actions_count_from_zero() -> None:
         ({"actions": ["a", "b"]}, ()),
     ],
 )
-def test_actions_have_the_names_that_the_environment_gives(
+def test_action_names_come_from_the_environment(
     attributes: dict[str, Any], names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in attributes.items():
@@ -123,7 +113,7 @@ def test_actions_have_the_names_that_the_environment_gives(
     assert isinstance(env, HasActionNames) and env.action_names() == names
 
 
-def test_a_level_is_the_seed_of_reset() -> None:
+def test_gymnasium_level_is_the_seed_of_reset() -> None:
     env = make_env("gymnasium:Corridor-v0", "all", num_envs=8, seed=4)
     seen = env.observe()
     for index, level in enumerate(seen.level.tolist()):
@@ -132,7 +122,7 @@ def test_a_level_is_the_seed_of_reset() -> None:
     assert len(set(seen.level.tolist())) == 8
 
 
-def test_the_seed_fixes_the_levels_and_the_set_bounds_them() -> None:
+def test_gymnasium_levels_depend_on_the_seed_and_stay_in_the_set() -> None:
     def levels(seed: int, levels: LevelSet) -> list[list[int]]:
         env = make_env("gymnasium:Corridor-v0", levels, num_envs=4, seed=seed)
         played = []
@@ -146,7 +136,7 @@ def test_the_seed_fixes_the_levels_and_the_set_bounds_them() -> None:
     assert {level for row in levels(0, few) for level in row} == set(LEVELS)
 
 
-def test_play_starts_a_level_and_leaves_the_last_result() -> None:
+def test_gymnasium_play_keeps_the_result_of_the_previous_episode() -> None:
     env = make_env("gymnasium:Corridor-v0", LEVELS, num_envs=2)
     assert isinstance(env, LevelControl) and not isinstance(env, Snapshots)
     for _ in range(2):
@@ -161,7 +151,7 @@ def test_play_starts_a_level_and_leaves_the_last_result() -> None:
     assert env.observe().level[1] in LEVELS  # back to its own set
 
 
-def test_truncation_is_an_end_but_not_a_solution() -> None:
+def test_truncated_episode_is_timed_out_and_not_solved() -> None:
     env = make_env("gymnasium:CartPole-v1", 3, num_envs=1, max_episode_steps=2)
     firsts = []
     for _ in range(4):
@@ -173,7 +163,7 @@ def test_truncation_is_an_end_but_not_a_solution() -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_solved_is_what_the_environment_tells(told: bool) -> None:
+def test_solved_is_read_from_info(told: bool) -> None:
     env = make_env("gymnasium:Corridor-v0", 3, num_envs=2, tells_success=told)
     env.act(np.array([1, 0], dtype=np.int32))
     assert env.observe().solved.tolist() == [False, told]
@@ -181,7 +171,7 @@ def test_solved_is_what_the_environment_tells(told: bool) -> None:
     assert env.observe().solved.tolist() == [told, told]
 
 
-def test_discrete_observations_become_one_hot() -> None:
+def test_gymnasium_discrete_observations_become_one_hot() -> None:
     env = make_env("gymnasium:FrozenLake-v1", 5, num_envs=2, is_slippery=False)
     seen = env.observe()
     assert env.spec.obs_shape == (16,) and seen.obs.dtype == np.float32
@@ -201,7 +191,7 @@ def test_discrete_observations_become_one_hot() -> None:
         ("Corridor-v0", {"observation": gymnasium.spaces.Dict(a=gymnasium.spaces.Discrete(2))}, "Dict"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_one_line(env_id: str, options: dict[str, Any], said: str) -> None:
+def test_gymnasium_rejects_unknown_ids_options_and_spaces(env_id: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
         make_env(f"gymnasium:{env_id}", 5, num_envs=2, **options)
     assert env_id in str(caught.value) and "\n" not in str(caught.value)

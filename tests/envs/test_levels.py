@@ -1,4 +1,4 @@
-"""LevelSet: its spellings, its arithmetic and its draws."""
+"""LevelSet: parsing, set operations and draws."""
 
 import time
 from typing import Any
@@ -12,7 +12,7 @@ from expgen.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "spelling, seeds",
+    "given, seeds",
     [
         ("200", range(200)),
         (200, range(200)),
@@ -29,12 +29,12 @@ from expgen.errors import InputError
         (LevelSet((1, 2)), (1, 2)),
     ],
 )
-def test_level_set_texts_are_parsed(spelling: object, seeds: object) -> None:
-    assert LevelSet.parse(spelling).seeds == seeds  # type: ignore[arg-type]
+def test_level_set_parses_texts_counts_and_lists(given: object, seeds: object) -> None:
+    assert LevelSet.parse(given).seeds == seeds  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    "spelling, words",
+    "given, words",
     [
         ("many", "accepted: COUNT, START:COUNT, a list A,B,C, or all"),
         ("1:2:3", "accepted: COUNT"),
@@ -52,19 +52,19 @@ def test_level_set_texts_are_parsed(spelling: object, seeds: object) -> None:
         ("3,7,3", "names a level twice"),
     ],
 )
-def test_bad_level_sets_are_refused_by_name(spelling: str, words: str) -> None:
+def test_level_set_rejects_invalid_texts_and_names_the_field(given: str, words: str) -> None:
     with pytest.raises(InputError, match="test_levels") as caught:
-        LevelSet.parse(spelling, "test_levels")
+        LevelSet.parse(given, "test_levels")
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("spelling", ["200", "1000:500", "3,7,9", "5,", "0:1", "all"])
-def test_level_set_text_reads_back(spelling: str) -> None:
-    levels = LevelSet.parse(spelling)
+@pytest.mark.parametrize("given", ["200", "1000:500", "3,7,9", "5,", "0:1", "all"])
+def test_level_set_text_round_trips(given: str) -> None:
+    levels = LevelSet.parse(given)
     assert LevelSet.parse(str(levels)) == levels
 
 
-def test_long_ranges_are_cheap_and_longer_ones_refused() -> None:
+def test_level_set_accepts_long_ranges_fast_and_rejects_longer_ones() -> None:
     started = time.perf_counter()
     assert len(LevelSet.parse(MAX_LEVELS)) == MAX_LEVELS
     with pytest.raises(InputError, match="levels names 2147483647 levels; accepted: at most 10000000, or all"):
@@ -74,7 +74,7 @@ def test_long_ranges_are_cheap_and_longer_ones_refused() -> None:
     assert time.perf_counter() - started < 0.5
 
 
-def test_level_set_knows_its_length_and_members() -> None:
+def test_level_set_length_and_membership() -> None:
     train, rest = LevelSet.parse("10:5"), LevelSet.parse("all").without(LevelSet.parse("10:5"))
     assert len(train) == 5 and 10 in train and 15 not in train
     assert len(rest) == SEED_LIMIT - 5 and 10 not in rest and 15 in rest
@@ -95,12 +95,12 @@ def test_level_set_knows_its_length_and_members() -> None:
         ("all", "all", True),
     ],
 )
-def test_level_sets_overlap_both_ways(one: str, other: str, expected: bool) -> None:
+def test_level_set_overlap_is_symmetric(one: str, other: str, expected: bool) -> None:
     first, second = LevelSet.parse(one), LevelSet.parse(other)
     assert first.overlaps(second) == second.overlaps(first) == expected
 
 
-def test_all_without_the_training_levels_does_not_overlap_them() -> None:
+def test_all_without_training_levels_does_not_overlap_them() -> None:
     train = LevelSet.parse("200")
     rest = LevelSet.parse("all").without(train)
     assert not rest.overlaps(train) and not train.overlaps(rest)
@@ -119,7 +119,7 @@ def test_all_without_the_training_levels_does_not_overlap_them() -> None:
         (None, "levels is None; accepted"),
     ],
 )
-def test_what_is_no_whole_number_is_no_level(levels: Any, message: str) -> None:
+def test_level_set_rejects_levels_that_are_not_integers(levels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         LevelSet.parse(levels)
     assert LevelSet.parse(np.array([4, 7])).seeds == (4, 7)
@@ -127,7 +127,7 @@ def test_what_is_no_whole_number_is_no_level(levels: Any, message: str) -> None:
 
 @pytest.mark.parametrize("levels", ["7", "100:7", "1,5,8,9,20,21,22"])
 @pytest.mark.parametrize("num", [3, 7, 24])
-def test_drawn_levels_come_equally_often(levels: str, num: int) -> None:
+def test_draw_returns_levels_equally_often(levels: str, num: int) -> None:
     level_set = LevelSet.parse(levels)
     drawn = level_set.draw(num, np.random.default_rng(0))
     assert drawn.shape == (num,) and drawn.dtype == np.int64
@@ -136,16 +136,16 @@ def test_drawn_levels_come_equally_often(levels: str, num: int) -> None:
     assert sum(count) == num and max(count) - min(count) <= 1
 
 
-def test_draw_varies_with_its_generator_alone() -> None:
+def test_draw_depends_only_on_its_generator() -> None:
     levels = LevelSet.parse("50")
     one, again, other = (levels.draw(80, np.random.default_rng(seed)).tolist() for seed in (0, 0, 1))
     assert one == again != other
     assert one != sorted(one)
 
 
-def test_draw_from_all_never_yields_an_excluded_level() -> None:
-    would_come = LevelSet.parse("all").draw(100, np.random.default_rng(3))
-    rest = LevelSet.parse("all").without(LevelSet.parse(would_come[::2].tolist()))
+def test_draw_from_all_never_returns_excluded_levels() -> None:
+    drawn_first = LevelSet.parse("all").draw(100, np.random.default_rng(3))
+    rest = LevelSet.parse("all").without(LevelSet.parse(drawn_first[::2].tolist()))
     drawn = rest.draw(100, np.random.default_rng(3))
-    assert not set(drawn.tolist()) & set(would_come[::2].tolist())
-    assert drawn[1::2].tolist() == would_come[1::2].tolist()
+    assert not set(drawn.tolist()) & set(drawn_first[::2].tolist())
+    assert drawn[1::2].tolist() == drawn_first[1::2].tolist()

@@ -1,4 +1,4 @@
-"""The C library: loading it, and what must never reach it."""
+"""Loading the C library, and calls that are rejected before they reach it."""
 
 import gc
 import hashlib
@@ -34,14 +34,14 @@ def games(game: str, num_envs: int = 2, threads: int = 0, **options: Any) -> Lib
 
 
 def trust(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one who has built the library does."""
+    """Trust `library`, as a user does who has built it."""
     monkeypatch.setenv("EXPGEN_PROCGEN_SHA256", hashlib.sha256(library.read_bytes()).hexdigest())
 
 
-def test_a_library_that_is_not_known_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_library_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = tmp_path / "libenv.so"
-    library.write_bytes(b"a stranger's")
-    digest = hashlib.sha256(b"a stranger's").hexdigest()
+    library.write_bytes(b"unknown")
+    digest = hashlib.sha256(b"unknown").hexdigest()
     line = f"{library} is not a known ProcGen library; accepted: the library of procgen-mirror 0.10.7"
     with pytest.raises(InputError, match=f"^{line}, or EXPGEN_PROCGEN_SHA256={digest} if you trust it$"):
         load_library(library)
@@ -50,7 +50,7 @@ def test_a_library_that_is_not_known_is_not_loaded(tmp_path: Path, monkeypatch: 
         load_library(library)
 
 
-def test_a_file_that_is_no_library_gives_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_library_file_raises_one_line_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "libenv.so").touch()
     trust(tmp_path / "libenv.so", monkeypatch)
     with pytest.raises(InputError, match="cannot be loaded"):
@@ -58,7 +58,7 @@ def test_a_file_that_is_no_library_gives_one_line(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
-def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_with_missing_dependency_raises_one_line_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent, library = tmp_path / "libabsent.so", tmp_path / "libenv.so"
     empty = ["gcc", "-shared", "-x", "c", os.devnull, "-x", "none", "-Wl,--no-as-needed"]
     subprocess.run([*empty, "-o", absent, "-Wl,-soname,libglib-2.0.so.999"], check=True)
@@ -79,13 +79,13 @@ def test_a_library_whose_dependency_is_gone_gives_one_line(tmp_path: Path, monke
         ({"debug_mode": 2**31}, "option debug_mode is 2147483648; accepted: -2147483648 to 2147483647"),
     ],
 )
-def test_options_that_would_abort_the_process_are_refused(option: dict, message: str) -> None:
+def test_libenv_rejects_options_that_would_abort_the_process(option: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         games("maze", **option)
 
 
 @with_procgen
-def test_tensors_have_the_library_s_names_and_shapes() -> None:
+def test_libenv_tensor_names_shapes_and_types() -> None:
     env = games("maze", num_envs=3)
     assert {name: tensor.shape for name, tensor in env.obs.items()} == {"rgb": (3, 64, 64, 3)}
     assert set(env.info) == {"level_seed", "prev_level_seed", "prev_level_complete"}
@@ -93,14 +93,14 @@ def test_tensors_have_the_library_s_names_and_shapes() -> None:
 
 
 @with_procgen
-def test_human_rendering_adds_a_large_picture() -> None:
+def test_render_human_adds_a_large_picture() -> None:
     env = games("maze", render_human=True)
     env.observe()
     assert env.info["rgb"].shape == (2, 512, 512, 3) and env.info["rgb"].any()
 
 
 @with_procgen
-def test_bad_indices_and_foreign_games_never_reach_the_library() -> None:
+def test_libenv_rejects_invalid_indices_and_states() -> None:
     maze, heist = games("maze"), games("heist")
     with pytest.raises(IndexError):
         maze.get_state(2)
@@ -116,7 +116,7 @@ def num_threads() -> int:
 
 
 @with_procgen
-def test_threads_end_at_close_and_at_collection_also_mid_step() -> None:
+def test_libenv_threads_end_on_close_and_garbage_collection() -> None:
     before = num_threads()
     closed, dropped = games("coinrun", threads=2), games("coinrun", threads=2)
     assert num_threads() == before + 4
@@ -134,7 +134,7 @@ def test_threads_end_at_close_and_at_collection_also_mid_step() -> None:
 
 
 @with_procgen
-def test_neither_gym_nor_procgen_s_own_package_is_imported() -> None:
+def test_procgen_env_imports_neither_gym_nor_procgen() -> None:
     code = (
         "import sys, numpy as np; from expgen.envs.make import make_env\n"
         "env = make_env('procgen:maze', num_envs=2); env.act(np.zeros(2, np.int32)); env.observe()\n"

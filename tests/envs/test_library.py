@@ -1,4 +1,4 @@
-"""Finding ProcGen's library, and what is said when it is missing or does not load."""
+"""Finding ProcGen's library, and the errors when it is missing or cannot be loaded."""
 
 import importlib
 import importlib.util
@@ -15,17 +15,17 @@ from expgen.errors import InputError
     ("missing", "package"),
     [("libGL.so.1", "libgl1"), ("libglib-2.0.so.0", "libglib2.0-0"), ("libgthread-2.0.so.0", "libglib2.0-0")],
 )
-def test_a_missing_system_library_is_named_with_its_debian_package(missing: str, package: str) -> None:
+def test_load_error_names_missing_library_and_debian_package(missing: str, package: str) -> None:
     error = load_error(Path("libenv.so"), f"{missing}: cannot open shared object file: No such file or directory")
     assert missing in str(error) and error.args[0].endswith(f"Debian package {package}")
 
 
-def test_an_unknown_system_library_and_other_complaints_are_passed_on() -> None:
+def test_load_error_keeps_other_messages_of_the_loader() -> None:
     assert "contains libodd.so.3" in str(load_error(Path("a"), "libodd.so.3: cannot open shared object file: no"))
     assert "invalid ELF header" in str(load_error(Path("a"), "a: invalid ELF header"))
 
 
-def test_a_folder_without_library_or_assets_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_library_rejects_folder_without_library_or_assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPGEN_PROCGEN", str(tmp_path))
     with pytest.raises(InputError, match=r"^EXPGEN_PROCGEN has no libenv\.so"):
         find_library()
@@ -36,7 +36,9 @@ def test_a_folder_without_library_or_assets_is_refused(tmp_path: Path, monkeypat
     assert find_library() == (tmp_path / "libenv.so", tmp_path / "assets")
 
 
-def test_the_search_goes_from_prefix_to_package_to_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_library_searches_prefix_and_explains_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("EXPGEN_PROCGEN", raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -49,26 +51,26 @@ def test_the_search_goes_from_prefix_to_package_to_a_hint(tmp_path: Path, monkey
     assert find_library().code == shared / "libenv.so"
 
 
-def place(folder: Path) -> Path:
-    """A folder that looks like ProcGen's."""
+def make_folder(folder: Path) -> Path:
+    """Create an empty library and assets in `folder`."""
     (folder / "assets").mkdir(parents=True)
     (folder / "libenv.so").touch()
     return folder
 
 
-def test_a_folder_that_is_named_goes_before_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place(tmp_path / "share" / "expgen" / "procgen")
+def test_find_library_prefers_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_folder(tmp_path / "share" / "expgen" / "procgen")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setenv("EXPGEN_PROCGEN", str(place(tmp_path / "mine")))
+    monkeypatch.setenv("EXPGEN_PROCGEN", str(make_folder(tmp_path / "mine")))
     assert find_library().code == tmp_path / "mine" / "libenv.so"
     monkeypatch.setenv("EXPGEN_PROCGEN", str(tmp_path / "gone"))
-    with pytest.raises(InputError, match=r"EXPGEN_PROCGEN has no libenv\.so"):  # and never quietly another
+    with pytest.raises(InputError, match=r"EXPGEN_PROCGEN has no libenv\.so"):  # no silent fallback to the others
         find_library()
     monkeypatch.setenv("EXPGEN_PROCGEN", "")
     assert find_library().code == tmp_path / "share" / "expgen" / "procgen" / "libenv.so"
 
 
-def test_the_package_is_found_without_being_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_library_does_not_import_the_procgen_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXPGEN_PROCGEN", raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
@@ -77,7 +79,7 @@ def test_the_package_is_found_without_being_run(tmp_path: Path, monkeypatch: pyt
     assert not is_installed()
     (tmp_path / "procgen.py").unlink()
     data = tmp_path / "procgen" / "data"
-    place(data / "prebuilt")
+    make_folder(data / "prebuilt")
     (tmp_path / "procgen" / "__init__.py").write_text("raise SystemError")
     importlib.invalidate_caches()
     with pytest.raises(InputError, match="the package procgen has no assets"):

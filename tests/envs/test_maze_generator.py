@@ -1,4 +1,4 @@
-"""MazeGenerator against a plain one, and what makes a maze a maze."""
+"""MazeGenerator against a slow implementation, and properties of its mazes."""
 
 from collections import deque
 
@@ -25,13 +25,13 @@ class PlainRandom:
         return (self.word(index) >> 32) * limit >> 32
 
 
-def plain_maze(level: int, least: int, most: int, num_themes: int, texture: int) -> tuple[np.ndarray, ...]:
-    """One level, cell by cell: walls, frame, start, goal."""
+def plain_maze(level: int, min_cells: int, max_cells: int, num_themes: int, texture: int) -> tuple[np.ndarray, ...]:
+    """Generate one level cell by cell; return walls, frame, start, goal."""
     random = PlainRandom(PlainRandom(level).word(0))
-    size = least + random.below(0, most - least + 1)
-    side, margin = 2 * most + 1, most + 1 - size
-    edges = [((r, c), (r, c + 1)) for r in range(most) for c in range(most - 1)]
-    edges += [((r, c), (r + 1, c)) for r in range(most - 1) for c in range(most)]
+    size = min_cells + random.below(0, max_cells - min_cells + 1)
+    side, margin = 2 * max_cells + 1, max_cells + 1 - size
+    edges = [((r, c), (r, c + 1)) for r in range(max_cells) for c in range(max_cells - 1)]
+    edges += [((r, c), (r + 1, c)) for r in range(max_cells - 1) for c in range(max_cells)]
     walls = np.ones((side, side), dtype=bool)
     region = {}
     for row in range(size):
@@ -59,7 +59,7 @@ def plain_maze(level: int, least: int, most: int, num_themes: int, texture: int)
 
 
 def distances(walls: np.ndarray, start: int) -> dict[int, int]:
-    """Steps from `start` to every free pixel that can be reached; `walls` is [side, side]."""
+    """Return the steps from `start` to every reachable free pixel; `walls` is [side, side]."""
     side = len(walls)
     flat = walls.ravel()
     found, queue = {start: 0}, deque([start])
@@ -72,12 +72,14 @@ def distances(walls: np.ndarray, start: int) -> dict[int, int]:
     return found
 
 
-@pytest.mark.parametrize("least, most, num_themes, texture", [(2, 5, 8, 12), (4, 4, 1, 0), (2, 7, 3, 80)])
-def test_maze_generator_equals_the_plain_one(least: int, most: int, num_themes: int, texture: int) -> None:
+@pytest.mark.parametrize("min_cells, max_cells, num_themes, texture", [(2, 5, 8, 12), (4, 4, 1, 0), (2, 7, 3, 80)])
+def test_maze_generator_matches_slow_implementation(
+    min_cells: int, max_cells: int, num_themes: int, texture: int
+) -> None:
     level = np.concatenate([np.arange(40), [2**31 - 2, 123456789]])
-    mazes = MazeGenerator(least, most, num_themes, texture)(level)
+    mazes = MazeGenerator(min_cells, max_cells, num_themes, texture)(level)
     for index, seed in enumerate(level.tolist()):
-        walls, frame, start, goal = plain_maze(seed, least, most, num_themes, texture)
+        walls, frame, start, goal = plain_maze(seed, min_cells, max_cells, num_themes, texture)
         assert (mazes.walls[index] == walls.ravel()).all()
         assert (mazes.frame[index] == frame.reshape(-1, 3)).all()
         assert mazes.start[index] == start @ [len(walls), 1] and mazes.goal[index] == goal @ [len(walls), 1]
@@ -88,7 +90,7 @@ def mazes() -> Mazes:
     return MazeGenerator(2, 5, 8, 12)(np.arange(1000))
 
 
-def test_every_maze_is_a_tree_that_can_all_be_reached(mazes: Mazes) -> None:
+def test_mazes_are_connected_trees(mazes: Mazes) -> None:
     free = ~mazes.walls.reshape(-1, 11, 11)
     num_free = free.sum(axis=(1, 2))
     passages = (free[:, 1:] & free[:, :-1]).sum(axis=(1, 2)) + (free[:, :, 1:] & free[:, :, :-1]).sum(axis=(1, 2))
@@ -100,14 +102,14 @@ def test_every_maze_is_a_tree_that_can_all_be_reached(mazes: Mazes) -> None:
     assert not free[:, border].any()
 
 
-def test_sizes_are_mixed_and_as_likely(mazes: Mazes) -> None:
+def test_maze_sizes_are_uniform(mazes: Mazes) -> None:
     cells = np.sqrt(((~mazes.walls).sum(axis=1) + 1) / 2)
     size, count = np.unique(cells, return_counts=True)
     assert size.tolist() == [2, 3, 4, 5]
     assert np.abs(count - 250).max() < 70
 
 
-def test_start_is_lower_left_and_goals_are_anywhere_else(mazes: Mazes) -> None:
+def test_start_is_lower_left_and_goal_is_anywhere_else(mazes: Mazes) -> None:
     row, column = np.divmod(mazes.start, 11)
     for index, walls in enumerate(mazes.walls.reshape(-1, 11, 11)):
         free_row, free_column = np.nonzero(~walls)
@@ -118,7 +120,7 @@ def test_start_is_lower_left_and_goals_are_anywhere_else(mazes: Mazes) -> None:
     assert len(np.unique(mazes.goal[largest])) > 60  # of the 65 pixels a 9 x 9 maze can have free
 
 
-def test_levels_look_different_even_where_the_maze_is_the_same(mazes: Mazes) -> None:
+def test_levels_with_equal_walls_look_different(mazes: Mazes) -> None:
     assert len(np.unique(mazes.frame.reshape(1000, -1), axis=0)) == 1000
     assert len(np.unique(mazes.walls, axis=0)) < 1000
 
@@ -128,16 +130,16 @@ def test_maze_generator_uses_every_theme(mazes: Mazes) -> None:
     assert {tuple(color) for color in wall_color.tolist()} == {tuple(theme[0]) for theme in THEMES.tolist()}
 
 
-def test_agent_and_goal_can_be_told_from_every_theme() -> None:
+def test_agent_and_goal_colors_differ_from_all_themes() -> None:
     texture = 12
-    scenery = THEMES.reshape(-1, 3)
-    nearest = [np.abs(scenery - color.astype(int)).max(axis=1).min() for color in (AGENT_COLOR, GOAL_COLOR)]
+    theme_colors = THEMES.reshape(-1, 3)
+    nearest = [np.abs(theme_colors - color.astype(int)).max(axis=1).min() for color in (AGENT_COLOR, GOAL_COLOR)]
     assert min(nearest) > 2 * texture + 40
     wall, floor = THEMES[:, 0].min(axis=1), THEMES[:, 1].max(axis=1)
     assert (wall > floor + texture).all()
 
 
-def test_a_level_does_not_depend_on_the_batch_it_came_in(mazes: Mazes) -> None:
+def test_maze_does_not_depend_on_its_batch(mazes: Mazes) -> None:
     alone = MazeGenerator(2, 5, 8, 12)(np.array([777]))
     for part, one in zip(mazes, alone, strict=True):
         assert (part[777] == one[0]).all()

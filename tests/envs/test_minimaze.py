@@ -1,4 +1,4 @@
-"""Minimaze against a plain single maze, and the promises of VecEnv, LevelControl and Snapshots."""
+"""Minimaze against a slow implementation; VecEnv, LevelControl and Snapshots."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ class PlainMaze:
         self.elapsed = 0
 
     def act(self, action: int) -> tuple[float, bool, bool]:
-        """Reward, whether the episode ended, whether it was solved."""
+        """Take a step; return reward, whether the episode ended, whether it was solved."""
         row, column = MOVES[ACTIONS[action]]
         target = (self.agent[0] + row, self.agent[1] + column)
         if not self.walls[target]:
@@ -63,7 +63,7 @@ class PlainMaze:
 
 
 @pytest.mark.parametrize("levels, options", [("20", {}), ("all", {"max_cells": 3, "time_limit": 9, "cache_levels": 1})])
-def test_minimaze_equals_the_plain_maze(levels: str, options: dict[str, int]) -> None:
+def test_minimaze_matches_slow_implementation(levels: str, options: dict[str, int]) -> None:
     num_envs, steps = 6, 400
     env = make(levels, num_envs, seed=4, **options)
     stream = LevelStream(LevelSet.parse(levels), num_envs, seed=4)
@@ -103,7 +103,7 @@ def test_minimaze_shapes_and_first_observation() -> None:
     env.close()
 
 
-def test_same_seed_same_frames_whatever_runs_beside() -> None:
+def test_minimaze_frames_do_not_depend_on_number_of_environments() -> None:
     few, many, other = make(num_envs=3), make(num_envs=300), make(num_envs=3, seed=1)
     assert not np.array_equal(few.observe().level, other.observe().level)
     for action in actions(250, 300):
@@ -112,7 +112,7 @@ def test_same_seed_same_frames_whatever_runs_beside() -> None:
         assert same(few.observe(), Observation(*(part[:3] for part in many.observe())))
 
 
-def test_a_small_cache_changes_nothing() -> None:
+def test_minimaze_frames_do_not_depend_on_cache_size() -> None:
     small, large = make("500", cache_levels=1, time_limit=3), make("500", time_limit=3)
     for action in actions(300, 8):
         small.act(action)
@@ -120,7 +120,7 @@ def test_a_small_cache_changes_nothing() -> None:
         assert same(small.observe(), large.observe())
 
 
-def test_minimaze_keeps_to_its_level_set() -> None:
+def test_minimaze_plays_all_and_only_its_levels() -> None:
     for levels in ("30", "1000:30", "5,6,99"):
         env = make(levels, num_envs=32, time_limit=2)
         played = set(env.observe().level.tolist())
@@ -140,7 +140,7 @@ def test_minimaze_time_limit_is_exact() -> None:
         assert (seen.timed_out == seen.first).all()
 
 
-def test_goal_on_the_last_step_counts() -> None:
+def test_minimaze_goal_on_the_last_step_is_solved() -> None:
     env = make(num_envs=1, time_limit=1)
     toward = {move: action for action, move in enumerate(MOVES.values())}
     level = 0
@@ -152,17 +152,17 @@ def test_goal_on_the_last_step_counts() -> None:
     assert seen.solved[0] and seen.first[0] and seen.reward[0] == 10
 
 
-def test_default_time_limit_is_two_tours_of_the_largest_maze() -> None:
+def test_minimaze_default_time_limit_is_two_tours() -> None:
     assert MinimazeConfig(max_cells=8).longest_tour == 252  # as in ProcGen, whose limit is 500
     assert MinimazeConfig().horizon == 192
     assert MinimazeConfig(time_limit=50).horizon == 50
 
 
-def test_play_opens_the_level_and_then_the_set_is_drawn_from_again() -> None:
+def test_minimaze_play_starts_level_once_and_then_returns_to_the_set() -> None:
     env, stream = make("20", time_limit=4), LevelStream(LevelSet.parse("20"), 8, seed=0)
     still = np.zeros(8, dtype=np.int32)
     for _ in range(5):
-        env.act(still)  # everyone is in the first step of their second level
+        env.act(still)  # all games are in the first step of their second level
     before = copied(env.observe())
     assert before.level.tolist() == stream.peek(2)[8:].tolist() and not before.first.any()
     env.play(2, 123456)
@@ -177,7 +177,7 @@ def test_play_opens_the_level_and_then_the_set_is_drawn_from_again() -> None:
     assert env.observe().level.tolist() == stream.peek(3)[16:].tolist()
 
 
-def test_play_keeps_saying_how_the_last_episode_ended() -> None:
+def test_minimaze_play_keeps_result_of_previous_episode() -> None:
     env = make(num_envs=1, min_cells=2, max_cells=2)
     for action in actions(100, 1):
         env.act(action)
@@ -187,7 +187,7 @@ def test_play_keeps_saying_how_the_last_episode_ended() -> None:
     assert env.observe().solved[0] and env.observe().reward[0] == 10
 
 
-def test_play_shows_the_same_maze_in_every_environment() -> None:
+def test_minimaze_play_shows_same_maze_in_every_environment() -> None:
     env = make(num_envs=3)
     for index in range(3):
         env.play(index, 77)
@@ -195,7 +195,7 @@ def test_play_shows_the_same_maze_in_every_environment() -> None:
     assert (picture == picture[0]).all() and (env.walls == env.walls[0]).all()
 
 
-def test_restored_minimaze_replays_exactly() -> None:
+def test_restored_minimaze_continues_exactly() -> None:
     for levels in ("50", "all"):
         env, other = make(levels, num_envs=16, time_limit=30), make(levels, num_envs=16, time_limit=30)
         for action in actions(101, 16):
@@ -214,7 +214,7 @@ def test_restored_minimaze_replays_exactly() -> None:
                 assert same(again.observe(), seen)
 
 
-def test_minimaze_refuses_bad_options_by_name() -> None:
+def test_minimaze_rejects_invalid_options_actions_and_states() -> None:
     with pytest.raises(InputError, match="min_cells is 6; accepted: 2 to 5"):
         MinimazeConfig(min_cells=6)
     with pytest.raises(InputError, match="num_themes is 0"):

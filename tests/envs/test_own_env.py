@@ -1,4 +1,4 @@
-"""Environments of the user's own: every way to hand one in makes the same games; every wrong way is one line."""
+"""Environments of the user: all accepted forms make the same games; invalid ones raise one-line errors."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Box, Discrete = gymnasium.spaces.Box, gymnasium.spaces.Discrete
 
 
 class Walk(gymnasium.Env):
-    """A vector of the level's own number and the steps left; action 1 ends the episode."""
+    """Observations are a random number of the level and the remaining steps; action 1 ends the episode."""
 
     observation_space, action_space = Box(-1, 1, (2,)), Discrete(2)
 
@@ -59,7 +59,7 @@ class Half(gymnasium.ObservationWrapper):
 
 
 class Mazes(Minimaze):
-    """A VecEnv class as a user writes one."""
+    """A user's VecEnv class."""
 
     def __init__(self, levels: LevelSet, num_envs: int, seed: int, max_cells: int = 3) -> None:
         super().__init__(levels, num_envs, seed, MinimazeConfig(max_cells=max_cells))
@@ -71,7 +71,7 @@ def walks(length: int = 5) -> Walk:
 
 @pytest.fixture(autouse=True)
 def own_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names registered by one test are gone in the next."""
+    """Undo the registrations of each test."""
     before = dict(OWN_ENVS)
     for table in ("_TRUSTED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
@@ -81,7 +81,7 @@ def own_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def frames(env: VecEnv, num_steps: int = 12) -> list[np.ndarray]:
-    """What random play sees: observation, reward, level and ends, step by step."""
+    """Return obs, reward, level and first of each step of random play."""
     rng, seen = np.random.default_rng(0), []
     for _ in range(num_steps):
         observation = env.observe()
@@ -101,17 +101,17 @@ WAYS: dict[str, Callable[[], Any]] = {
     "a lambda": lambda: lambda: Walk(),
     "a partial": lambda: partial(Walk, 5),
     "an environment": lambda: Walk(),
-    "one in a wrapper": lambda: gymnasium.wrappers.TimeLimit(Walk(), 50),
+    "a wrapped environment": lambda: gymnasium.wrappers.TimeLimit(Walk(), 50),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_hand_in_an_environment_makes_the_same_games(way: str) -> None:
+def test_make_env_accepts_classes_functions_and_instances(way: str) -> None:
     register_env("walk", Walk)
     assert same(make_env(WAYS[way](), (3, 7), 3, seed=1), make_env("walk", (3, 7), 3, seed=1))
 
 
-def test_an_environment_that_is_handed_in_is_copied_and_not_stepped() -> None:
+def test_environment_instance_is_copied_and_not_stepped() -> None:
     mine = Walk()
     mine.reset(seed=5)
     env = make_env(mine, (3,), 4)
@@ -119,7 +119,7 @@ def test_an_environment_that_is_handed_in_is_copied_and_not_stepped() -> None:
     assert mine.left == 5 and isinstance(env, GymnasiumEnv) and env.num_envs == 4
 
 
-def test_options_reach_the_factory_and_levels_the_reset() -> None:
+def test_options_go_to_factory_and_levels_to_reset() -> None:
     register_env("walk", Walk)
     env = make_env("walk", (3, 7), 2, length=2)
     seen = env.observe()
@@ -127,7 +127,7 @@ def test_options_reach_the_factory_and_levels_the_reset() -> None:
         assert seen.obs[index].tolist() == pytest.approx(Walk(2).reset(seed=level)[0].tolist())
 
 
-def test_a_class_that_takes_num_envs_makes_all_games_at_once() -> None:
+def test_factory_with_num_envs_makes_a_vec_env() -> None:
     env = make_env(Mazes, "100:7", 5, seed=2)
     assert isinstance(env, Mazes) and "Mazes" in OWN_ENVS
     assert same(env, make_env("minimaze", "100:7", 5, seed=2, max_cells=3))
@@ -135,35 +135,35 @@ def test_a_class_that_takes_num_envs_makes_all_games_at_once() -> None:
 
 
 @pytest.mark.parametrize("way", [partial(Mazes, max_cells=3), lambda levels, num_envs: Mazes(levels, num_envs, 2)])
-def test_what_makes_all_games_at_once_needs_no_name(way: Any) -> None:
+def test_unnamed_vec_env_factory_gets_its_class_name(way: Any) -> None:
     env = make_env(way, "100:7", 5, seed=2)
     assert "Mazes" in OWN_ENVS and same(env, make_env("minimaze", "100:7", 5, seed=2, max_cells=3))
 
 
 class _Private(Walk):
-    """A class that its module keeps to itself."""
+    """A private class of its module."""
 
 
 @pytest.mark.parametrize("env", [_Private, _Private()])
-def test_a_private_class_goes_by_its_name_without_the_underscore(env: Any) -> None:
+def test_private_class_is_named_without_underscore(env: Any) -> None:
     assert make_env(env, 5, 1).spec.name == "Private"
 
 
 @pytest.mark.parametrize(
     "wrappers", [[Half], [f"{__name__}:Half"], f"{__name__}:Half", [f"{__name__}:Half(share=0.5)"]]
 )
-def test_wrappers_go_on_each_game(wrappers: Any) -> None:
+def test_wrappers_apply_to_each_game(wrappers: Any) -> None:
     plain, wrapped = make_env(Walk, (3, 7), 2), make_env(Walk, (3, 7), 2, wrappers=wrappers)
     assert np.array_equal(wrapped.observe().obs, plain.observe().obs / 2)
 
 
-def test_wrappers_go_on_in_their_order() -> None:
+def test_wrappers_apply_in_order() -> None:
     env = make_env(Walk, (3,), 1, wrappers=[Half, "gymnasium.wrappers:RescaleObservation(min_obs=0.0, max_obs=1.0)"])
     shade = Walk().reset(seed=3)[0][0]
     assert env.observe().obs[0, 0] == pytest.approx((shade / 2 + 1) / 2)
 
 
-def test_a_notebook_may_register_its_environment_again_but_nobody_else_may() -> None:
+def test_only_the_registering_module_can_register_a_name_again() -> None:
     register_env("walk", Walk)
     register_env("walk", walks)
     assert OWN_ENVS["walk"] is walks
@@ -172,14 +172,14 @@ def test_a_notebook_may_register_its_environment_again_but_nobody_else_may() -> 
         other["taken"]()
 
 
-def test_an_environment_without_a_name_gets_one_that_is_free() -> None:
+def test_unregistered_environment_gets_a_free_name() -> None:
     register_env("Walk", Walk)
     assert make_env(Walk(3), 5, 1).spec.name == "Walk-2"
-    assert make_env(Walk(4), 5, 1).spec.name == "Walk-2"  # the one before is this process's alone
+    assert make_env(Walk(4), 5, 1).spec.name == "Walk-2"  # names of this process only can be replaced
     assert make_env(Walk, 5, 1).spec.name == "Walk"
 
 
-def test_trained_from_python_evaluated_and_played(small: Any, tmp_path: Path) -> None:
+def test_own_env_trains_and_evaluates_from_python(small: Any, tmp_path: Path) -> None:
     run = small.train(tmp_path / "run", 1, env=Walk, wrappers=[Half], options={"length": 4})
     assert run.config.env == "Walk" and run.config.options == {"length": 4, "wrappers": f"{__name__}:Half"}
     agent = expgen.load_agent(tmp_path / "run")
@@ -196,7 +196,7 @@ expgen.register_env("file-mazes", Mazes)
 
 
 @pytest.mark.parametrize("env", ["file-walk", "file-mazes"])
-def test_a_user_s_file_is_trained_evaluated_and_played_from_the_command_line(
+def test_imported_env_trains_evaluates_and_plays_from_cli(
     env: str, small: Any, tmp_path: Path, command: Callable[..., Any], refused: Callable[..., str], monkeypatch: Any
 ) -> None:
     (tmp_path / "my_envs.py").write_text(FILE)
@@ -211,10 +211,10 @@ def test_a_user_s_file_is_trained_evaluated_and_played_from_the_command_line(
     assert command("play", run, "--out", tmp_path / "episode.html", "--import", "my_envs.py").status == 0
     OWN_ENVS.pop(env)
     monkeypatch.setattr(plugins, "_TRUSTED", {})
-    assert f"--env is '{env}'; accepted: " in refused("evaluate", run, "--episodes", 2)  # a file alone imports nothing
+    assert f"--env is '{env}'; accepted: " in refused("evaluate", run, "--episodes", 2)  # it imports nothing
 
 
-def test_workers_import_what_the_user_named_and_refuse_what_only_a_script_knows(
+def test_workers_import_plugins_and_reject_environments_of_scripts(
     small: Any, tmp_path: Path, command: Callable[..., Any], monkeypatch: Any
 ) -> None:
     (tmp_path / "my_cart.py").write_text(
@@ -258,26 +258,34 @@ class Uncopied(Walk):
         raise TypeError("holds a window")
 
 
-def only_says_so(num_envs: int) -> Any:
+def takes_num_envs_but_makes_one_game(num_envs: int) -> Any:
     return Walk()
 
 
-WRONG: list[tuple[str, Callable[[], Any], str]] = [
+INVALID: list[tuple[str, Callable[[], Any], str]] = [
     ("a number", lambda: make_env(3), "env is 3; accepted: a name, a Gymnasium environment, or"),
     ("nothing", lambda: make_env(None), "env is None; accepted: a name"),
     ("a list", lambda: make_env(["minimaze"]), r"env is \['minimaze'\]; accepted: a name"),
-    ("a name nobody has", lambda: make_env("gridwold"), "--env is 'gridwold'; accepted: minimaze, .* --import"),
-    ("an ID nobody has", lambda: make_env("Nothing-v9"), "--env is 'gymnasium:Nothing-v9'; accepted: the ID"),
+    ("an unknown name", lambda: make_env("gridwold"), "--env is 'gridwold'; accepted: minimaze, .* --import"),
+    ("an unknown ID", lambda: make_env("Nothing-v9"), "--env is 'gymnasium:Nothing-v9'; accepted: the ID"),
     ("an instance of a VecEnv", lambda: make_env(make_env("minimaze")), "env is .*inimaze.*, an instance of a VecEnv"),
-    ("what makes a number", lambda: make_env(lambda: 3, 5, 1), "'int', which makes a int; accepted: a Gymnasium env"),
-    ("a class of another kind", lambda: make_env(Path, 5, 1), "'Path', which makes a P.*; accepted: a Gymnasium env"),
-    ("num_envs and no VecEnv", lambda: make_env(only_says_so, 5, 1), "makes .*Walk.* without levels, num_envs, act, "),
     (
-        "an option it lacks",
+        "a function that returns a number",
+        lambda: make_env(lambda: 3, 5, 1),
+        "'int', which makes a int; accepted: a Gymnasium env",
+    ),
+    ("an unrelated class", lambda: make_env(Path, 5, 1), "'Path', which makes a P.*; accepted: a Gymnasium env"),
+    (
+        "num_envs but no VecEnv",
+        lambda: make_env(takes_num_envs_but_makes_one_game, 5, 1),
+        "makes .*Walk.* without levels, num_envs, act, ",
+    ),
+    (
+        "an unknown option",
         lambda: make_env(Walk, 5, 1, lenght=3),
         "unexpected keyword argument 'lenght'; accepted opt",
     ),
-    ("an argument it needs", lambda: make_env(Half, 5, 1), "missing a required argument: 'env'; accepted options: env"),
+    ("a missing argument", lambda: make_env(Half, 5, 1), "missing a required argument: 'env'; accepted options: env"),
     ("reset without a seed", lambda: make_env(NoSeed, 5, 1), "reset takes no seed; accepted: reset"),
     (
         "reset of the old API",
@@ -289,20 +297,24 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
         lambda: frames(make_env(OldStep, 5, 1)),
         "step returns 4 values; accepted: obs, reward, term",
     ),
-    ("actions that are no numbers", lambda: make_env(Moving, 5, 1), "with actions Box.*; accepted: Discrete actions"),
-    ("one that cannot be copied", lambda: make_env(Uncopied(), 5, 1), "cannot be copied .*window.*; accepted: a func"),
-    ("frames of no shape", lambda: make_env(Ragged, 5, 1), r"shape unknown, type list; accepted: \(2,\), as its obs"),
+    ("continuous actions", lambda: make_env(Moving, 5, 1), "with actions Box.*; accepted: Discrete actions"),
     (
-        "an option that fails inside",
+        "an instance that cannot be copied",
+        lambda: make_env(Uncopied(), 5, 1),
+        "cannot be copied .*window.*; accepted: a func",
+    ),
+    ("ragged observations", lambda: make_env(Ragged, 5, 1), r"shape unknown, type list; accepted: \(2,\), as its obs"),
+    (
+        "an option that the constructor rejects",
         lambda: make_env("FrozenLake-v1", 5, 1, map_name="9x9"),
         "accepted: the ID of a Gymnasium environment and options that it takes .*9x9",
     ),
     ("no environments", lambda: make_env(Walk, 5, 0), "num_envs is 0; accepted: 1 to 65536"),
     ("a reserved name", lambda: register_env("maze", Walk), "name of the environment is 'maze', which is reserved"),
     ("a name with a colon", lambda: register_env("a:b", Walk), "name of the environment is 'a:b'; accepted: letters"),
-    ("a name like a private one", lambda: register_env("_a", Walk), "is '_a'; .*the first a letter or digit"),
-    ("no name", lambda: register_env("", Walk), "name of the environment is ''; accepted: letters"),
-    ("a name that is none", lambda: register_env(7, Walk), "name of the environment is 7; accepted: letters"),  # type: ignore[arg-type]
+    ("a name with a leading underscore", lambda: register_env("_a", Walk), "is '_a'; .*the first a letter or digit"),
+    ("an empty name", lambda: register_env("", Walk), "name of the environment is ''; accepted: letters"),
+    ("a number as name", lambda: register_env(7, Walk), "name of the environment is 7; accepted: letters"),  # type: ignore[arg-type]
     (
         "an environment as factory",
         lambda: register_env("w", Walk()),
@@ -312,12 +324,16 @@ WRONG: list[tuple[str, Callable[[], Any], str]] = [
     ("a module that exits", lambda: plugins.import_module("exits"), "--import is 'exits'; accepted: .*SystemExit"),
     ("no such module", lambda: plugins.import_module("no.such"), "--import is 'no.such'; accepted: a module"),
     ("no such file", lambda: plugins.import_module("no/such.py"), "--import is 'no/such.py', which is no file"),
-    ("another module's file", lambda: plugins.import_module("json.py"), "'json' is .*; accepted: another file name"),
+    (
+        "a file with another module's name",
+        lambda: plugins.import_module("json.py"),
+        "'json' is .*; accepted: another file name",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), [pytest.param(*case[1:], id=case[0]) for case in WRONG])
-def test_a_wrong_environment_is_refused_in_one_line(
+@pytest.mark.parametrize(("call", "message"), [pytest.param(*case[1:], id=case[0]) for case in INVALID])
+def test_make_env_rejects_invalid_environments_in_one_line(
     call: Callable[[], Any], message: str, tmp_path: Path, monkeypatch: Any
 ) -> None:
     (tmp_path / "bad_module.py").write_text("1 / 0")
@@ -344,7 +360,7 @@ BAD_WRAPPERS: list[tuple[Any, str]] = [
     (["gymnasium.wrappers:NoSuch"], "'gymnasium.wrappers:NoSuch'; accepted: a class or function that gymn"),
     (["no_such_module:Wrapper"], "'no_such_module:Wrapper'; accepted: a module that can be imported"),
     ([f"{__name__}:np"], ":np'; accepted: a class or function that .* defines"),
-    ([f"{__name__}:partial"], ":partial'; accepted: a class or function that .* defines"),  # from elsewhere
+    ([f"{__name__}:partial"], ":partial'; accepted: a class or function that .* defines"),  # defined in another module
     ([f"{__name__}:Half(0.5)"], r"Half\(0.5\)'; accepted: .*NAME=VALUE"),
     ([f"{__name__}:Half(share=)"], r"Half\(share=\)'; accepted"),
     ([f"{__name__}:Half(share=open('x'))"], "accepted: .*values as Python literals"),
@@ -361,30 +377,28 @@ BAD_WRAPPERS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("wrappers", "message"), BAD_WRAPPERS)
-def test_a_wrong_wrapper_is_refused_in_one_line(wrappers: Any, message: str) -> None:
+def test_make_env_rejects_invalid_wrappers_in_one_line(wrappers: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         make_env(Walk, 5, 1, wrappers=wrappers)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("env", ["minimaze", Mazes])
-def test_wrappers_are_for_gymnasium_environments_alone(env: Any) -> None:
+def test_wrappers_are_rejected_for_vec_envs(env: Any) -> None:
     with pytest.raises(InputError, match=r"accepted with .*: Gymnasium environments"):
         make_env(env, 5, 1, wrappers=[Half])
 
 
-def test_a_wrapper_that_only_a_file_names_is_not_imported(tmp_path: Path, monkeypatch: Any) -> None:
-    (tmp_path / "stranger_wrap.py").write_text("raise RuntimeError")
+def test_wrapper_named_only_in_a_file_is_not_imported(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "unnamed_wrapper.py").write_text("raise RuntimeError")
     monkeypatch.syspath_prepend(str(tmp_path))
     for env in ("gymnasium:CartPole-v1", "minimaze"):
-        with pytest.raises(InputError, match="accepted: --import stranger_wrap, if you trust it"):
-            build_env(env, 3, 1, wrappers="stranger_wrap:W")
-    plugins.trust("package")
-    assert plugins.is_trusted("package.part") and not plugins.is_trusted("packages")
+        with pytest.raises(InputError, match="accepted: --import unnamed_wrapper, if you trust it"):
+            build_env(env, 3, 1, wrappers="unnamed_wrapper:W")
 
 
-def test_entry_points_of_installed_packages_are_loaded_when_a_name_is_unknown(tmp_path: Path, monkeypatch: Any) -> None:
-    info = tmp_path / "my_games-1.0.dist-info"  # as pip leaves it of a package that declares two modules
+def test_unknown_env_name_loads_entry_points(tmp_path: Path, monkeypatch: Any) -> None:
+    info = tmp_path / "my_games-1.0.dist-info"  # of an installed package with two entry points
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-games\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[expgen.plugins]\ngood = my_good_games\nbroken = my_broken_games\n")

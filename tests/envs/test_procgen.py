@@ -1,4 +1,4 @@
-"""ProcGen behind our protocol: the reference frames and levels, chosen levels, exact saving."""
+"""ProcGen behind VecEnv: reference frames and levels, chosen levels, exact snapshots."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ from expgen.errors import InputError
 pytestmark = [pytest.mark.procgen, pytest.mark.skipif(not is_installed(), reason="no ProcGen library")]
 
 ROOT = Path(expgen.__file__).parents[1]
-OFFLINE = ROOT / ".offline"  # the other build, where someone has made it
+OFFLINE = ROOT / ".offline"  # another build of the library, optional
 FORCE_RESET = -1
 FINGERPRINTS = {  # SHA-1 of the first frame, easy mode; equal in both builds of 0.10.7
     ("maze", 0): "1ce0653fa4f2",
@@ -39,12 +39,12 @@ FINGERPRINTS = {  # SHA-1 of the first frame, easy mode; equal in both builds of
 
 def make(
     game: str, levels: Any = 200, num_envs: int = 4, seed: int = 0, threads: int = 0, **options: Any
-) -> Any:  # the tests use more of it than a VecEnv promises
+) -> Any:  # Any: the tests also use optional protocols
     return make_env(f"procgen:{game}", levels, num_envs, seed, threads, **options)
 
 
 def walk(env: VecEnv, num_steps: int, seed: int = 0) -> list[np.ndarray]:
-    """Everything `num_steps` random steps show, the observation before them included; arrays [1 + T, N, ...]."""
+    """Return the observations of `num_steps` random steps, including the one before them; arrays [1 + T, N, ...]."""
     rng = np.random.default_rng(seed)
     seen = [[array.copy() for array in env.observe()]]
     for _ in range(num_steps):
@@ -58,7 +58,7 @@ def same(walk_a: Iterable[np.ndarray], walk_b: Iterable[np.ndarray]) -> bool:
 
 
 def level_draws(env: VecEnv, num_draws: int) -> np.ndarray:
-    """Levels each env plays when every episode is cut short at once; [N, num_draws]."""
+    """Return the levels that each env draws when every episode ends after one step; [N, num_draws]."""
     levels = [env.observe().level.copy()]
     for _ in range(num_draws - 1):
         env.act(np.full(env.num_envs, FORCE_RESET))
@@ -72,20 +72,20 @@ def fingerprint(game: str, level: int) -> str:
 
 
 @pytest.mark.parametrize(("game", "level"), FINGERPRINTS)
-def test_first_frames_are_the_reference_s(game: str, level: int) -> None:
+def test_procgen_first_frames_match_reference(game: str, level: int) -> None:
     assert fingerprint(game, level) == FINGERPRINTS[game, level]
 
 
 @pytest.mark.skipif(not OFFLINE.exists(), reason="no .offline folder")
-def test_the_offline_build_passes_the_same_checks() -> None:
+def test_procgen_offline_build_passes_the_same_tests() -> None:
     env = {**os.environ, "EXPGEN_PROCGEN": str(OFFLINE), "LD_LIBRARY_PATH": str(OFFLINE / "lib")}
-    chosen = "first_frames or level_draws or no_later_draw or (fruitbot and (goes_on or plays_as_if))"
+    chosen = "first_frames or level_draws or later_draws or (fruitbot and (continues_exactly or single_level))"
     command = [sys.executable, "-m", "pytest", "-q", __file__, "-k", chosen]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0 and "passed" in done.stdout, done.stdout
 
 
-def test_level_draws_are_the_reference_s() -> None:
+def test_procgen_level_draws_match_reference() -> None:
     first = [[71, 165, 125, 72, 126], [106, 10, 4, 13, 169], [137, 73, 37, 19, 115], [26, 83, 117, 110, 37]]
     assert level_draws(make("maze"), 5).tolist() == first
     second = [[380, 220, 256], [368, 229, 296], [277, 305, 245], [387, 204, 389]]
@@ -93,7 +93,7 @@ def test_level_draws_are_the_reference_s() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_game_steps_and_its_seed_fixes_it_whatever_the_threads(game: str) -> None:
+def test_procgen_steps_depend_on_seed_and_not_on_threads(game: str) -> None:
     alone, threaded = walk(make(game), 30), walk(make(game, threads=2), 30)
     obs, full, _, first, _, solved, _ = alone
     assert same(alone, threaded) and np.array_equal(obs, full)
@@ -101,7 +101,7 @@ def test_every_game_steps_and_its_seed_fixes_it_whatever_the_threads(game: str) 
     assert not np.array_equal(obs[0], obs[-1])
 
 
-def test_observations_are_views_of_one_set_of_buffers() -> None:
+def test_procgen_reuses_its_observation_buffers() -> None:
     env = make("maze", threads=1)
     seen = env.observe()
     env.act(np.full(4, 7, np.int64))
@@ -110,7 +110,7 @@ def test_observations_are_views_of_one_set_of_buffers() -> None:
     assert [array.dtype for array in seen[2:]] == [np.float32, bool, np.int32, bool, bool]
 
 
-def test_actions_of_another_shape_or_kind_are_refused() -> None:
+def test_procgen_rejects_actions_of_wrong_shape_or_type() -> None:
     env = make("maze")
     with pytest.raises(ValueError, match="accepted"):
         env.act(np.zeros(1, np.int32))
@@ -118,7 +118,7 @@ def test_actions_of_another_shape_or_kind_are_refused() -> None:
         env.act(np.zeros(4))
 
 
-def test_acting_twice_loses_no_step() -> None:
+def test_procgen_act_without_observe_loses_no_step() -> None:
     once, twice = make("coinrun", threads=2), make("coinrun", threads=2)
     for action in (7, 8, 5):
         once.act(np.full(4, action))
@@ -127,13 +127,13 @@ def test_acting_twice_loses_no_step() -> None:
     assert same(once.observe(), twice.observe())
 
 
-def test_procgen_keeps_to_its_level_set() -> None:
+def test_procgen_plays_only_its_levels() -> None:
     assert set(level_draws(make("maze", "1000:3"), 20).flat) == {1000, 1001, 1002}
     assert set(level_draws(make("maze", [3, 7, 2000]), 20).flat) == {3, 7, 2000}
     assert level_draws(make("maze", "all"), 5).max() > 10**6
 
 
-def test_replaced_levels_are_fixed_by_the_seed_and_equally_likely() -> None:
+def test_procgen_replacement_levels_depend_on_seed_and_are_uniform() -> None:
     levels = LevelSet((0, 1, 5))
     draws = level_draws(make("maze", levels, num_envs=8), 50)
     assert np.array_equal(draws[:, :5], level_draws(make("maze", levels, num_envs=8), 5))
@@ -142,7 +142,7 @@ def test_replaced_levels_are_fixed_by_the_seed_and_equally_likely() -> None:
     assert (abs(counts / draws.size - 1 / 3) < 4 * np.sqrt(2 / 9 / draws.size)).all()
 
 
-def test_excluded_levels_are_never_played() -> None:
+def test_procgen_never_plays_excluded_levels() -> None:
     free = level_draws(make("maze", "all"), 4)
     excluded = tuple(free[:2, 1:3].ravel().tolist())
     draws = level_draws(make("maze", LevelSet(None, excluded)), 4)
@@ -151,7 +151,7 @@ def test_excluded_levels_are_never_played() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_restored_game_goes_on_exactly(game: str) -> None:
+def test_restored_procgen_game_continues_exactly(game: str) -> None:
     env = make(game, [*range(50), 60])
     walk(env, 20)
     state = env.save()
@@ -163,7 +163,7 @@ def test_a_restored_game_goes_on_exactly(game: str) -> None:
     assert same(future, walk(other, 50, seed=1))
 
 
-def test_states_are_arrays_of_a_few_kilobytes_and_checked() -> None:
+def test_procgen_states_are_small_arrays_and_validated() -> None:
     env = make("maze")
     state = env.save()
     assert isinstance(env, LevelControl) and isinstance(env, Snapshots)
@@ -176,7 +176,7 @@ def test_states_are_arrays_of_a_few_kilobytes_and_checked() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_chosen_level_plays_as_if_it_were_the_only_one(game: str) -> None:
+def test_procgen_chosen_level_matches_single_level_env(game: str) -> None:
     env = make(game, num_envs=2)
     walk(env, 15)
     for level in (3, 10**9):
@@ -193,7 +193,7 @@ def test_a_chosen_level_plays_as_if_it_were_the_only_one(game: str) -> None:
             assert np.array_equal(solved[1 : end + 1], lone[5][1 : end + 1, column])
 
 
-def test_standing_still_times_out_and_falling_into_water_does_not() -> None:
+def test_procgen_reports_time_outs_but_not_deaths_as_timed_out() -> None:
     maze, leaper, still, up = make("maze", num_envs=2), make("leaper", num_envs=16), 4, 5
     for step in range(1, 501):
         maze.act(np.full(2, still))
@@ -207,7 +207,7 @@ def test_standing_still_times_out_and_falling_into_water_does_not() -> None:
     assert deaths
 
 
-def test_a_restored_game_times_out_when_it_would_have() -> None:
+def test_restored_procgen_game_times_out_at_the_same_step() -> None:
     env, other = make("maze", num_envs=2), make("maze", num_envs=2, seed=1)
     walk(env, 5)
     env.play(1, 7)
@@ -222,14 +222,14 @@ def test_a_restored_game_times_out_when_it_would_have() -> None:
             assert env.observe().timed_out.tolist() == timed_out.tolist()
 
 
-def test_a_state_saved_before_time_outs_were_told_can_be_restored() -> None:
+def test_procgen_restores_states_without_time_out_fields() -> None:
     env = make("maze", num_envs=2)
     state = {name: array for name, array in env.save().items() if name not in ("elapsed", "timed_out")}
     env.restore(state)
     assert not env.observe().timed_out.any()
 
 
-def test_a_chosen_level_changes_no_later_draw() -> None:
+def test_procgen_chosen_level_does_not_change_later_draws() -> None:
     free, env = level_draws(make("maze"), 6), make("maze")
     seen = env.observe()
     env.play(2, 9999)
@@ -237,7 +237,7 @@ def test_a_chosen_level_changes_no_later_draw() -> None:
     assert np.array_equal(level_draws(env, 6)[:, 1:], free[:, 1:])
 
 
-def test_a_chosen_level_leaves_reward_and_solved_of_the_last_episode() -> None:
+def test_procgen_play_keeps_result_of_previous_episode() -> None:
     env, rng = make("maze", num_envs=16), np.random.default_rng(0)
     while not env.observe().solved.any():
         env.act(rng.integers(15, size=16))
@@ -257,7 +257,7 @@ def test_a_chosen_level_leaves_reward_and_solved_of_the_last_episode() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_starts_in_each_game_that_has_it(mode: str) -> None:
+def test_procgen_modes_start_in_all_their_games(mode: str) -> None:
     for game in MODES[mode][1]:
         levels = "all" if mode == "exploration" else 20
         env = make(game, levels, num_envs=1, distribution_mode=mode)
@@ -280,19 +280,19 @@ def test_every_mode_starts_in_each_game_that_has_it(mode: str) -> None:
         ("maze", {"levels": [1, 5], "use_generated_assets": True}, "levels has gaps"),
     ],
 )
-def test_what_cannot_be_made_is_refused_in_one_line(game: str, options: dict, message: str) -> None:
+def test_procgen_rejects_invalid_games_modes_and_options(game: str, options: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make(game, **options)
 
 
-def test_generated_assets_allow_no_saving_and_no_choosing() -> None:
+def test_generated_assets_disable_level_control_and_snapshots() -> None:
     env = make("maze", use_generated_assets=True)
     assert not isinstance(env, LevelControl) and not isinstance(env, Snapshots)
     with pytest.raises(InputError, match="level is -1"):
         make("maze").play(0, -1)
 
 
-def test_generated_assets_exclude_the_first_levels_by_the_library_s_range() -> None:
+def test_generated_assets_support_excluding_the_first_levels() -> None:
     assert library_range(LevelSet(None, range(128)), can_replace=False) == (
         {"start_level": 128, "num_levels": 2**31 - 1 - 128},
         False,
@@ -310,7 +310,7 @@ def test_procgen_options_change_the_picture(option: str) -> None:
     assert not np.array_equal(plain, changed)
 
 
-def test_sequential_levels_go_on_without_an_end() -> None:
+def test_sequential_levels_continue_within_an_episode() -> None:
     env, rng = make("maze", 200, num_envs=16, use_sequential_levels=True), np.random.default_rng(0)
     start = env.observe().level.copy()
     while not (env.observe().level > 200).any():

@@ -1,4 +1,4 @@
-"""Level sets as the ranges that ProcGen's library can draw from; needs no library. The games are in test_procgen."""
+"""library_range: level sets as ranges of ProcGen's library; does not need the library."""
 
 import pytest
 
@@ -20,14 +20,12 @@ def drawn(start: int, num: int) -> dict[str, int]:
         (LevelSet((3,)), drawn(3, 1), False),
         (LevelSet((3, 9)), drawn(3, 7), True),
         (LevelSet((SEED_LIMIT - 1, 0)), drawn(0, SEED_LIMIT), True),
-        (LevelSet(None), drawn(0, 0), False),  # to the library no levels mean all
+        (LevelSet(None), drawn(0, 0), False),  # num_levels 0 means all levels
         (LevelSet(None, excluded=range(200)), drawn(0, 0), True),
         (LevelSet(None, excluded=(4, 9)), drawn(0, 0), True),
     ],
 )
-def test_the_range_holds_the_set_and_says_whether_it_holds_more(
-    levels: LevelSet, options: dict[str, int], replaces: bool
-) -> None:
+def test_library_range_encloses_the_level_set(levels: LevelSet, options: dict[str, int], replaces: bool) -> None:
     assert library_range(levels, can_replace=True) == (options, replaces)
 
 
@@ -36,16 +34,16 @@ def test_the_range_holds_the_set_and_says_whether_it_holds_more(
     [
         (LevelSet(range(20, 40)), drawn(20, 20)),
         (LevelSet(None), drawn(0, 0)),
-        (LevelSet(None, excluded=range(200)), drawn(200, SEED_LIMIT - 200)),  # what is left is one range too
+        (LevelSet(None, excluded=range(200)), drawn(200, SEED_LIMIT - 200)),  # the remaining levels are one range
     ],
 )
-def test_without_replacing_only_whole_ranges_are_played(levels: LevelSet, options: dict[str, int]) -> None:
+def test_library_range_without_replacement_accepts_contiguous_sets(levels: LevelSet, options: dict[str, int]) -> None:
     assert library_range(levels, can_replace=False) == (options, False)
 
 
 @pytest.mark.parametrize(
     "levels", [LevelSet((3, 9)), LevelSet(None, excluded=range(5, 9)), LevelSet(None, excluded=(0, 1))]
 )
-def test_without_replacing_gaps_are_refused_and_never_played(levels: LevelSet) -> None:
+def test_library_range_without_replacement_rejects_gaps(levels: LevelSet) -> None:
     with pytest.raises(InputError, match="levels has gaps, but use_generated_assets is True"):
         library_range(levels, can_replace=False)

@@ -1,4 +1,4 @@
-"""Saved games, against bytes laid out by hand as the module says ProcGen lays them out."""
+"""Parsing of saved games, against bytes written by hand in the documented format."""
 
 import struct
 
@@ -54,25 +54,25 @@ GAMES = [
         (GAMES[2], 0, (1.5, 2.5, 9, 7)),
     ],
 )
-def test_level_and_whereabouts_whatever_the_lengths(game: Game, level: int, where: tuple) -> None:
+def test_level_and_player_position_of_saved_games(game: Game, level: int, where: tuple) -> None:
     assert level_of(game.state) == level
     assert player_position(game.state) == PlayerPosition(*where)
 
 
 @pytest.mark.parametrize("own", GAMES)
 @pytest.mark.parametrize("start", GAMES)
-def test_entering_takes_the_level_and_leaves_the_environment(own: Game, start: Game) -> None:
+def test_move_to_level_replaces_level_and_keeps_environment(own: Game, start: Game) -> None:
     step = struct.pack("<fii", 10.0, 1, 1)
     assert move_to_level(own.state, start.state, 10.0, True) == own.environment + start.game + step + start.contents
 
 
-def test_entering_keeps_how_the_last_episode_ended() -> None:
+def test_move_to_level_stores_result_of_previous_episode() -> None:
     moved = move_to_level(GAMES[0].state, GAMES[1].state, -1.5, False)
     assert struct.unpack_from("<fii", moved, state_offsets(moved).step) == (-1.5, 1, 0)
     assert level_of(moved) == level_of(GAMES[1].state)
 
 
 @pytest.mark.parametrize("length", [0, 7, 100])
-def test_a_game_cut_short_is_not_read_past_its_end(length: int) -> None:
+def test_level_of_rejects_truncated_state(length: int) -> None:
     with pytest.raises(struct.error):
         level_of(GAMES[1].state[:length])

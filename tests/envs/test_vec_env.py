@@ -1,4 +1,4 @@
-"""What every environment behind the protocol promises, whatever plays below."""
+"""The contract of VecEnv, for each family of environments."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ NAMES = [
         marks=[pytest.mark.procgen, pytest.mark.skipif(not is_installed(), reason="no ProcGen library")],
     ),
 ]
-CAN = {  # beyond VecEnv
+PROTOCOLS = {  # optional ones of each environment
     "minimaze": (LevelControl, Snapshots),
     "gymnasium:CartPole-v1": (LevelControl, HasPicture),
     "envpool:CartPole-v1": (),
@@ -38,7 +38,7 @@ def env(request: pytest.FixtureRequest) -> Iterator[VecEnv]:
     made.close()  # safe to call twice
 
 
-def test_observations_are_of_the_shapes_and_types_that_the_spec_says(env: VecEnv) -> None:
+def test_observation_matches_spec(env: VecEnv) -> None:
     seen = env.observe()
     assert seen.obs.shape == (NUM_ENVS, *env.spec.obs_shape) and seen.obs.dtype == env.spec.obs_dtype
     for part, dtype in ((seen.reward, np.float32), (seen.first, bool), (seen.level, np.int32), (seen.solved, bool)):
@@ -46,25 +46,26 @@ def test_observations_are_of_the_shapes_and_types_that_the_spec_says(env: VecEnv
     assert env.num_envs == NUM_ENVS and env.spec.num_actions > 1
 
 
-def test_every_game_opens_with_first_and_nothing_paid(env: VecEnv) -> None:
+def test_first_observation_has_first_set_and_no_reward(env: VecEnv) -> None:
     seen = env.observe()
     assert seen.first.all() and not seen.reward.any() and not seen.solved.any()
 
 
-def test_observing_again_changes_nothing(env: VecEnv) -> None:
-    env.observe()
+def test_observe_twice_returns_same_observation(env: VecEnv) -> None:
+    initial = env.observe()
     for _ in range(5):
         env.act(np.ones(NUM_ENVS, dtype=np.int32))
         once = [np.array(part) for part in env.observe()]
         assert all(np.array_equal(one, other) for one, other in zip(once, env.observe(), strict=True))
+        assert env.observe().obs is initial.obs  # buffers are reused
 
 
-def test_what_it_can_do_beyond_stepping(env: VecEnv) -> None:
+def test_env_implements_expected_optional_protocols(env: VecEnv) -> None:
     kinds = (LevelControl, Snapshots, HasPicture)
-    assert tuple(kind for kind in kinds if isinstance(env, kind)) == CAN[env.spec.name]
+    assert tuple(kind for kind in kinds if isinstance(env, kind)) == PROTOCOLS[env.spec.name]
 
 
-def test_fresh_buffers_share_the_picture_and_nothing_else() -> None:
+def test_initial_observation_shares_only_obs_and_full() -> None:
     obs = np.zeros((4, 2, 2, 3), dtype=np.uint8)
     seen = initial_observation(obs)
     assert seen.obs is obs and seen.full is obs and seen.first.all()
@@ -72,8 +73,8 @@ def test_fresh_buffers_share_the_picture_and_nothing_else() -> None:
     assert seen.solved.tolist() == [False, True, False, False] and seen.reward.tolist() == [0, 0, 1, 0]
 
 
-@pytest.mark.parametrize("classes", [[1], 7, {"move": 3}, {"move": [5]}, {"move": ["up"]}])
-def test_a_file_s_classes_of_actions_are_lists_by_name_or_a_type_error(classes: object) -> None:
+@pytest.mark.parametrize("classes", [[1], 7, 0, {"move": 3}, {"move": [5]}, {"move": ["up"]}])
+def test_spec_from_json_rejects_invalid_action_classes(classes: object) -> None:
     plain = {"name": "minimaze", "obs_shape": [3, 3, 3], "obs_dtype": "uint8", "num_actions": 5}
     assert EnvSpec.from_json({**plain, "action_classes": {"move": [1, 2]}}).action_classes == {"move": [1, 2]}
     with pytest.raises(TypeError):

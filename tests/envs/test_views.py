@@ -22,7 +22,7 @@ def make(game: str, num_envs: int = 2, levels: Any = 50, threads: int = 0, **opt
 
 
 def steps(*envs: VecEnv, num_steps: int = 40, seed: int = 0) -> Iterator[list[Observation]]:
-    """The same random actions to all `envs`; what each shows after every step."""
+    """Step all `envs` with the same random actions; yield their observations after every step."""
     rng = np.random.default_rng(seed)
     for _ in range(num_steps):
         action = rng.integers(15, size=envs[0].num_envs)
@@ -32,7 +32,7 @@ def steps(*envs: VecEnv, num_steps: int = 40, seed: int = 0) -> Iterator[list[Ob
 
 
 @pytest.mark.parametrize("mode", ["easy", "hard", "extreme", "memory"])
-def test_the_view_follows_the_agent_in_the_centred_games_of_every_mode(mode: str) -> None:
+def test_center_agent_changes_only_centred_games(mode: str) -> None:
     for game in MODES[mode][1]:
         views = [make(game, distribution_mode=mode, center_agent=centred) for centred in (True, False)]
         differ = any(not np.array_equal(a.obs, b.obs) for a, b in steps(*views, num_steps=5))
@@ -40,8 +40,8 @@ def test_the_view_follows_the_agent_in_the_centred_games_of_every_mode(mode: str
 
 
 @pytest.mark.parametrize("game", sorted(CENTRED))
-def test_twin_runs_in_lock_step_and_shows_the_whole_level(game: str) -> None:
-    levels = [0, 1, 4]  # a set with gaps: both must replace levels alike
+def test_uncentred_twin_matches_both_environments(game: str) -> None:
+    levels = [0, 1, 4]  # a set with gaps: both must draw the same replacements
     twin, centred = make(game, levels=levels, full_view=True, threads=2), make(game, levels=levels)
     uncentred = make(game, levels=levels, center_agent=False)
     for seen, main, full in steps(twin, centred, uncentred, num_steps=120):
@@ -50,7 +50,7 @@ def test_twin_runs_in_lock_step_and_shows_the_whole_level(game: str) -> None:
     assert not np.array_equal(seen.obs, seen.full)
 
 
-def test_twin_plays_saves_and_restores_both_views() -> None:
+def test_uncentred_twin_plays_saves_and_restores_both_views() -> None:
     twin, other = make("jumper", full_view=True), make("jumper", full_view=True)
     assert isinstance(twin, LevelControl) and isinstance(twin, Snapshots)
     twin.play(1, 4321)
@@ -63,27 +63,27 @@ def test_twin_plays_saves_and_restores_both_views() -> None:
     twin.close()
 
 
-def test_twin_and_mask_print_as_other_environments_do() -> None:
+def test_repr_of_uncentred_twin_and_hidden_maze() -> None:
     assert repr(make_env("coinrun", 5, 2, full_view=True)) == "UncentredTwin('procgen:coinrun', 2 games, levels 0:5)"
     assert repr(make_env("maze", 5, 2, hidden=True)) == "HiddenMaze('procgen:maze', 2 games, levels 0:5)"
 
 
-def test_twin_with_generated_assets_is_refused() -> None:
+def test_uncentred_twin_rejects_generated_assets() -> None:
     with pytest.raises(InputError, match="use_generated_assets is True; accepted for r_I in coinrun"):
         make("coinrun", full_view=True, use_generated_assets=True)
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game not in CENTRED])
-def test_games_that_show_the_whole_level_need_no_twin(game: str) -> None:
+def test_uncentred_games_have_no_twin(game: str) -> None:
     env = make(game, full_view=True)
     assert isinstance(env, ProcgenEnv) and env.observe().full is env.observe().obs
 
 
-def test_an_uncentred_game_needs_no_twin() -> None:
+def test_center_agent_false_needs_no_twin() -> None:
     assert isinstance(make("jumper", full_view=True, center_agent=False), ProcgenEnv)
 
 
-def test_hidden_maze_shows_the_agent_alone() -> None:
+def test_hidden_maze_shows_only_the_agent() -> None:
     hidden = make("maze", hidden=True, levels=128)
     options = {"use_generated_assets": True, "use_monochrome_assets": True, "restrict_themes": True}
     bare = make("maze", levels=128, use_backgrounds=False, **options)
@@ -99,7 +99,7 @@ def test_hidden_maze_shows_the_agent_alone() -> None:
     assert len({tuple(colour) for colour in shown.obs.reshape(-1, 3).tolist()}) == 4
 
 
-def test_hidden_maze_can_neither_be_saved_nor_sent_to_a_level() -> None:
+def test_hidden_maze_has_no_level_control_and_no_snapshots() -> None:
     env = make("maze", hidden=True)
     assert not isinstance(env, LevelControl) and not isinstance(env, Snapshots)
     env.close()

@@ -1,4 +1,4 @@
-"""Counts by hand and against slow ones."""
+"""Cell and frame counts, by hand and against slow implementations."""
 
 import numpy as np
 
@@ -12,12 +12,12 @@ def maze(*rows: str) -> Layout:
 
 
 def test_reachable_cells_by_hand():
-    """The cell behind the wall is free and out of reach; diagonals do not connect."""
+    """A free cell behind a wall is not reachable; diagonals do not connect."""
     assert reachable_cells(maze("######", "#A..##", "##.#.#", "######")).tolist() == [4]
     assert reachable_cells(maze("###", "#A#", "###")).tolist() == [1]
 
 
-def test_reachable_against_a_slow_search():
+def test_reachable_cells_match_slow_search():
     rng = np.random.default_rng(0)
     is_free = rng.random((50, 9, 8)) < 0.6
     is_free[:, [0, -1]] = is_free[:, :, [0, -1]] = False
@@ -34,10 +34,10 @@ def test_reachable_against_a_slow_search():
         assert count == len(found)
 
 
-def test_a_tour_shows_a_corridor_twice_and_a_shaft_once():
-    """Along a corridor it looks right on the way out and left on the way back; the end is seen looking right alone.
+def test_tour_frames_by_hand():
+    """In a corridor the agent faces right on the way out and left on the way back.
 
-    The first cell is left looking left, and never entered looking right.
+    It faces only left in the first cell and only right in the last; in a shaft it never turns.
     """
     assert tour_frames(maze("#####", "#A..#", "#####"), 20).tolist() == [1 + 2 + 1]
     assert tour_frames(maze("###", "#.#", "#.#", "#A#", "###"), 20).tolist() == [3]
@@ -45,7 +45,7 @@ def test_a_tour_shows_a_corridor_twice_and_a_shaft_once():
     assert tour_frames(maze("###", "#A#", "###"), 20).tolist() == [1]
 
 
-def test_background_is_cells_without_red():
+def test_background_cells_have_no_red():
     frame = np.zeros((2, 64, 64, 3), dtype=np.uint8)
     frame[..., 1] = 200  # green does not matter
     frame[1, :3, :4, 0] = 1  # touches two cells
@@ -53,7 +53,7 @@ def test_background_is_cells_without_red():
     assert background_cells(frame).tolist() == [441, 439]
 
 
-def test_dirt_cells_of_miner_by_hand():
+def test_dirt_cells_by_hand():
     frame = np.zeros((1, 64, 64, 3), dtype=np.uint8)
     frame[0, :19, :] = MINER_DIRT  # three of ten rows: their middles are 3, 9 and 16
     frame[0, :7, :7] = (255, 191, 191)  # a boulder

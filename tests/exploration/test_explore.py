@@ -1,4 +1,4 @@
-"""What an agent explored: against the training reward and slow counts on the same walk, and by hand."""
+"""Exploration measures against the training reward, slow counts and values by hand."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ from expgen.rollout.rollout import Rollout
 MAZES = {"max_cells": 3, "time_limit": 30}
 
 
-class Film:
-    """Remembers all it is shown."""
+class Recorder:
+    """Records all observations."""
 
     def __init__(self) -> None:
         self.full: list[ndarray] = []
@@ -45,27 +45,31 @@ class Film:
         KnnConfig(2, "l0", "log1p"),
     ],
 )
-def test_the_intrinsic_return_is_the_training_rewards(config: KnnConfig, monkeypatch: pytest.MonkeyPatch):
-    """One long rollout of the same walk, its rewards summed by episode, to the last bit."""
+def test_intrinsic_return_and_novelty_match_training_reward_and_slow_count(
+    config: KnnConfig, monkeypatch: pytest.MonkeyPatch
+):
+    """Bit-equal to the rewards of one long rollout of the same steps, summed by episode."""
     monkeypatch.setattr(exploration, "_BATCH_STEPS", 7)
 
     def walk() -> tuple[UniformAgent, Any]:
         return UniformAgent(5, seed=1), make_env("minimaze", 10, num_envs=4, **MAZES)
 
-    film = Film()
-    for _ in play_episodes(*walk(), episodes=13, seed=2, watcher=film):
+    recorder = Recorder()
+    for _ in play_episodes(*walk(), episodes=13, seed=2, watcher=recorder):
         pass
-    spec = EnvSpec("film", film.full[0].shape[1:], "uint8", 5)
-    rollout = Rollout(spec, len(film.full) - 1, 4, 0, torch.device("cpu"))
-    rollout.full.copy_(torch.from_numpy(np.stack(film.full)))
-    rollout.host_first.copy_(torch.from_numpy(np.stack(film.first)))
+    spec = EnvSpec("recorder", recorder.full[0].shape[1:], "uint8", 5)
+    rollout = Rollout(spec, len(recorder.full) - 1, 4, 0, torch.device("cpu"))
+    rollout.full.copy_(torch.from_numpy(np.stack(recorder.full)))
+    rollout.host_first.copy_(torch.from_numpy(np.stack(recorder.first)))
     rollout.finish()
     reward = KnnReward(config, 4)(rollout).double().numpy()
-    number = np.stack(film.episode)
+    number = np.stack(recorder.episode)
     result = explore(*walk(), config, None, 13, 2)
     for i, row in enumerate(result.episodes):
         assert row.intrinsic_return == pytest.approx(reward[number[:-1] == i].sum(), abs=1e-9)
-        frames = np.stack(film.full)[number == i].reshape(-1, film.full[0][0].size)  # of one environment, in order
+        frames = np.stack(recorder.full)[number == i].reshape(
+            -1, recorder.full[0][0].size
+        )  # of one environment, in order
         seen: set[bytes] = {frames[0].tobytes()}
         new = 0
         for frame in frames[1:]:
@@ -75,7 +79,7 @@ def test_the_intrinsic_return_is_the_training_rewards(config: KnnConfig, monkeyp
     assert result.oracle_share is None and result.oracle_success is None
 
 
-def test_the_episodes_are_those_of_evaluate_whatever_plays_beside():
+def test_explore_plays_same_episodes_as_evaluate_for_any_num_envs():
     results = []
     for num_envs in (3, 16, 40):
         env = make_env("minimaze", "50:10", num_envs=num_envs, seed=num_envs, **MAZES)
@@ -88,7 +92,7 @@ def test_the_episodes_are_those_of_evaluate_whatever_plays_beside():
 
 
 class Corridor:
-    """One environment without level control; shows the next of `shown`, opening an episode where it is negative."""
+    """One environment without level control that shows the values of `shown`; a negative one opens an episode."""
 
     def __init__(self, shown: list[int]) -> None:
         self.spec, self.levels, self.num_envs = EnvSpec("fake", (1,), "float32", 2), LevelSet.parse("all"), 1
@@ -107,7 +111,7 @@ class Corridor:
 
 
 def test_exploration_of_two_episodes_by_hand():
-    """1, 3, 3, 4 | 9, 9, 5 |: nearest neighbours 2, 0, 1, then 0, 4; the step that ends an episode earns nothing."""
+    """1, 3, 3, 4 | 9, 9, 5 |: nearest neighbours 2, 0, 1, then 0, 4; the last step of an episode earns nothing."""
     env = Corridor([-1, 3, 3, 4, -9, 9, 5, -1])
     result = explore(UniformAgent(2), env, KnnConfig(1), lambda level: np.array([4, 1]), 2)
     assert [row[1:] for row in result.episodes] == [(3.0, 2, 4), (4.0, 1, 1)]
@@ -118,7 +122,7 @@ def test_exploration_of_two_episodes_by_hand():
     assert result.evaluation.episodes == [Episode(7, 1.0, 4, True), Episode(7, 1.0, 3, True)]
 
 
-def test_an_episode_under_way_counts_for_none():
+def test_explore_ignores_unfinished_episodes():
     env = Corridor([1, 2, -5, 6, 7, -1])
     result = explore(UniformAgent(2), env, KnnConfig(1), None, 1)
     assert [row[1:] for row in result.episodes] == [(2.0, 2, None)]
@@ -127,7 +131,7 @@ def test_an_episode_under_way_counts_for_none():
 @pytest.mark.parametrize(
     ("novelty", "oracle", "share"), [(3, 4, 0.75), (4, 4, 1.0), (9, 4, 1.0), (0, 0, 1.0), (1, None, None)]
 )
-def test_the_share_is_clipped_and_nothing_to_find_is_all_found(novelty: int, oracle: int | None, share: float | None):
+def test_oracle_share_is_clipped_and_1_for_zero_oracle(novelty: int, oracle: int | None, share: float | None):
     assert ExploredEpisode(Episode(0, 0.0, 1, False), 0.0, novelty, oracle).share == share
 
 
@@ -140,6 +144,6 @@ def test_exploration_intervals_resample_levels():
     assert result.oracle_share == result.oracle_success == (0.5, 0.0, 1.0)
 
 
-def test_exploring_no_episodes_is_refused():
+def test_explore_rejects_negative_episodes():
     with pytest.raises(InputError, match="--episodes is -1; accepted: 1 or more"):
         explore(UniformAgent(2), Corridor([-1]), KnnConfig(), None, -1)

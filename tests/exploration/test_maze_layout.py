@@ -1,4 +1,4 @@
-"""Layouts read from pictures are the mazes that are played."""
+"""Layouts read from pictures match the mazes."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from expgen.exploration.wall_follower import read_minimaze, read_procgen_maze
 
 
 @pytest.mark.parametrize("options", [{}, {"texture": 0}, {"num_themes": 1}, {"max_cells": 2}])
-def test_minimaze_is_read_as_it_is_while_an_agent_walks(options: dict[str, int]):
+def test_read_minimaze_matches_walls_agent_and_goal(options: dict[str, int]):
     env = make_env("minimaze", 300, num_envs=300, **options)
     assert isinstance(env, Minimaze)
     rng, here = np.random.default_rng(0), np.arange(300)
@@ -25,7 +25,7 @@ def test_minimaze_is_read_as_it_is_while_an_agent_walks(options: dict[str, int])
 
 @pytest.mark.procgen
 @pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
-def test_procgens_maze_by_hand():
+def test_read_procgen_maze_by_hand():
     """Level 5, 7 × 7 in the middle of 15 × 15: the goal in the upper right corner, the agent in the lower left."""
     env = make_env("procgen:maze", (5,), num_envs=1, use_backgrounds=False, use_monochrome_assets=True)
     is_free, agent = read_procgen_maze(env.observe().obs)

@@ -1,4 +1,4 @@
-"""Oracles against agents that find all there is, and against the reference counts."""
+"""Oracles against the wall follower, slow searches and reference counts."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ procgen = pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
 
 
 @pytest.mark.parametrize("options", [{}, {"max_cells": 3, "texture": 0}])
-def test_minimazes_oracle_is_what_the_wall_follower_finds(options: dict[str, int]):
-    """Every level, exactly; those where the goal shuts the agent in have nothing to find."""
+def test_minimaze_oracle_matches_wall_follower(options: dict[str, int]):
+    """Equal on every level; where the goal encloses the agent, both are 0."""
     agent, env = make_wall_follower("minimaze", 100, 50, **options)
     result = explore(agent, env, KnnConfig(pool=1), make_oracle("minimaze", **options), 100)
     assert all(row.novelty == row.oracle for row in result.episodes)
@@ -25,7 +25,7 @@ def test_minimazes_oracle_is_what_the_wall_follower_finds(options: dict[str, int
     assert result.evaluation.solved_rate == 0
 
 
-def test_minimazes_oracle_by_search_on_the_walls():
+def test_minimaze_oracle_matches_slow_search():
     env = make_env("minimaze", 20, num_envs=20)
     assert isinstance(env, Minimaze)
     oracle = make_oracle("minimaze")
@@ -38,10 +38,10 @@ def test_minimazes_oracle_by_search_on_the_walls():
                 continue
             found.add((row, column))
             ahead += [(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)]
-        assert count == len(found) - 1  # the first frame is no step's
+        assert count == len(found) - 1  # the first frame is not the result of a step
 
 
-def test_levels_are_counted_once_and_in_parts(monkeypatch: pytest.MonkeyPatch):
+def test_cached_oracle_counts_levels_once_in_batches(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("expgen.exploration.oracle._BATCH_LEVELS", 2)
     asked: list[list[int]] = []
 
@@ -55,7 +55,7 @@ def test_levels_are_counted_once_and_in_parts(monkeypatch: pytest.MonkeyPatch):
     assert asked == [[3, 5], [9], [1]]
 
 
-def test_environments_without_an_oracle():
+def test_make_oracle_returns_none_for_unsupported_environments():
     assert make_oracle("procgen:coinrun") is None
     assert make_oracle("gymnasium:CartPole-v1") is None
     assert make_oracle("procgen:maze", distribution_mode="hard") is None
@@ -70,7 +70,7 @@ def test_environments_without_an_oracle():
     ("start", "expected"),
     [(0, {"maze": 57.0, "jumper": 77.8, "heist": 102.5}), (201, {"maze": 56.8, "jumper": 81.4, "heist": 108.9})],
 )
-def test_background_cells_have_the_reference_means(start: int, expected: dict[str, float]):
+def test_oracle_means_match_reference(start: int, expected: dict[str, float]):
     """reproduction.md, section 2.13, over 200 levels."""
     level = np.arange(start, start + 200)
     for game, mean in expected.items():
@@ -83,8 +83,8 @@ def test_background_cells_have_the_reference_means(start: int, expected: dict[st
 
 @procgen
 @pytest.mark.procgen
-def test_mazes_oracle_is_what_the_wall_follower_finds():
-    """On every level, though it only looked at the first frame."""
+def test_procgen_maze_oracle_matches_wall_follower():
+    """Equal on every level, although the oracle reads only the first frame."""
     agent, env = make_wall_follower("procgen:maze", 30, 30)
     result = explore(agent, env, KnnConfig(), make_oracle("procgen:maze"), 30)
     env.close()
@@ -96,8 +96,8 @@ def test_mazes_oracle_is_what_the_wall_follower_finds():
 
 @procgen
 @pytest.mark.procgen
-def test_mazes_oracle_in_flat_colours_counts_cells():
-    """An agent that looks the same from both sides is new in a cell but once."""
+def test_procgen_maze_oracle_in_flat_colors_counts_cells():
+    """The agent looks the same on both sides, so a cell is new only once."""
     flat = {"use_backgrounds": False, "use_monochrome_assets": True}
     agent, env = make_wall_follower("procgen:maze", 6, 6, **flat)
     result = explore(agent, env, KnnConfig(), make_oracle("procgen:maze", **flat), 6)

@@ -1,4 +1,4 @@
-"""exploration.csv: out and in again, what was not measured, and files that are none."""
+"""exploration.csv: writing, reading, missing measures and other files."""
 
 import math
 from pathlib import Path
@@ -24,7 +24,7 @@ FOUND = Exploration(
 )
 
 
-def test_a_row_holds_measures_under_their_own_names_and_no_return(tmp_path: Path) -> None:
+def test_exploration_rows_round_trip_without_return_columns(tmp_path: Path) -> None:
     path = tmp_path / "exploration.csv"
     append_exploration(path, [exploration_row(SCORE, FOUND)])
     append_exploration(path, [exploration_row(SCORE, FOUND)])
@@ -36,13 +36,13 @@ def test_a_row_holds_measures_under_their_own_names_and_no_return(tmp_path: Path
     assert not {"mean_return", "std_return", "solved_rate"} & set(path.read_text().splitlines()[0].split(","))
 
 
-def test_what_was_not_measured_is_nan_and_no_mean(tmp_path: Path) -> None:
+def test_missing_measure_is_nan_and_has_no_mean(tmp_path: Path) -> None:
     row = exploration_row(SCORE, FOUND)
     assert math.isnan(row.oracle_share) and mean_of(row, "oracle_share") is None
     assert mean_of(row, "novelty") == Mean(40.0, 39.0, 41.0)
 
 
-def test_a_score_file_is_no_exploration_file(tmp_path: Path) -> None:
+def test_append_exploration_rejects_score_file(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("algorithm,game\nppo,maze\n")
     with pytest.raises(InputError, match=r"scores.csv is not a file of exploration rows: it has columns .*; accepted"):
         append_exploration(tmp_path / "scores.csv", [exploration_row(SCORE, FOUND)])

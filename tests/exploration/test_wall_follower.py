@@ -21,8 +21,8 @@ def walk(layout: Layout, num_steps: int) -> str:
     return way
 
 
-def test_wall_followers_tour_by_hand():
-    """Up, the only way; at each fork the arm on its right, then back and ahead."""
+def test_wall_follower_tour_by_hand():
+    """Up is the only free cell; at each fork it takes the right branch first, then returns and goes ahead."""
     layout = maze(
         "#####",
         "#.#.#",
@@ -40,19 +40,19 @@ def test_wall_followers_tour_by_hand():
         (("#.#", "#A.", "###"), "r"),  # ahead before left
         (("#.#", ".A#", "###"), "u"),  # left before back
         (("###", ".A#", "###"), "l"),
-        (("###", "#A#", "###"), "."),  # nowhere to go: it stays rather than touch the goal
+        (("###", "#A#", "###"), "."),  # no free cell: it stays
     ],
 )
 def test_wall_follower_tries_right_ahead_left_back(rows: tuple[str, ...], first: str):
     assert walk(maze(*rows), 1) == first
 
 
-def test_wall_follower_without_a_way_stays():
+def test_wall_follower_stays_when_no_cell_is_free():
     assert walk(maze("###", "#A#", "###"), 3) == "..."
     assert next_heading(maze("###", "#A#", "###"), np.array([STAY])) == STAY
 
 
-def test_a_new_episode_starts_heading_right():
+def test_wall_follower_starts_episodes_heading_right():
     cross = maze("#.#", ".A.", "#.#")
     agent = WallFollower(lambda obs: Layout(cross.is_free.repeat(2, 0), cross.agent.repeat(2)), (10, 11, 12, 13, 14))
     obs = np.zeros((2, 1))
