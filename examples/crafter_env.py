@@ -1,10 +1,9 @@
-"""Crafter (Hafner 2021), whose worlds are generated from a seed: an environment with an older interface, made to fit.
+"""Crafter (Hafner 2021), an environment with the old Gym interface, adapted to Gymnasium:
 
     pip install 'expgen[crafter]'
     expgen train --import examples/crafter_env.py --env crafter --algo maxent --run runs/crafter
 
-Crafter's reset takes no seed and its step returns four values. This class has Gymnasium's interface, and its level is
-the seed of the world.
+Crafter's `reset` takes no seed and its `step` returns four values. In this class a level is the seed of a world.
 """
 
 import crafter
@@ -16,7 +15,7 @@ import expgen
 
 
 class Crafter(gymnasium.Env):
-    """One world a level; solved are episodes that unlock `goals` achievements or more."""
+    """One world per level; an episode is solved if it unlocks at least `goals` achievements."""
 
     def __init__(self, length: int = 10_000, goals: int = 5) -> None:
         self.length, self.goals = length, goals

@@ -29,4 +29,4 @@ def test_sb3_models_play_as_one_agent(capsys: pytest.CaptureFixture[str]) -> Non
 
     sb3_members.main(steps=2048, episodes=20)
     output = capsys.readouterr().out
-    assert re.fullmatch(r"one policy: solves \d+% of 20 unseen mazes\nall: solves \d+% of 20 unseen mazes\n", output)
+    assert re.fullmatch(r"one policy: solves \d+% of 20 unseen mazes\nExpGen: solves \d+% of 20 unseen mazes\n", output)
