@@ -1,4 +1,4 @@
-"""Lanes: what is stored is what is played, and the GPU's answers are the CPU's."""
+"""Lanes: returned actions are the stored ones, and CUDA lanes match CPU lanes."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.training.lane import Lane, PlainLane
 
 SMALL = EnvSpec("toy", (3,), "float32", 4)
-PICTURES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
+IMAGES = EnvSpec("toy", (64, 64, 3), "uint8", 15)
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -32,7 +32,7 @@ def make(
 
 
 def observations(spec: EnvSpec, steps: int, num_envs: int) -> Iterator[Observation]:
-    """One buffer, overwritten step by step, as environments do; pictures of many brightnesses."""
+    """Yield one buffer, overwritten at each step as environments do, with images of different brightness."""
     rng = np.random.default_rng(0)
     obs = np.zeros((num_envs, *spec.obs_shape), dtype=spec.obs_dtype)
     for t in range(steps):
@@ -54,7 +54,7 @@ def play(lane: Lane, rollout: Rollout, spec: EnvSpec) -> list[ndarray]:
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_plain_lane_hands_out_the_actions_it_stores(memory: str):
+def test_plain_lane_returns_the_actions_it_stores(memory: str):
     policy, rollout = make(SMALL, memory, 5, 6, CPU)
     rollout.draw_noise(torch.Generator().manual_seed(0))
     lane = PlainLane(policy, rollout)
@@ -67,8 +67,7 @@ def test_a_plain_lane_hands_out_the_actions_it_stores(memory: str):
         pass
 
 
-def test_a_plain_lane_follows_the_weights():
-    """Weights changed in place by an update decide the next step."""
+def test_plain_lane_uses_updated_weights():
     policy, rollout = make(SMALL, "none", 1, 50, CPU)
     lane = PlainLane(policy, rollout)
     policy.policy_head.bias.data[2] = 1e6
@@ -77,13 +76,13 @@ def test_a_plain_lane_follows_the_weights():
     assert lane.wait().tolist() == [2] * 50
 
 
-def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
-    """LEEP's encoders are of one class, and all of a class count towards one limit of torch's."""
+def test_compile_limits_are_raised_for_every_encoder(monkeypatch: pytest.MonkeyPatch):
+    """LEEP's encoders share one class, and torch limits the compilations per class."""
     limits = torch._dynamo.config
     monkeypatch.setattr(limits, "cache_size_limit", 8)
     monkeypatch.setattr(limits, "accumulated_cache_size_limit", 256)
-    network, members = NetworkConfig(encoder="impala", width=2, features=8), 50  # not one that our kernels compute
-    policy = JointPolicy(PICTURES, network, members)
+    network, members = NetworkConfig(encoder="impala", width=2, features=8), 50  # not supported by our kernels
+    policy = JointPolicy(IMAGES, network, members)
     accelerate_networks(policy)
     assert all(member.encode != member.encoder.forward for member in policies_in(policy))
     assert limits.cache_size_limit >= SHAPES_PER_ENCODER * members
@@ -93,21 +92,21 @@ def test_many_members_may_all_be_compiled(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
-    """Same weights, same noise, two rollouts running: bf16 convolutions move values a little and few actions."""
+def test_cuda_lane_acts_like_plain_lane(memory: str):
+    """Same weights and noise, two rollouts: bf16 convolutions change values a little and few actions."""
     steps, num_envs = 6, 64
-    plain_policy, plain = make(PICTURES, memory, steps, num_envs, CPU, features=256)
-    cuda_policy, cuda = make(PICTURES, memory, steps, num_envs, torch.device("cuda"), features=256)
+    plain_policy, plain = make(IMAGES, memory, steps, num_envs, CPU, features=256)
+    cuda_policy, cuda = make(IMAGES, memory, steps, num_envs, torch.device("cuda"), features=256)
     lanes = PlainLane(plain_policy, plain), make_lane(cuda_policy, cuda)
     assert isinstance(lanes[1], CudaLane)
-    assert not cuda.state.any()  # capturing left no trace
+    assert not cuda.state.any()  # capturing does not change the memory
     generator = torch.Generator().manual_seed(0)
     for _ in range(2):
         plain.draw_noise(generator)
         with lanes[1].updating():
             cuda.noise.copy_(plain.noise)
-        play(lanes[0], plain, PICTURES)
-        actions = play(lanes[1], cuda, PICTURES)
+        play(lanes[0], plain, IMAGES)
+        actions = play(lanes[1], cuda, IMAGES)
         with lanes[1].updating():
             cuda.finish()
         torch.cuda.synchronize()
@@ -127,25 +126,25 @@ def test_a_cuda_lane_acts_as_a_plain_one(memory: str):
 
 @pytest.mark.gpu
 @needs_cuda
-def test_a_cuda_lane_follows_weights_changed_by_an_update():
-    policy, rollout = make(PICTURES, "none", 2, 16, torch.device("cuda"))
+def test_cuda_lane_uses_updated_weights():
+    policy, rollout = make(IMAGES, "none", 2, 16, torch.device("cuda"))
     lane = make_lane(policy, rollout)
     with lane.updating(), torch.no_grad():
         policy.policy_head.bias[7] = 1e6
-    assert all((action == 7).all() for action in play(lane, rollout, PICTURES))
+    assert all((action == 7).all() for action in play(lane, rollout, IMAGES))
     lane.close()
 
 
 @pytest.mark.gpu
 @needs_cuda
-def test_two_cuda_lanes_may_watch_one_environment():
-    """The second lane finds the buffer page-locked already; that must not poison later launches."""
-    observation, lanes = next(observations(PICTURES, 1, 16)), []
+def test_two_cuda_lanes_can_share_an_environment():
+    """The buffer is page-locked already for the second lane; that must not break later launches."""
+    observation, lanes = next(observations(IMAGES, 1, 16)), []
     for _ in range(2):
-        policy, rollout = make(PICTURES, "none", 1, 16, torch.device("cuda"))
+        policy, rollout = make(IMAGES, "none", 1, 16, torch.device("cuda"))
         lanes.append(make_lane(policy, rollout))
         lanes[-1].start(0, observation)
         assert lanes[-1].wait().shape == (16,)
         assert torch.ones(3, device="cuda").sum().item() == 3
-    for lane in lanes:  # memory that is freed while page-locked spoils copies of whatever lies there next
+    for lane in lanes:  # memory freed while page-locked corrupts later copies at the same address
         lane.close()

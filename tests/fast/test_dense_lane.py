@@ -1,4 +1,4 @@
-"""Acting by the written-out network against the plain lane: same weights, same noise, same rollout."""
+"""DenseLane compared with PlainLane: the same weights and noise give the same rollout."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def play(env: VecEnv, lane: Lane, rollout: Rollout) -> None:
         pass
 
 
-def test_a_rollout_is_the_plain_lanes():
+def test_dense_lane_collects_the_same_rollout_as_plain_lane():
     (env, policy, rollout), (plain_env, plain_policy, plain) = setting(), setting()
     lane, plain_lane = make_lane(policy, rollout), PlainLane(plain_policy, plain)
     assert isinstance(lane, DenseLane)
@@ -59,7 +59,7 @@ def test_a_rollout_is_the_plain_lanes():
         assert (lane.rows[..., -1] == 1).all()
 
 
-def test_dense_lane_acts_with_the_newest_weights():
+def test_dense_lane_uses_updated_weights():
     env, policy, rollout = setting()
     lane = make_lane(policy, rollout)
     with torch.no_grad():
@@ -69,14 +69,14 @@ def test_dense_lane_acts_with_the_newest_weights():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_dense_lane_is_for_dense_policies_alone(memory: str):
+def test_make_lane_uses_dense_lane_only_without_memory(memory: str):
     network = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
     policy = make_policy(SMALL, network, torch.Generator().manual_seed(0), CPU)
     lane = make_lane(policy, Rollout(SMALL, T, N, policy.state_size, CPU))
     assert isinstance(lane, DenseLane if memory == "none" else PlainLane)
 
 
-def test_large_observations_and_other_number_types_are_not():
+def test_make_lane_uses_plain_lane_for_large_observations_and_other_dtypes():
     wide = EnvSpec("toy", (accelerate.DENSE_MAX_INPUTS + 1,), "float32", 4)
     policy = make_policy(wide, NetworkConfig(features=8), torch.Generator().manual_seed(0), CPU)
     assert isinstance(make_lane(policy, Rollout(wide, 1, 2, 0, CPU)), PlainLane)
@@ -84,7 +84,7 @@ def test_large_observations_and_other_number_types_are_not():
     assert isinstance(make_lane(policy, Rollout(SMALL, 1, 2, 0, CPU)), PlainLane)
 
 
-def test_only_ppo_itself_is_written_out():
+def test_accelerate_does_not_replace_subclasses_of_ppo():
     class OtherPPO(PPO):
         """May have changed the loss."""
 
@@ -112,8 +112,10 @@ def trained(learner: Learner, updates: int) -> Learner:
 
 
 @pytest.mark.parametrize("from_dense", [True, False])
-def test_a_run_goes_on_in_the_other_path(from_dense: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def built(is_dense: bool) -> Learner:
+def test_checkpoint_resumes_between_dense_and_plain_learner(
+    from_dense: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def build(is_dense: bool) -> Learner:
         with monkeypatch.context() as patch:
             if not is_dense:
                 patch.setattr(accelerate, "is_dense", lambda policy: False)
@@ -121,9 +123,9 @@ def test_a_run_goes_on_in_the_other_path(from_dense: bool, tmp_path: Path, monke
         assert isinstance(made.lane, DenseLane) == isinstance(made.algorithm, DensePPO) == is_dense
         return made
 
-    whole = trained(built(from_dense), 2)
-    save_learner(trained(built(from_dense), 1), tmp_path)
-    rest = built(not from_dense)
+    whole = trained(build(from_dense), 2)
+    save_learner(trained(build(from_dense), 1), tmp_path)
+    rest = build(not from_dense)
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint is not None
     resume_learner(rest, checkpoint)

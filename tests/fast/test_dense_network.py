@@ -1,4 +1,4 @@
-"""The written-out network against `Policy.forward` and autograd."""
+"""DenseNetwork compared with `Policy.forward` and autograd."""
 
 import pytest
 import torch
@@ -30,24 +30,24 @@ def plain(policy: Policy, x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("num_rows", [1, 5, 64])
-def test_outputs_and_gradients_are_autograds(num_rows: int):
+def test_outputs_and_gradients_match_autograd(num_rows: int):
     policy = make()
     x = inputs(num_rows)
     expected = plain(policy, x)
     d_output = torch.randn(expected.shape, generator=torch.Generator().manual_seed(2))
     names = [name for name, _ in policy.named_parameters()]
-    slopes = dict(zip(names, torch.autograd.grad(expected, list(policy.parameters()), d_output)))
+    expected_gradients = dict(zip(names, torch.autograd.grad(expected, list(policy.parameters()), d_output)))
     network = DenseNetwork(policy)
     with torch.no_grad():
         torch.testing.assert_close(network.forward(x), expected)
         gradient = network.backward(x, d_output)
     got = network.layers_of(gradient).by_name()
-    assert got.keys() == slopes.keys()
+    assert got.keys() == expected_gradients.keys()
     for name in names:
-        torch.testing.assert_close(got[name], slopes[name], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(got[name], expected_gradients[name], rtol=1e-4, atol=1e-5)
 
 
-def test_the_policy_keeps_its_weights_and_follows_the_flat_ones():
+def test_policy_parameters_are_views_of_the_flat_weights():
     policy, untouched = make(), make()
     network = DenseNetwork(policy)
     before, expected = policy.state_dict(), untouched.state_dict()
@@ -61,7 +61,7 @@ def test_the_policy_keeps_its_weights_and_follows_the_flat_ones():
         torch.testing.assert_close(plain(policy, inputs(9)), plain(untouched, inputs(9)))
 
 
-def test_passes_of_other_sizes_in_between_leave_the_activations_alone():
+def test_forward_with_another_batch_size_keeps_activations():
     """Acting and minibatches of two sizes share one network."""
     network = DenseNetwork(make())
     d_output = torch.ones(5, 8)

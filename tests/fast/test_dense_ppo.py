@@ -1,4 +1,4 @@
-"""The written-out PPO against the plain one: gradients, whole updates, checkpoints."""
+"""DensePPO compared with PPO: gradients, complete updates, checkpoints."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ CONFIG = PPOConfig(epochs=2, minibatches=4, minibatch_order="shuffled")
 
 
 def transitions(spread: float) -> tuple[Tensor, Transitions]:
-    """Outputs and an older policy's numbers, further apart the larger `spread`."""
+    """Return outputs and transitions of an older policy, which differ more for a larger `spread`."""
     generator = torch.Generator().manual_seed(0)
 
     def noise(*shape: int) -> Tensor:
@@ -32,22 +32,22 @@ def transitions(spread: float) -> tuple[Tensor, Transitions]:
     action = torch.randint(A, (B,), generator=generator)
     log_prob = output[:-1].log_softmax(0).gather(0, action.unsqueeze(0))[0] + spread * noise(B)
     value, target = output[-1] + spread * noise(B), output[-1] + noise(B)
-    facts = (tensor.numpy() for tensor in (action, log_prob, value, noise(B), target))
-    return output, Transitions(torch.zeros(B, 3), *facts)
+    arrays = (tensor.numpy() for tensor in (action, log_prob, value, noise(B), target))
+    return output, Transitions(torch.zeros(B, 3), *arrays)
 
 
 def plain_gradient(output: Tensor, batch: Transitions, config: PPOConfig) -> tuple[Tensor, Metrics]:
     output = output.clone().requires_grad_()
-    said = PolicyOutput(output[:-1].t().unsqueeze(0), output[-1:], torch.zeros(B, 0))
-    nothing = torch.zeros(1, B)
-    facts = (torch.from_numpy(fact).unsqueeze(0) for fact in batch[1:])
-    loss, parts = ppo_loss(said, GivenBatch(nothing, nothing, torch.zeros(B, 0), *facts), config)
+    policy_output = PolicyOutput(output[:-1].t().unsqueeze(0), output[-1:], torch.zeros(B, 0))
+    unused = torch.zeros(1, B)
+    tensors = (torch.from_numpy(array).unsqueeze(0) for array in batch[1:])
+    loss, parts = ppo_loss(policy_output, GivenBatch(unused, unused, torch.zeros(B, 0), *tensors), config)
     return torch.autograd.grad(loss, output)[0], {"loss": loss.detach(), **parts}
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.5])
 @pytest.mark.parametrize("changes", [{}, {"entropy_coef": 0.7, "value_coef": 2.0, "clip": 0.1}])
-def test_dense_ppo_gradient_is_autograds(spread: float, changes: dict[str, float]):
+def test_ppo_gradient_matches_autograd(spread: float, changes: dict[str, float]):
     config = dataclasses.replace(CONFIG, **changes)
     output, batch = transitions(spread)
     expected, parts = plain_gradient(output, batch, config)
@@ -59,8 +59,8 @@ def test_dense_ppo_gradient_is_autograds(spread: float, changes: dict[str, float
     )
 
 
-def test_the_gradients_cases_all_occur():
-    """Ratio above, below and inside the clip range under either sign of the advantage; values clipped and not."""
+def test_gradient_test_data_covers_all_clipping_cases():
+    """Ratios above, below and inside the clip range for both signs of the advantage; values clipped and not."""
     output, batch = transitions(0.5)
     chosen = output[:-1].log_softmax(0).numpy()[batch.action, np.arange(B)]
     ratio = np.exp(chosen - batch.log_prob)
@@ -71,7 +71,7 @@ def test_the_gradients_cases_all_occur():
     assert (d_value[is_far] == 0).any() and (d_value[is_far] != 0).any() and (d_value[~is_far] != 0).all()
 
 
-def test_dense_ppo_changes_no_input():
+def test_ppo_gradient_does_not_change_its_inputs():
     output, batch = transitions(0.5)
     given = (output.numpy(), *batch[1:])
     before = [array.copy() for array in given]
@@ -97,7 +97,7 @@ def played_rollout(target_scale: float = 1.0) -> Rollout:
     rollout.value_target.mul_(target_scale)
     rollout.action.copy_(torch.randint(A, rollout.action.shape, generator=generator))
     rollout.log_prob.copy_(-1.4 + 0.2 * torch.randn(rollout.log_prob.shape, generator=generator))
-    rollout.log_prob[T] = rollout.value[T] = float("nan")  # slot T is scratch to an update
+    rollout.log_prob[T] = rollout.value[T] = float("nan")  # an update must not read slot T
     return rollout
 
 
@@ -115,8 +115,8 @@ def assert_same_state(one: dict[str, Tensor], other: dict[str, Tensor], rtol: fl
 
 @pytest.mark.parametrize("order", ["shuffled", "columns"])
 @pytest.mark.parametrize(("target_scale", "max_norm"), [(5.0, 0.1), (0.1, 50.0)])
-def test_a_whole_update_is_the_plain_one(order: str, target_scale: float, max_norm: float):
-    """30 transitions in 4 minibatches: unequal sizes, with the gradient's norm clipped and not."""
+def test_dense_update_matches_plain_update(order: str, target_scale: float, max_norm: float):
+    """30 transitions in 4 minibatches of unequal size, with and without clipping of the gradient's norm."""
     config = dataclasses.replace(CONFIG, minibatch_order=order, max_grad_norm=max_norm)
     rollout = played_rollout(target_scale)
     plain = make(config)
@@ -129,7 +129,7 @@ def test_a_whole_update_is_the_plain_one(order: str, target_scale: float, max_no
     assert_same_state(fast.state(), plain.state())
 
 
-def test_a_checkpoint_of_one_path_resumes_in_the_other():
+def test_checkpoints_load_between_dense_and_plain_ppo():
     rollout = played_rollout()
     whole = make()
     updated(whole, rollout, 1)
@@ -151,7 +151,7 @@ def test_a_checkpoint_of_one_path_resumes_in_the_other():
     assert_same_state(back.state(), whole.state())
 
 
-def test_a_trained_plain_ppo_goes_on_with_its_moments():
+def test_dense_ppo_continues_with_the_moments_of_a_trained_ppo():
     rollout = played_rollout()
     plain, taken_over = make(), make()
     updated(plain, rollout, 1)
@@ -162,7 +162,7 @@ def test_a_trained_plain_ppo_goes_on_with_its_moments():
     assert_same_state(fast.state(), plain.state())
 
 
-def test_a_state_without_moments_starts_adam_afresh():
+def test_loading_a_state_without_moments_resets_adam():
     """PPO's state before its first update holds none."""
     rollout = played_rollout()
     used, fresh = dense(make(), rollout), dense(make(), rollout)

@@ -1,5 +1,5 @@
-"""Replayed steps are the plain ones, of every algorithm: bit for bit on the CPU, where a stand-in for CUDA graphs runs
-the recorded function again on the recorded memory, and within rounding on a GPU."""
+"""Replayed steps of every algorithm equal plain steps: bit by bit on the CPU, where a fake graph calls the recorded
+function again on its buffers, and within rounding on a GPU."""
 
 import copy
 import dataclasses
@@ -29,7 +29,7 @@ from expgen.training.resources import Resources
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 SPEC = EnvSpec("toy", (16, 16, 3), "uint8", 5)
 T, N = 6, 8
-ALGORITHMS: dict[str, dict[str, Any]] = {  # and settings that bring every kind of step within three updates
+ALGORITHMS: dict[str, dict[str, Any]] = {  # settings with which three updates use every kind of step
     "ppo": {},
     "ppo-gru": {},
     "plr": {},
@@ -49,7 +49,7 @@ def built(algo: str, device: str = "cpu", encoder: str = "small", **changes: Any
 
 
 def fill(rollout: Rollout, seed: int) -> None:
-    """Made-up transitions, the same on every device, in the memory there is."""
+    """Fill `rollout` in place with random transitions, equal on every device."""
     generator = torch.Generator().manual_seed(seed)
     rollout.obs.copy_(torch.randint(256, rollout.obs.shape, generator=generator))
     rollout.action.copy_(torch.randint(SPEC.num_actions, rollout.action.shape, generator=generator))
@@ -61,14 +61,14 @@ def fill(rollout: Rollout, seed: int) -> None:
 
 
 def updated(algorithm: Any, rollout: Rollout, seed: int) -> list[dict[str, Tensor]]:
-    """The metrics of one update, values computed before it where the algorithm does that."""
+    """Run one update and return its metrics."""
     fill(rollout, seed)
     algorithm.compute_values(rollout)
     return list(algorithm.update(rollout, torch.Generator(rollout.device).manual_seed(seed)))
 
 
-class RunAgain:
-    """Records as a CUDA graph would, but for the recording: the function runs again, on the memory it had."""
+class FakeGraph:
+    """A capture function for the CPU: replay calls the function again on the same buffers."""
 
     def __init__(self, algorithm: Any) -> None:
         self.algorithm, self.replays = algorithm, 0
@@ -76,36 +76,36 @@ class RunAgain:
     def __call__(self, body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
         body()
         output = body()
-        places = self.optimiser_places()
+        addresses = self.optimiser_addresses()
 
         def replay() -> None:
-            now = self.optimiser_places()
-            assert all(now[name] == place for name, place in places.items())  # a graph would not notice
+            now = self.optimiser_addresses()
+            assert all(now[name] == address for name, address in addresses.items())  # a CUDA graph needs fixed memory
             output.copy_(body())
             self.replays += 1
 
         return output, replay
 
-    def optimiser_places(self) -> dict[str, int]:
+    def optimiser_addresses(self) -> dict[str, int]:
         return {name: tensor.data_ptr() for name, tensor in self.algorithm.state().items() if "adam" in name}
 
 
-def nothing_again(body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
-    """Records, and replays nothing."""
+def capture_without_replay(body: Callable[[], Tensor]) -> tuple[Tensor, Callable[[], None]]:
+    """A capture function whose replay does nothing."""
     return body(), lambda: None
 
 
 def graphs_of(algorithm: Any) -> Graphs:
-    """Those that an algorithm's steps are replayed by."""
+    """Return the graphs that replay the algorithm's steps."""
     return algorithm.step.func
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
-    """Metrics, weights and moments, over recordings, replays and a checkpoint; minibatches are of two sizes."""
+def test_replayed_steps_equal_plain_steps(algo: str, equal: Any) -> None:
+    """Compares metrics, weights and moments over several updates and a checkpoint, with two minibatch sizes."""
     plain, graphed = built(algo), built(algo)
     rollouts = [Rollout(SPEC, T, N, plain.policy.state_size, torch.device("cpu")) for _ in range(2)]
-    capture = RunAgain(graphed)
+    capture = FakeGraph(graphed)
     graphs = record_steps(graphed, capture)
     for seed in range(4):
         exact, found = updated(plain, rollouts[0], seed), updated(graphed, rollouts[1], seed)
@@ -122,11 +122,11 @@ def test_replayed_steps_are_the_plain_ones(algo: str, equal: Any) -> None:
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_recording_a_graph_leaves_no_trace(algo: str) -> None:
-    """With replays that do nothing, an update changes no weight, and an optimiser that was fresh is still at zero."""
+def test_recording_does_not_change_the_algorithm(algo: str) -> None:
+    """If replay does nothing, an update changes no weights, and the moments of a new optimiser stay zero."""
     algorithm = built(algo)
     rollout = Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu"))
-    record_steps(algorithm, nothing_again)
+    record_steps(algorithm, capture_without_replay)
     before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
     updated(algorithm, rollout, 0)
     state = algorithm.state()
@@ -136,20 +136,19 @@ def test_recording_a_graph_leaves_no_trace(algo: str) -> None:
     assert moments and not any(tensor.any() for tensor in moments)
 
 
-def test_a_step_taken_before_is_kept() -> None:
-    """RecordedFunction starts from an optimiser that has taken steps, too."""
+def test_recording_keeps_the_state_of_a_used_optimiser() -> None:
     algorithm = built("ppo")
     rollout = Rollout(SPEC, T, N, 0, torch.device("cpu"))
     updated(algorithm, rollout, 0)
     before = {name: tensor.clone() for name, tensor in algorithm.state().items()}
-    record_steps(algorithm, nothing_again)
+    record_steps(algorithm, capture_without_replay)
     updated(algorithm, rollout, 1)
     assert all(torch.equal(tensor, before[name]) for name, tensor in algorithm.state().items())
 
 
 @pytest.mark.parametrize("algo", [name for name, recipe in RECIPES.items() if recipe.member is None])
-def test_every_gradient_step_of_every_algorithm_is_a_replay(algo: str) -> None:
-    """A step that went past would not be part of a graph, and slow without anyone noticing."""
+def test_every_gradient_step_of_every_algorithm_is_replayed(algo: str) -> None:
+    """A step that is not recorded would be slow without any error."""
     recipe = recipe_of(algo)
     network = dataclasses.replace(recipe.network, features=8, encoder="small")
     algorithm = build_algorithm(recipe, SPEC, network, recipe.config, 0, torch.device("cpu"))
@@ -166,13 +165,13 @@ def test_every_gradient_step_of_every_algorithm_is_a_replay(algo: str) -> None:
 
     record_steps(algorithm, capture)
     metrics = updated(algorithm, Rollout(SPEC, T, N, algorithm.policy.state_size, torch.device("cpu")), 0)
-    num_values = recipe.config.minibatches if algorithm.value_network is not None else 0  # as many parts are read off
+    num_values = recipe.config.minibatches if algorithm.value_network is not None else 0  # values come in parts
     assert metrics and replays.count(1) == len(metrics) + num_values  # [metrics] of each step, V [B] of each part
 
 
-def test_a_minibatch_is_gathered_from_the_rollout_and_what_else_is_given_is_copied() -> None:
+def test_recorded_function_gathers_from_the_rollout_and_copies_other_tensors() -> None:
     algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
-    graphs = Graphs(algorithm, RunAgain(algorithm))
+    graphs = Graphs(algorithm, FakeGraph(algorithm))
 
     def picked(batch: Minibatch, offset: Tensor, scale: int) -> Tensor:
         return scale * (batch.value[0] + batch.advantage[0]) + offset
@@ -184,19 +183,19 @@ def test_a_minibatch_is_gathered_from_the_rollout_and_what_else_is_given_is_copi
     batch = batch_of(1.0, 3, 1)
     first = graphs(picked, batch, torch.zeros(2), 10)
     (recording,) = graphs.recordings.values()
-    places = {tensor.data_ptr() for tensor in recording.buffers}
-    assert len(places) == 3 and not places & {batch.index.data_ptr(), batch.rollout_advantage.data_ptr()}
+    addresses = {tensor.data_ptr() for tensor in recording.buffers}
+    assert len(addresses) == 3 and not addresses & {batch.index.data_ptr(), batch.rollout_advantage.data_ptr()}
     rollout.value.add_(1)
     assert graphs(picked, batch_of(2.0, 0, 2), torch.ones(2), 10).tolist() == [31, 51]
     assert first.tolist() == [40, 20]  # not overwritten by the later call
     assert len(graphs.recordings) == 1
     graphs(picked, dataclasses.replace(batch, rollout=copy.deepcopy(rollout)), torch.ones(2), 10)
-    assert len(graphs.recordings) == 2  # another rollout lies elsewhere
+    assert len(graphs.recordings) == 2  # another rollout has other memory
 
 
-def test_a_rollout_stays_where_a_recording_reads_it() -> None:
+def test_recording_keeps_its_rollout_alive() -> None:
     algorithm, rollout = built("ppo"), Rollout(SPEC, T, N, 0, torch.device("cpu"))
-    record_steps(algorithm, RunAgain(algorithm))
+    record_steps(algorithm, FakeGraph(algorithm))
     updated(algorithm, rollout, 0)
     obs = weakref.ref(rollout.obs)
     del rollout
@@ -204,9 +203,9 @@ def test_a_rollout_stays_where_a_recording_reads_it() -> None:
     assert obs() is not None
 
 
-def test_other_shapes_other_numbers_and_other_functions_are_recorded_apart() -> None:
+def test_each_function_shape_and_constant_has_its_own_recording() -> None:
     algorithm = built("ppo")
-    graphs = Graphs(algorithm, RunAgain(algorithm))
+    graphs = Graphs(algorithm, FakeGraph(algorithm))
     calls = [(torch.add, 1, 1), (torch.add, 1, 2), (torch.add, 2, 1), (torch.mul, 1, 1), (torch.mul, 1, 1)]
     for function, size, number in calls:
         found = graphs(function, torch.full((size,), 3.0), number)
@@ -214,16 +213,16 @@ def test_other_shapes_other_numbers_and_other_functions_are_recorded_apart() -> 
     assert len(graphs.recordings) == 4
 
 
-def test_what_is_recorded_is_there() -> None:
-    """A method that was renamed would go past the graphs unnoticed."""
+def test_recorded_methods_exist() -> None:
+    """Otherwise a renamed method would no longer be recorded."""
     for algo in ALGORITHMS:
         algorithm = built(algo)
-        record_steps(algorithm, nothing_again)
+        record_steps(algorithm, capture_without_replay)
         for path in RECORDED[type(algorithm)]:
             assert isinstance(attrgetter(path)(algorithm).func, Graphs)
 
 
-def test_on_the_cpu_steps_are_just_called() -> None:
+def test_accelerate_records_nothing_on_the_cpu() -> None:
     algorithm = built("daac")
     accelerated, _ = accelerate(algorithm, Rollout(SPEC, T, N, 0, torch.device("cpu")))
     assert accelerated is algorithm and "step" not in vars(algorithm) and "step" not in vars(algorithm.critic)
@@ -238,8 +237,8 @@ def weights(algorithm: Any) -> Tensor:
 @needs_cuda
 @pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize("minibatches", [3, 4])  # of two sizes, or all of one
-def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> None:
-    """Over updates and through a checkpoint: the same metrics and weights, within what order of summation changes."""
+def test_graphs_on_a_gpu_match_plain_steps(algo: str, minibatches: int) -> None:
+    """Equal metrics and weights over updates and a checkpoint, up to the order of summation."""
     plain = built(algo, "cuda", "impala", minibatches=minibatches)
     graphed = copy.deepcopy(plain)
     for algorithm in (plain, graphed):
@@ -268,11 +267,11 @@ def test_graphs_on_a_gpu_take_the_plain_steps(algo: str, minibatches: int) -> No
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_learner_on_a_gpu_replays_its_steps(algo: str, small: Any) -> None:
-    """With our kernels and streams; weights move and stay finite, and nothing is recorded twice."""
+def test_learner_on_a_gpu_replays_its_steps(algo: str, small: Any) -> None:
+    """With our kernels and streams: weights change and stay finite, and nothing is recorded twice."""
     settings = {name: value for name, value in small.settings.items() if name not in ("device", "epochs")}
-    picture = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, **ALGORITHMS[algo]}
-    config = make_config(**{**settings, "steps": 4 * small.update_steps, **picture})
+    images = {"options": {"max_cells": 20}, "encoder": "impala", "features": 32, "algo": algo, **ALGORITHMS[algo]}
+    config = make_config(**{**settings, "steps": 4 * small.update_steps, **images})
     resources = Resources(torch.device("cuda"), torch_threads=1, env_threads=1, updates_at_once=1)
     learner = build_learner(config, plans_of(config)[0], resources)
     graphs, before = graphs_of(learner.algorithm), weights(learner.algorithm).clone()

@@ -1,4 +1,4 @@
-"""CUDA's multi-process service, with a stand-in for NVIDIA's program, which only machines with a GPU have."""
+"""CUDA MPS, with a fake of NVIDIA's control program, which only machines with a GPU have."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from expgen.fast.mps import CONTROL, PIPES, cuda_mps
 from tests.children import is_running, until
 
 DAEMON = """#!/bin/sh
-# Notes what it is asked; -d leaves a process behind that holds on to what it inherited.
+# Logs its commands; -d starts a background process that keeps inherited files open.
 if [ "$1" = -d ]; then
   echo "start ${CUDA_VISIBLE_DEVICES-unset}" >> "$NOTES"
   touch "$CUDA_MPS_PIPE_DIRECTORY/control"
@@ -44,7 +44,7 @@ def install(notes: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-def test_mps_daemon_runs_while_the_block_does(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mps_daemon_runs_inside_the_context(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(notes, DAEMON)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     began = time.monotonic()
@@ -58,7 +58,7 @@ def test_mps_daemon_runs_while_the_block_does(notes: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 1\n", "#!/bin/sh\nsleep 30\n", "no program at all\n"])
-def test_without_a_working_mps_the_run_goes_on_without_it(script: str | None, notes: Path) -> None:
+def test_mps_variables_are_empty_when_the_daemon_does_not_start(script: str | None, notes: Path) -> None:
     if script:
         install(notes, script)
     with cuda_mps(timeout=0.3) as variables:
@@ -66,7 +66,7 @@ def test_without_a_working_mps_the_run_goes_on_without_it(script: str | None, no
     assert not list(notes.parent.glob("expgen-mps-*"))
 
 
-def test_users_own_mps_daemon_is_left_alone(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_own_mps_daemon_is_used(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(notes, DAEMON)
     monkeypatch.setenv(PIPES, "/elsewhere")
     with cuda_mps() as variables:

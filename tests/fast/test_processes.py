@@ -1,4 +1,4 @@
-"""Worker processes: what they say, how they end, and that none outlives its parent."""
+"""Worker processes: messages, exit reasons, and exit with the parent."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def signal_myself(parent: Connection) -> None:
     parent.send("still here")
 
 
-def test_worker_answers_and_ends_when_its_work_does() -> None:
+def test_worker_sends_messages_and_exits_when_its_work_is_done() -> None:
     worker = Worker(echo, {"GREETING": "hello"})
     assert worker.receive() == ("hello", worker.process.pid)
     worker.send([1, 2])
@@ -49,7 +49,7 @@ def test_worker_answers_and_ends_when_its_work_does() -> None:
     assert worker.process.returncode == 0
 
 
-def test_killed_worker_is_told_from_one_that_is_done() -> None:
+def test_killed_worker_reports_its_signal() -> None:
     worker = Worker(echo, {"GREETING": "hello"})
     worker.receive()
     worker.process.kill()
@@ -59,14 +59,14 @@ def test_killed_worker_is_told_from_one_that_is_done() -> None:
 
 
 @pytest.mark.parametrize("error", [InputError("--gamma is 2; accepted: 0 to 1"), FailedStorage("disk full")])
-def test_bad_input_in_a_worker_reaches_the_parent_as_it_is(error: InputError) -> None:
+def test_input_error_in_a_worker_reaches_the_parent_unchanged(error: InputError) -> None:
     worker = Worker(partial(refuse, error))
     message = worker.receive()
     worker.close(10.0)
     assert isinstance(message, Refused) and type(message.error) is type(error) and str(message.error) == str(error)
 
 
-def test_failing_worker_says_why_in_one_line() -> None:
+def test_failing_worker_sends_one_line_and_a_traceback() -> None:
     worker = Worker(fail)
     message = worker.receive()
     assert isinstance(message, Failed) and message.line == "ZeroDivisionError: nothing left"
@@ -75,14 +75,14 @@ def test_failing_worker_says_why_in_one_line() -> None:
     worker.close()
 
 
-def test_worker_that_loses_another_connection_than_its_parents_says_so() -> None:
+def test_connection_error_of_the_work_is_reported_as_failure() -> None:
     worker = Worker(lose_a_connection)
     message = worker.receive()
     worker.close(10.0)
     assert isinstance(message, Failed) and message.line == "ConnectionResetError: a game's server is gone"
 
 
-def test_ctrl_c_and_sigterm_do_not_reach_a_worker() -> None:
+def test_worker_ignores_ctrl_c_sigterm_and_sighup() -> None:
     worker = Worker(signal_myself)
     assert worker.receive() == "still here" and worker.receive() == Done()
     worker.close(10.0)

@@ -1,4 +1,4 @@
-"""Optimisers for a GPU: every one that an algorithm has, with the settings it had."""
+"""accelerate_optimizers replaces every optimiser of an algorithm and keeps its settings."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ OWN = {"daac": 2, "idaac": 3, "ppg": 2, "leep": 4, "expgen-idaac": 3}  # the oth
 
 
 @pytest.mark.parametrize("algo", RECIPES)
-def test_every_optimizer_of_an_algorithm_is_found(algo: str) -> None:
+def test_descents_in_finds_every_optimizer(algo: str) -> None:
     recipe = recipe_of(algo)
     network = dataclasses.replace(recipe.network, features=8)
     algorithm = build_algorithm(recipe, SPEC, network, recipe.config, 0, torch.device("cpu"))
@@ -26,7 +26,7 @@ def test_every_optimizer_of_an_algorithm_is_found(algo: str) -> None:
     assert moved >= {id(parameter) for module in networks for parameter in module.parameters()}
 
 
-def test_step_size_and_epsilon_stay() -> None:
+def test_accelerated_optimizers_keep_learning_rate_and_epsilon() -> None:
     recipe = recipe_of("ppg")
     config = dataclasses.replace(recipe.config, learning_rate=3e-4, aux_learning_rate=7e-4, adam_epsilon=1e-3)
     network = dataclasses.replace(recipe.network, features=8)

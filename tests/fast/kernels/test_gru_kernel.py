@@ -1,6 +1,6 @@
-"""The fused GRU is the module's, restarts and all.
+"""The GRU kernels compared with torch's GRU, with restarts at the starts of episodes.
 
-On a GPU the kernels run there; elsewhere those in CUDA C++ run on the CPU, emulated, and Triton's by its interpreter.
+Without a GPU the CUDA C++ kernels are emulated on the CPU, and the Triton kernel runs in its interpreter.
 """
 
 import importlib.util
@@ -45,7 +45,7 @@ def memory(features: int, size: int) -> Memory:
 
 
 def assert_same_as_module(kernels: GruKernels, steps: int, envs: int, size: int) -> None:
-    """Output and every gradient, relative to the module's norm."""
+    """Compare output and every gradient, relative to the norm of the module's."""
     module, generator = memory(20, size), torch.Generator().manual_seed(0)
     x = torch.randn(steps, envs, 20, generator=generator).to(DEVICE).requires_grad_()
     first = (torch.rand(steps, envs, generator=generator) < 0.3).to(DEVICE)
@@ -67,34 +67,32 @@ def assert_same_as_module(kernels: GruKernels, steps: int, envs: int, size: int)
         assert (ours - reference).norm() <= tolerance * reference.norm()
 
 
-SHAPES = [(1, 5), (7, 5), (4, 18)]  # steps and environments; eighteen are more than a group of programs takes
+SHAPES = [(1, 5), (7, 5), (4, 18)]  # steps, environments; 18 take two groups of programs or three clusters
 
 
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 @pytest.mark.parametrize(("steps", "envs"), SHAPES)
-def test_triton_kernels_give_output_and_gradients_of_the_module(steps: int, envs: int) -> None:
+def test_triton_kernels_match_the_module(steps: int, envs: int) -> None:
     assert_same_as_module(triton_gru(), steps, envs, 64)
 
 
 @pytest.mark.parametrize("size", [64, 128])
 @pytest.mark.parametrize(("steps", "envs"), SHAPES)
-def test_cluster_kernels_give_output_and_gradients_of_the_module(
-    cluster_gru: GruKernels, steps: int, envs: int, size: int
-) -> None:
+def test_cluster_kernels_match_the_module(cluster_gru: GruKernels, steps: int, envs: int, size: int) -> None:
     assert_same_as_module(cluster_gru, steps, envs, size)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not has_clusters(DEVICE), reason="needs a GPU with clusters")
 @pytest.mark.parametrize(("steps", "envs"), [(512, 4), (512, 32), (1, 32)])
-def test_cluster_kernels_at_the_paper_s_size_on_a_gpu(steps: int, envs: int) -> None:
+def test_cluster_kernels_match_the_module_at_the_papers_size_on_a_gpu(steps: int, envs: int) -> None:
     assert_same_as_module(ClusterGru.on(DEVICE), steps, envs, 256)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not has_clusters(DEVICE), reason="needs a GPU with clusters")
-def test_cluster_kernels_give_the_same_bits_again() -> None:
-    """What programs of a cluster send each other never depends on who comes first."""
+def test_cluster_kernels_are_deterministic() -> None:
+    """Results do not depend on the order in which thread blocks send."""
     torch.manual_seed(0)
     kernels, size = ClusterGru.on(DEVICE), 256
     a, start = torch.randn(512, 4, 3 * size, device=DEVICE), torch.randn(4, size, device=DEVICE)
@@ -105,11 +103,11 @@ def test_cluster_kernels_give_the_same_bits_again() -> None:
         assert torch.equal(out, runs[0][0]) and torch.equal(gates, runs[0][1]) and torch.equal(d_gates, back[0])
 
 
-def test_all_kernels_of_the_gru_are_found() -> None:
+def test_kernel_names_finds_all_gru_kernels() -> None:
     kinds, sizes = ("gru_step", "gru_forward", "gru_backward"), (64, 128, 256)
     assert sorted(kernel_names(read_source(GRU))) == sorted(f"{kind}_{size}" for kind in kinds for size in sizes)
 
 
-def test_which_memories_the_kernels_compute() -> None:
+def test_fused_gru_supports_single_layers_of_power_of_two_size() -> None:
     assert (fused_gru(torch.nn.GRU(5, 256)) is None) is not HAS_TRITON
     assert fused_gru(torch.nn.GRU(5, 48)) is None and fused_gru(torch.nn.GRU(5, 64, num_layers=2)) is None

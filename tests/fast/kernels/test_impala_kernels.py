@@ -1,6 +1,6 @@
-"""The kernels compute the module: outputs and every gradient, whole encoder and kernel by kernel.
+"""The IMPALA kernels compared with the module: outputs and gradients, of each kernel and of the whole encoder.
 
-On a GPU they run there; elsewhere the same source runs on the CPU, emulated.
+Without a GPU the kernels are emulated on the CPU.
 """
 
 import shutil
@@ -50,15 +50,15 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, torch.bfloat16)
 
 
-def pictures(batch: int) -> Tensor:
+def images(batch: int) -> Tensor:
     generator = torch.Generator().manual_seed(2)
     return torch.randint(0, 256, (batch, 64, 64, 3), dtype=torch.uint8, generator=generator).to(DEVICE)
 
 
 def convolutions(*sizes: tuple[int, int]) -> tuple[list[nn.Conv2d], tuple[Packed, ...]]:
-    """Convolutions of (inputs, outputs) whose weights are bfloat16 numbers, and the kernels' form of them.
+    """Return convolutions of (inputs, outputs) with bfloat16 weights, and their packed weights.
 
-    Packing takes five to be a stage, so `sizes` begin as one does.
+    Packing treats every five convolutions as a stage, so the first of `sizes` is a pooled convolution.
     """
     convs = []
     for number, (inputs, outputs) in enumerate(sizes):
@@ -89,7 +89,7 @@ def assert_near(found: Tensor, exact: Tensor, tolerance: float = TOLERANCE) -> N
 
 
 def assert_weight_gradients(sums: Tensor, convs: list[nn.Conv2d]) -> None:
-    """`sums`: flat and concatenated, as [outputs, 3, 3, inputs] and [outputs] of each."""
+    """`sums` holds [outputs, 3, 3, inputs] and [outputs] of each convolution, flat and concatenated."""
     for conv in convs:
         weight, bias = conv.weight.grad, conv.bias.grad  # type: ignore[union-attr]
         assert_near(sums[: weight.numel()], nhwc(weight).flatten())
@@ -98,11 +98,11 @@ def assert_weight_gradients(sums: Tensor, convs: list[nn.Conv2d]) -> None:
     assert len(sums) == 0
 
 
-SHAPES = [(32, 16, 3), (16, 32, 3), (8, 32, 6), (8, 32, 1)]  # side, channels, batch: also one that fills no program
+SHAPES = [(32, 16, 3), (16, 32, 3), (8, 32, 6), (8, 32, 1)]  # side, channels, batch; 1 does not fill a block
 
 
 @pytest.mark.parametrize(("side", "channels", "batch"), SHAPES)
-def test_residual_block(kernels: ImpalaKernels, side: int, channels: int, batch: int):
+def test_residual_block_matches_the_module(kernels: ImpalaKernels, side: int, channels: int, batch: int):
     conv1, conv2, one, two = block(channels)
     x = noise(batch, side, side, channels)
     exact_hidden = F.relu(conv1(F.relu(nchw(x))))
@@ -114,7 +114,7 @@ def test_residual_block(kernels: ImpalaKernels, side: int, channels: int, batch:
 
 
 @pytest.mark.parametrize(("side", "channels", "batch"), SHAPES)
-def test_residual_block_gradient(kernels: ImpalaKernels, side: int, channels: int, batch: int):
+def test_residual_block_gradient_matches_autograd(kernels: ImpalaKernels, side: int, channels: int, batch: int):
     conv1, conv2, one, two = block(channels)
     x, dy = noise(batch, side, side, channels), noise(batch, side, side, channels, seed=1)
     _, hidden = kernels.block(x, one, two, keep=True)
@@ -129,7 +129,9 @@ def test_residual_block_gradient(kernels: ImpalaKernels, side: int, channels: in
 
 @pytest.mark.parametrize("parts", [1, 2, 9])
 @pytest.mark.parametrize(("side", "channels", "batch"), SHAPES)
-def test_residual_block_weight_gradient(kernels: ImpalaKernels, side: int, channels: int, batch: int, parts: int):
+def test_residual_block_weight_gradient_matches_autograd(
+    kernels: ImpalaKernels, side: int, channels: int, batch: int, parts: int
+):
     conv1, conv2, *_ = block(channels)
     x, d_hidden = noise(batch, side, side, channels), noise(batch, side, side, channels, seed=1)
     hidden, dy = noise(batch, side, side, channels, seed=2).relu(), noise(batch, side, side, channels, seed=3)
@@ -142,7 +144,7 @@ def test_residual_block_weight_gradient(kernels: ImpalaKernels, side: int, chann
 
 
 @pytest.mark.parametrize(("side", "inputs", "batch"), [(32, 16, 2), (16, 32, 3)])
-def test_pooled_convolution_and_its_gradients(kernels: ImpalaKernels, side: int, inputs: int, batch: int):
+def test_pooled_convolution_and_gradients_match_the_module(kernels: ImpalaKernels, side: int, inputs: int, batch: int):
     (conv,), (packed,) = convolutions((inputs, 32))
     x, dy = noise(batch, side, side, inputs), noise(batch, side // 2, side // 2, 32, seed=1)
     y, winner = kernels.pooled(x, packed, keep=True)
@@ -159,9 +161,9 @@ def test_pooled_convolution_and_its_gradients(kernels: ImpalaKernels, side: int,
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
-def test_stem_and_its_gradient(kernels: ImpalaKernels, dtype: torch.dtype):
+def test_stem_and_gradient_match_the_module(kernels: ImpalaKernels, dtype: torch.dtype):
     (conv,), (packed,) = convolutions((3, 16))
-    obs, dy = pictures(2).to(dtype), noise(2, 32, 32, 16, seed=1)
+    obs, dy = images(2).to(dtype), noise(2, 32, 32, 16, seed=1)
     y, winner = kernels.stem(obs, packed, keep=True)
     exact, index = F.max_pool2d(conv(nchw(obs) / 255), 3, stride=2, padding=1, return_indices=True)
     assert_near(y, nhwc(exact))
@@ -171,8 +173,8 @@ def test_stem_and_its_gradient(kernels: ImpalaKernels, dtype: torch.dtype):
     assert_weight_gradients(kernels.stem_weight_gradient(obs, dy, winner), [conv])
 
 
-def test_of_equal_maxima_the_first_wins_as_in_the_library(kernels: ImpalaKernels):
-    """One colour everywhere: all convolutions away from the border are equal."""
+def test_first_of_equal_maxima_wins_as_in_max_pool2d(kernels: ImpalaKernels):
+    """With one colour everywhere, all sums away from the border are equal."""
     _, (packed,) = convolutions((3, 16))
     obs = torch.full((1, 64, 64, 3), 100, dtype=torch.uint8, device=DEVICE)
     _, winner = kernels.stem(obs, packed, keep=True)
@@ -180,15 +182,15 @@ def test_of_equal_maxima_the_first_wins_as_in_the_library(kernels: ImpalaKernels
 
 
 def window_positions(index: Tensor, side: int) -> Tensor:
-    """Which of a 3×3 window's nine pixels `max_pool2d` took, from its index into the picture."""
+    """Return the position 0 to 8 in its 3×3 window of each maximum, from the index that `max_pool2d` returns."""
     top = 2 * torch.arange(index.shape[2], device=index.device)[:, None] - 1
     left = 2 * torch.arange(index.shape[3], device=index.device) - 1
     return (index // side - top) * 3 + index % side - left
 
 
 @pytest.mark.parametrize("is_pooled", [False, True])
-def test_the_encoder_and_all_its_gradients(launcher: Launcher, is_pooled: bool):
-    module, obs = encoder(is_pooled=is_pooled), pictures(3)
+def test_fused_encoder_and_all_gradients_match_the_module(launcher: Launcher, is_pooled: bool):
+    module, obs = encoder(is_pooled=is_pooled), images(3)
     weight = torch.randn(3, 32, generator=torch.Generator().manual_seed(3)).to(DEVICE)
     parameters = dict(module.named_parameters())
 
@@ -201,15 +203,15 @@ def test_the_encoder_and_all_its_gradients(launcher: Launcher, is_pooled: bool):
     library, found = run(module.forward, is_bfloat16=True), run(FusedImpala(module, launcher))
     for name, ours, theirs, reference in zip(["output", *parameters], found, library, exact, strict=True):
         assert ours.shape == reference.shape and reference.norm() > 0, name
-        # a ReLU that bfloat16 switches moves a gradient by more than rounding does, there as here
+        # where bfloat16 switches a ReLU, gradients change by more than rounding, in PyTorch too
         assert (ours - reference).norm() <= 1.5 * (theirs - reference).norm() + 0.001 * reference.norm(), name
 
 
 @pytest.mark.parametrize("augmentation", ["random-conv", "color-jitter"])
-def test_augmented_pictures_are_read_as_the_floats_they_are(launcher: Launcher, augmentation: str):
-    """UCB-DrAC's pictures: fractions between bytes, and numbers outside 0..255."""
+def test_fused_encoder_reads_float_images(launcher: Launcher, augmentation: str):
+    """UCB-DrAC's augmented images have fractions and values outside 0 to 255."""
     module, generator = encoder(), torch.Generator(DEVICE).manual_seed(4)
-    obs = augment(pictures(3), AUGMENTATIONS[augmentation], generator)
+    obs = augment(images(3), AUGMENTATIONS[augmentation], generator)
     assert obs.dtype == torch.float32 and (obs != obs.round()).any()
     weight, first = noise(3, 32, seed=5).float(), module.stages[0].conv
     plain, fused = module(obs), FusedImpala(module, launcher)(obs)
@@ -219,8 +221,8 @@ def test_augmented_pictures_are_read_as_the_floats_they_are(launcher: Launcher, 
         assert F.cosine_similarity(gradient.flatten(), reference.flatten(), 0) > 0.97
 
 
-def test_the_encoder_follows_its_weights(launcher: Launcher):
-    module, obs = encoder(), pictures(2)
+def test_fused_encoder_uses_updated_weights(launcher: Launcher):
+    module, obs = encoder(), images(2)
     fused = FusedImpala(module, launcher)
     with torch.no_grad():
         before = fused(obs)
@@ -229,16 +231,16 @@ def test_the_encoder_follows_its_weights(launcher: Launcher):
         assert_near(fused(obs), module(obs), 0.05)
 
 
-def test_playing_computes_what_training_does(launcher: Launcher):
-    module, obs = encoder(), pictures(1)
+def test_fused_encoder_gives_equal_outputs_with_and_without_gradients(launcher: Launcher):
+    module, obs = encoder(), images(1)
     fused = FusedImpala(module, launcher)
     with torch.no_grad():
         played = fused(obs)
     assert torch.equal(played, fused(obs).detach())
 
 
-def test_weights_held_for_acting_stay_until_they_are_made_again(launcher: Launcher):
-    module, obs = encoder(), pictures(1)
+def test_prepared_weights_are_used_until_cleared(launcher: Launcher):
+    module, obs = encoder(), images(1)
     fused = FusedImpala(module, launcher)
     with torch.no_grad():
         before = fused(obs)
@@ -252,7 +254,7 @@ def test_weights_held_for_acting_stay_until_they_are_made_again(launcher: Launch
         assert not torch.allclose(fused(obs), before)
 
 
-def test_which_encoders_the_kernels_compute():
+def test_can_fuse_accepts_only_standard_encoders():
     assert can_fuse(encoder()) and can_fuse(encoder(is_pooled=True))
     assert not can_fuse(ImpalaEncoder((64, 64, 3), 8, width=2))
     assert not can_fuse(ImpalaEncoder((48, 64, 3), 8))  # other sides
@@ -261,7 +263,7 @@ def test_which_encoders_the_kernels_compute():
     assert not is_supported_gpu(torch.device("cpu"))
 
 
-def test_the_names_of_all_kernels_are_found_in_their_source():
+def test_kernel_names_finds_all_impala_kernels():
     names = kernel_names(read_source())
     assert len(names) == len(set(names)) == 19
     assert {"stem_forward_bytes", "block_weight_gradient_8", "pooled_backward_16"} <= set(names)
