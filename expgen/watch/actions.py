@@ -1,4 +1,4 @@
-"""What actions are called, and the rows that votes for them are shown in."""
+"""Names of actions, and the rows in which the inspector shows votes for them."""
 
 import tomllib
 from pathlib import Path
@@ -14,15 +14,15 @@ OTHER = "other"
 
 
 class ActionRows(NamedTuple):
-    """Actions of one effect share a row."""
+    """Actions with the same effect share a row."""
 
-    actions: tuple[str, ...]  # [A] what each action is called
-    rows: tuple[str, ...]  # what each row is called
-    row_of: tuple[int, ...]  # [A] the row of each action
+    actions: tuple[str, ...]  # [A] name of each action
+    rows: tuple[str, ...]  # name of each row
+    row_of: tuple[int, ...]  # [A] row of each action
 
 
 def action_names(spec: EnvSpec) -> tuple[str, ...]:
-    """What people call the actions; numbers where we know no better."""
+    """Return the names of the actions; `action 0`, `action 1`, … if they are unknown."""
     family, _, game = spec.name.partition(":")
     if family == "minimaze":
         return ("stay", *MINIMAZE_ACTIONS[1:])
@@ -37,18 +37,18 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
 
 
 def action_rows(spec: EnvSpec, by_action: bool = False, own_names: tuple[str, ...] = ()) -> ActionRows:
-    """Rows by direction of movement, where actions have one; or a row for each action.
+    """Return one row per class of actions (direction of movement), or one per action without classes or `by_action`.
 
-    `own_names` are what the environment calls its actions, where it says so.
+    `own_names` are the environment's names of its actions, if it has any.
     """
     names = own_names or action_names(spec)
     classes = None if by_action else classes_of(spec)
     if classes is None:
         return ActionRows(names, names, tuple(range(spec.num_actions)))
-    row_of = [len(classes)] * spec.num_actions  # the row after the last, unless a class holds the action
-    for row, actions in reversed([*enumerate(classes.values())]):  # of several that do, the first
-        for action in actions:
-            row_of[action] = row
-    outside = [name for name, row in zip(names, row_of) if row == len(classes)]
-    last = [OTHER] if len(outside) > 1 else outside
+    row_of = []
+    for action in range(spec.num_actions):  # the first class that contains it, else one more row
+        rows = [row for row, actions in enumerate(classes.values()) if action in actions]
+        row_of.append(rows[0] if rows else len(classes))
+    unclassified = [name for name, row in zip(names, row_of) if row == len(classes)]
+    last = [OTHER] if len(unclassified) > 1 else unclassified
     return ActionRows(names, (*classes, *last), tuple(row_of))

@@ -1,4 +1,4 @@
-"""Why an agent did what it just did: who acted, how the members voted, what the policies thought."""
+"""Explanation of an agent's last action: who acted, the members' votes, the policies' probabilities."""
 
 from typing import Literal, NamedTuple
 
@@ -10,45 +10,45 @@ from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
 
 Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
-"""`leader`: it acts without a consensus (`fallback="none"`); `rule`: an agent that does not learn."""
+"""`leader`: the leader without a consensus (`fallback="none"`); `rule`: an agent that is not a policy."""
 
 
-class Cast(NamedTuple):
-    """Who takes part besides the environment; no members where one policy acts alone."""
+class EnsembleInfo(NamedTuple):
+    """The policies of an agent and how they vote; 0 members if one policy acts alone."""
 
     members: int = 0
     leader: int = 0
     quorum: int = 0
     vote: Literal["leader", "majority"] = "leader"  # whose action is voted on
-    explorers: int = 0  # how many policies take turns, and nobody votes
+    explorers: int = 0  # number of policies that take turns without a vote
 
 
 class Reason(NamedTuple):
-    """Of one step of one environment."""
+    """Why an action was taken, in one step of one environment."""
 
     who: Who
-    votes: tuple[int, ...] = ()  # the members' actions; none where nobody was asked
-    member: int | None = None  # whose action was voted on, and carried out if a member acts; None: nobody was asked
-    agrees: tuple[bool, ...] = ()  # which members agree with that one
-    is_set_aside: bool = False  # enough agreed, but the ensemble had acted on this frame before
-    is_hedged: bool = False  # the members objected to the explorer's action and it took another
-    lasts: int = 0  # steps of exploration still to come after this one
-    probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members where they were asked
-    explorer: tuple[float, ...] = ()  # [A] the explorer's, who sees every frame
-    value: float | None = None  # what a policy that acts alone expects
-    turn: int = 0  # of policies that take turns, the one that acts, from 1 on
+    votes: tuple[int, ...] = ()  # the members' actions; empty without a vote
+    member: int | None = None  # whose action was voted on, and executed if a member acts; None without a vote
+    agrees: tuple[bool, ...] = ()  # which members agree with it
+    is_set_aside: bool = False  # the quorum agreed, but the ensemble had acted on this frame before
+    is_hedged: bool = False  # the explorer's action was replaced because the members object to it
+    lasts: int = 0  # remaining steps of exploration after this one
+    probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members if they voted
+    explorer: tuple[float, ...] = ()  # [A] the explorer's probabilities
+    value: float | None = None  # value estimate of a policy that acts alone
+    turn: int = 0  # number of the acting policy among those that take turns, from 1
 
 
-def cast_of(agent: Agent) -> Cast:
-    """Who takes part in an agent's decisions."""
+def ensemble_info(agent: Agent) -> EnsembleInfo:
+    """Return the policies of `agent` and how they vote."""
     if isinstance(agent, ConsensusAgent):
         vote: Literal["leader", "majority"] = "majority" if agent.rule.is_majority else "leader"
-        return Cast(len(agent.ensemble.members), agent.config.leader, agent.quorum, vote)
-    return Cast(explorers=len(agent.agents)) if isinstance(agent, TurnsAgent) else Cast()
+        return EnsembleInfo(len(agent.ensemble.members), agent.config.leader, agent.quorum, vote)
+    return EnsembleInfo(explorers=len(agent.agents)) if isinstance(agent, TurnsAgent) else EnsembleInfo()
 
 
 def reason_of(agent: Agent) -> Reason:
-    """Of the last action `agent` chose, in its first environment; an ensemble's agent must have asked everyone."""
+    """Explain the last action of `agent` in its first environment; an ensemble must have evaluated all members."""
     if isinstance(agent, ConsensusAgent):
         return _consensus_reason(agent)
     if (acting := _acting(agent)) and acting.output is not None:
@@ -56,9 +56,9 @@ def reason_of(agent: Agent) -> Reason:
         turn, value = 0, float(acting.output.value[0, 0])
         if isinstance(agent, TurnsAgent):
             turn = int(agent.acting[0]) + 1
-            if all(part.policy.state_size for part in agent.agents):  # else members and explorers alike are policies
+            if all(part.policy.state_size for part in agent.agents):  # explorers only, no members
                 who = "explorer"
-        return Reason(who, probability=_policy(acting), value=value, turn=turn)
+        return Reason(who, probability=_probabilities(acting), value=value, turn=turn)
     return Reason("random" if isinstance(agent, UniformAgent) else "rule")
 
 
@@ -75,10 +75,10 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
         is_set_aside=bool(decision.set_aside[0]),
         is_hedged=bool(decision.hedged[0]),
         lasts=int(decision.explore_steps[0]),
-        explorer=_policy(acting) if (acting := _acting(agent.fallback)) else (),
+        explorer=_probabilities(acting) if (acting := _acting(agent.fallback)) else (),
     )
     if member < 0:
-        return reason  # nobody was asked
+        return reason  # there was no vote
     agrees = agent.agreement.counts_for[votes[member], votes] & (votes >= 0)  # [M]
     agrees[member] = agent.agreement.counts_itself[votes[member]]
     mean = softmax(agent.poll.logits[:, 0], axis=-1).mean(0)  # [A]
@@ -88,12 +88,12 @@ def _consensus_reason(agent: ConsensusAgent) -> Reason:
 
 
 def _acting(agent: Agent | None) -> PolicyAgent | None:
-    """The one policy that chose the first environment's action, if one did: of explorers the one whose turn it is."""
+    """Return the agent of the one policy that chose the first environment's action, if there is one."""
     if isinstance(agent, TurnsAgent):
         return agent.agents[agent.acting[0]]
     return agent if isinstance(agent, PolicyAgent) else None
 
 
-def _policy(agent: PolicyAgent) -> tuple[float, ...]:
+def _probabilities(agent: PolicyAgent) -> tuple[float, ...]:
     assert agent.output is not None
     return tuple(torch.softmax(agent.output.logits[0, 0], 0).tolist())

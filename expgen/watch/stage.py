@@ -1,4 +1,4 @@
-"""A stage: one game that can be watched, with its large picture, the agent's place and a map of the level."""
+"""Stage: one environment to record, with large pictures, the agent's position and a map of the level."""
 
 import contextlib
 from dataclasses import replace
@@ -20,42 +20,42 @@ from expgen.exploration.oracle import FLAT_COLORS, first_frames, make_wall_follo
 from expgen.exploration.wall_follower import PROCGEN_SIDE, Layout, WallFollower, reachable_cells, read_procgen_maze
 from expgen.watch.tiles import draw_bars, draw_tiles, enlarged
 
-ON_REQUEST = {"render_mode": "rgb_array"}  # how a Gymnasium environment is asked for pictures
+RENDER_OPTIONS = {"render_mode": "rgb_array"}  # makes a Gymnasium environment render pictures
 
 
 class LevelMap(NamedTuple):
-    """The level as it was at the start, seen whole."""
+    """The whole level at the start of the episode."""
 
-    picture: ndarray  # [H, W, 3] uint8, cut to the world
+    picture: ndarray  # [H, W, 3] uint8, cropped to the world
     rows: int
     columns: int
-    reachable: int | None  # cells that an agent could visit without ending the episode, its first included
+    reachable: int | None  # cells that can be visited without ending the episode, including the first
 
 
 class Stage:
-    """Any environment `env` of one game; looked at between `observe` and `act`.
+    """One environment; its methods are called between `observe` and `act`.
 
-    What is shown is how `source` draws it, else the observation, enlarged or as bars.
+    The picture is drawn by `source` if it can, otherwise it is the observation, enlarged or as bars.
     """
 
     def __init__(self, env: VecEnv, source: Any = None) -> None:
         self.env, self.source = env, source if isinstance(source, HasPicture) else None
 
     def picture(self) -> ndarray:
-        """The game as a person would want to see it, `[H, W, 3]` uint8."""
+        """Return the picture to show, `[H, W, 3]` uint8."""
         return self.source.picture(0) if self.source else enlarged(as_picture(self.env.observe().obs[0]))
 
-    def place(self) -> tuple[int, int] | None:
-        """Row and column of the cell the agent is in; None where nobody can tell."""
+    def position(self) -> tuple[int, int] | None:
+        """Return the agent's row and column; None if unknown."""
         return None
 
     def level_map(self) -> LevelMap | None:
-        """The level seen whole, on which places can be marked; asked for at the start of an episode."""
+        """Return a map of the level, None if positions are unknown; called at the start of an episode."""
         return None
 
 
 class MinimazeStage(Stage):
-    """Draws tiles from what the maze says of itself; a cell is a pixel of the observation."""
+    """Draws the cells of a minimaze as tiles; a cell is a pixel of the observation."""
 
     env: Minimaze
 
@@ -63,7 +63,7 @@ class MinimazeStage(Stage):
         env = self.env
         return draw_tiles(env.observe().obs[0], env.walls[0], env.agent[0], env.goal[0])
 
-    def place(self) -> tuple[int, int] | None:
+    def position(self) -> tuple[int, int] | None:
         row, column = self.env.agent[0].tolist()
         return row, column
 
@@ -76,23 +76,23 @@ class MinimazeStage(Stage):
 
 
 class ProcgenStage(Stage):
-    """The library's own large picture, 512 pixels a side; the agent's place from the saved game.
+    """Shows the library's 512 × 512 picture; reads the agent's position from the saved state of the game.
 
-    The place is unknown with generated assets, whose games cannot be saved.
+    With generated assets the position is unknown, because these games cannot be saved.
     """
 
     def __init__(self, env: VecEnv, source: VecEnv, config: ProcgenConfig) -> None:
         super().__init__(env, source)
         self.config = config
 
-    def place(self) -> tuple[int, int] | None:
+    def position(self) -> tuple[int, int] | None:
         if not isinstance(self.source, ControlledProcgenEnv):
             return None
         x, y, width, height = self.source.player_position(0)
         return min(max(height - 1 - int(y // 1), 0), height - 1), min(max(int(x // 1), 0), width - 1)
 
     def level_map(self) -> LevelMap | None:
-        """The uncentred view of the first frame, cut to the world."""
+        """Return the uncentred view of the first frame, cropped to the world."""
         if not isinstance(self.source, ControlledProcgenEnv):
             return None
         level = int(self.env.observe().level[0])
@@ -100,7 +100,7 @@ class ProcgenStage(Stage):
         assert isinstance(whole, ControlledProcgenEnv)
         picture, (_, _, width, height) = whole.picture(0).copy(), whole.player_position(0)
         whole.close()
-        return LevelMap(cut_to_world(picture, width, height), height, width, self._reachable(level, width))
+        return LevelMap(crop_to_world(picture, width, height), height, width, self._reachable(level, width))
 
     def _reachable(self, level: int, width: int) -> int | None:
         if self.config.game != "maze" or self.config.distribution_mode != "easy" or width != PROCGEN_SIDE:
@@ -110,7 +110,7 @@ class ProcgenStage(Stage):
 
 
 def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> Stage:
-    """The environment that `build_env` makes of the same arguments, with one game, made to be watched."""
+    """Return a stage with one environment, which `build_env` makes from the same arguments."""
     family, _, game = name.partition(":")
     if family == "procgen":
         config = ProcgenConfig(game, **options)
@@ -125,7 +125,7 @@ def open_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> St
 
 
 def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: Any) -> tuple[WallFollower, Stage]:
-    """The wall follower and a stage that it can read; ProcGen's Maze is shown as it is, and read in flat colours."""
+    """Return the wall follower and its stage; it reads ProcGen's Maze in flat colours, the picture is the usual one."""
     follower, env = make_wall_follower(name, levels, 1, seed, human_view=True, **options)
     if isinstance(env, Minimaze):
         return follower, MinimazeStage(env)
@@ -133,33 +133,33 @@ def open_follower_stage(name: str, levels: LevelSet, seed: int = 0, **options: A
 
 
 def _watched_procgen(config: ProcgenConfig, levels: LevelSet, seed: int = 0) -> VecEnv:
-    """One game of ProcGen that draws large pictures."""
+    """Return one ProcGen environment that draws large pictures."""
     return make_procgen(config, levels, 1, seed, threads=0, full_view=False, human_view=True)
 
 
 def _rendered(name: str, levels: LevelSet, seed: int, options: dict[str, Any]) -> Stage | None:
-    """A stage with the environment's own pictures; None where it has none or lacks what draws them."""
+    """Return a stage with the environment's own pictures; None if it cannot render them."""
     from gymnasium.error import Error
 
     with contextlib.suppress(InputError, Error, ImportError), contextlib.ExitStack() as opened:
-        env = build_env(name, levels, 1, seed, **{**options, **ON_REQUEST})
+        env = build_env(name, levels, 1, seed, **{**options, **RENDER_OPTIONS})
         opened.callback(env.close)
         picture = (stage := Stage(env, env)).picture()
         if picture.dtype == np.uint8 and picture.shape[2:] == (3,):
-            opened.pop_all()  # it stays open
+            opened.pop_all()  # keep it open
             return stage
     return None
 
 
 def as_picture(obs: ndarray) -> ndarray:
-    """One observation as a person can look at it, `[H, W, 3]` uint8; of stacked grey frames the last."""
+    """Return one observation as an image `[H, W, 3]` uint8; of stacked grey frames, the last."""
     if obs.ndim == 3:
         return obs if obs.shape[2] == 3 else np.repeat(obs[..., -1:], 3, axis=2)
     return draw_bars(obs)
 
 
-def cut_to_world(picture: ndarray, width: int, height: int) -> ndarray:
-    """A square picture of a world, without the margins beside its shorter side."""
+def crop_to_world(picture: ndarray, width: int, height: int) -> ndarray:
+    """Remove the margins beside the shorter side of a world from its square picture."""
     side, longest = len(picture), max(width, height)
     rows, columns = (round(side * length / longest) for length in (height, width))
     top, left = (side - rows) // 2, (side - columns) // 2

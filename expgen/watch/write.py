@@ -1,4 +1,4 @@
-"""A recording as a file: the inspector, or a .gif (Pillow) or .mp4 (imageio-ffmpeg) with caption and timeline."""
+"""Write a recording as a file: the inspector page, or a video (.gif or .mp4) with caption and timeline."""
 
 import importlib
 import tempfile
@@ -22,13 +22,13 @@ GROUND, INK = (20, 23, 27), (235, 238, 242)
 
 
 def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
-    """`[H, width, 3]` uint8 for each step; both sides even, as video codecs like it."""
+    """Yield `[H, width, 3]` uint8 for each step; both sides are even, as video codecs require."""
     height, full_width = recording.film.shape[:2]
     picture_height = round(height * width / full_width)
-    strip, band = width // 12, max(4, width // 64)  # heights of the caption and of the timeline
+    strip, band = width // 12, max(4, width // 64)  # heights of caption and timeline
     total = picture_height + strip + band
     timeline = Image.new("RGB", (width, band), GROUND)
-    size = strip * 0.42  # of letters
+    size = strip * 0.42  # font size
     full_size = ImageFont.load_default(size)
     for t, step in enumerate(recording.steps):
         canvas = Image.new("RGB", (width + width % 2, total + total % 2), GROUND)
@@ -37,7 +37,7 @@ def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
         draw = ImageDraw.Draw(canvas)
         draw.rectangle((0, picture_height, strip * 0.28, picture_height + strip), COLORS[step.reason.who])
         words = caption(recording, t)
-        font = ImageFont.load_default(size * min(1, (width - strip) / full_size.getlength(words)))  # all of it fits
+        font = ImageFont.load_default(size * min(1, (width - strip) / full_size.getlength(words)))  # shrink to fit
         draw.text((strip * 0.5, picture_height + strip / 2), words, INK, font, anchor="lm")
         left, right = (round(width * edge / len(recording.steps)) for edge in (t, t + 1))
         ImageDraw.Draw(timeline).rectangle((left, 0, max(left, right - 1), band), COLORS[step.reason.who])
@@ -46,16 +46,16 @@ def captioned_frames(recording: Recording, width: int) -> Iterator[ndarray]:
 
 
 def caption(recording: Recording, t: int) -> str:
-    """Step t in one line."""
-    step, cast = recording.steps[t], recording.cast
+    """Describe step t in one line."""
+    step, ensemble = recording.steps[t], recording.ensemble
     reason = step.reason
     words = [f"{t + 1}/{len(recording.steps)}", f"{reason.who}: {recording.actions.actions[step.action]}"]
-    if reason.who == "ensemble" and cast.vote == "majority":
+    if reason.who == "ensemble" and ensemble.vote == "majority":
         words[-1] += f", as member {reason.member}"
     if reason.votes:
-        then = "but have acted on this frame" if reason.is_set_aside else f"{cast.quorum} needed"
-        words.append(f"{sum(reason.agrees)} of {cast.members} agree, {then}")
-    elif cast.members:
+        condition = "but have acted on this frame" if reason.is_set_aside else f"{ensemble.quorum} needed"
+        words.append(f"{sum(reason.agrees)} of {ensemble.members} agree, {condition}")
+    elif ensemble.members:
         words.append(f"exploring, {reason.lasts} more")
     if reason.is_hedged:
         words.append("hedged")
@@ -65,18 +65,18 @@ def caption(recording: Recording, t: int) -> str:
 
 
 GIF_WIDTH, MP4_WIDTH = 320, 512  # pixels
-LINGER = 1.5  # seconds that the last frame is shown
+LAST_FRAME = 1.5  # seconds for which the last frame is shown
 
 
 def write_gif(recording: Recording, path: Path, fps: int) -> None:
-    """Loops for ever."""
+    """Write a GIF that loops."""
     frames = [Image.fromarray(frame) for frame in captioned_frames(recording, GIF_WIDTH)]
-    duration = [round(1000 / fps)] * (len(frames) - 1) + [round(1000 * LINGER)]
+    duration = [round(1000 / fps)] * (len(frames) - 1) + [round(1000 * LAST_FRAME)]
     frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
 
 
 def write_mp4(recording: Recording, path: Path, fps: int) -> None:
-    """H.264 in the colours that every player knows."""
+    """Write H.264 in a pixel format that every player supports."""
     frames = captioned_frames(recording, MP4_WIDTH)
     first = last = next(frames)
     settings = {"codec": "libx264", "quality": 7, "macro_block_size": 2, "ffmpeg_log_level": "error"}
@@ -84,13 +84,13 @@ def write_mp4(recording: Recording, path: Path, fps: int) -> None:
     film.send(None)
     for last in chain([first], frames):
         film.send(last)
-    for _ in range(round(fps * LINGER)):
+    for _ in range(round(fps * LAST_FRAME)):
         film.send(last)
     film.close()
 
 
 def find_ffmpeg() -> Any:
-    """The package that brings ffmpeg; an InputError where it is missing."""
+    """Return the module imageio_ffmpeg; raise InputError if it is not installed."""
     try:
         return importlib.import_module("imageio_ffmpeg")
     except ImportError:
@@ -101,7 +101,7 @@ ENDINGS = (".html", ".gif", ".mp4")
 
 
 def check_out(path: Path) -> None:
-    """An InputError unless we can write such a file; asked before an episode is played."""
+    """Raise InputError if a video or page cannot be written to `path`; called before the episode is played."""
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"--out is {path}; accepted: a file that ends in {', '.join(ENDINGS)}")
     if path.suffix.lower() == ".mp4":
@@ -109,7 +109,7 @@ def check_out(path: Path) -> None:
 
 
 def write_recording(recording: Recording, path: Path, fps: int = 8) -> None:
-    """The inspector (.html) or a video of `fps` steps a second; the file is written whole or not at all."""
+    """Write the inspector (.html) or a video with `fps` steps a second, atomically."""
     check_out(path)
     ending = path.suffix.lower()
     if ending == ".html":

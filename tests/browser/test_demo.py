@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from expgen.watch.story import story_page, tell
+from expgen.watch.demo import demo_page, demo_results
 
 FIRST = "document.querySelector('.xg-group').querySelectorAll('.xg-line')"
 SHOWN = f"[...{FIRST}].map(line => line.getAttribute('aria-valuenow') - 1)"
@@ -13,7 +13,7 @@ SHOWN = f"[...{FIRST}].map(line => line.getAttribute('aria-valuenow') - 1)"
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("demo") / "report.html"
-    file.write_text(story_page("minimaze", list(tell("minimaze", 20, num_envs=20))))
+    file.write_text(demo_page("minimaze", list(demo_results("minimaze", 20, num_envs=20))))
     return file
 
 
@@ -40,7 +40,7 @@ def test_demo_url_with_step_pauses_at_that_step(page, demo):
 def test_demo_has_a_lead_of_two_sentences_and_explains_the_explorer(page, demo):
     page.open(demo)
     (lead,) = page.texts(".xg-lead")
-    assert lead.count(".") == 2 and "neither has trained on" in lead
+    assert lead.count(".") == 2 and "neither was trained" in lead
     assert any(heading.startswith("Why the explorer alone is") for heading in page.texts("h2"))
     assert page.texts(".xg-scores tbody td:first-child")[0] == "random actions"
 

@@ -142,7 +142,7 @@ def test_inspector_shows_actor_reason_and_votes_of_every_step(
             assert f"Only {sum(why.agrees)} of 4" in sentence and f"for {why.lasts + 1} step" in sentence
         else:
             assert "Nobody is asked for a vote" in sentence
-        visited = len({other.place for other in expgen.steps[: t + 1]})
+        visited = len({other.position for other in expgen.steps[: t + 1]})
         assert page.texts(".xg-map .xg-note")[0].startswith(f"{visited} of {expgen.level_map.reachable} cells")
         page.press("ArrowRight")
 

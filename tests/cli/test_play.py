@@ -73,7 +73,10 @@ def test_play_without_level_chooses_one_of_the_split(
         ),
         (["--learner", "nobody"], "--learner is 'nobody'; accepted: expgen, member0, "),
         (["--learner", "random", "--device", "tpu"], "--device is 'tpu'; accepted: auto, cpu, cuda, cuda:N"),
-        (["--learner", "random", "--min-agree", "2"], "--learner is random; accepted with settings of ensembles: none"),
+        (
+            ["--learner", "random", "--min-agree", "2"],
+            "--min-agree is a setting of ensembles",
+        ),
         (["--learner", "member0", "--alpha", "0.3"], "--alpha is a setting of ensembles"),
     ],
 )

@@ -12,7 +12,7 @@ from expgen.agents.build import read_card
 from expgen.runs.agent_files import read_agent
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.checkpoint import digest_of
-from expgen.watch.story import tell
+from expgen.watch.demo import demo_results
 from tests.policies import newest_checkpoint
 
 MINIMAZE = ("minimaze/ppo", "minimaze/maxent", "minimaze/expgen")
@@ -63,8 +63,8 @@ def test_expgen_agents_lists_shipped_agents(command: Callable[..., Any]) -> None
     assert "expgen train --algo expgen --preset laptop" in outcome.out and "CPU with 2 cores" in outcome.out
 
 
-def test_the_story_has_its_moral() -> None:
-    solved = {chapter.title: chapter.evaluation.solved_rate for chapter in tell("minimaze", 120)}
+def test_demo_agents_rank_as_in_the_docs() -> None:
+    solved = {result.title: result.evaluation.solved_rate for result in demo_results("minimaze", 120)}
     paper = ["random actions", "one PPO policy", "ensemble + random actions", "the explorer", "ExpGen"]
     assert list(solved) == [*paper, "our explorers alone"]
     assert solved["ExpGen"] > solved["one PPO policy"] + 0.1

@@ -46,7 +46,7 @@ def test_the_data_say_what_happened(mixed: Recording) -> None:
     assert data["place"] == "minimaze level 1003, an unseen level"
     for shown, step in zip(data["steps"], mixed.steps):
         assert (shown["who"], shown["action"]) == (step.reason.who, step.action)
-        assert tuple(shown.get("votes", ())) == step.reason.votes and shown["place"] == step.place
+        assert tuple(shown.get("votes", ())) == step.reason.votes and shown["place"] == step.position
         assert sum(shown["explorer"]) == pytest.approx(1, abs=0.01)
 
 

@@ -13,13 +13,13 @@ from expgen.agents.vote import MINIMAZE, Agreement
 from expgen.exploration.wall_follower import minimaze_follower
 from expgen.fast.fast_networks import for_play
 from expgen.networks.actor_critic import Policy
-from expgen.watch.reasons import Cast, cast_of, reason_of
+from expgen.watch.reasons import EnsembleInfo, ensemble_info, reason_of
 from expgen.watch.record import Recording
 from tests.watch.conftest import SPEC, make_network
 
 
 def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording) -> None:
-    assert mixed.cast == Cast(members=4, leader=0, quorum=3)
+    assert mixed.ensemble == EnsembleInfo(members=4, leader=0, quorum=3)
     lasts = 0
     for step in mixed.steps:
         why = step.reason
@@ -37,7 +37,7 @@ def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording)
 
 
 def test_by_majority_the_action_carried_out_is_the_named_members(outvoted: Recording) -> None:
-    assert outvoted.cast == Cast(members=4, leader=0, quorum=2, vote="majority")
+    assert outvoted.ensemble == EnsembleInfo(members=4, leader=0, quorum=2, vote="majority")
     for step in outvoted.steps:
         why = step.reason
         assert (why.member is None) == (not why.votes)
@@ -99,7 +99,7 @@ def test_random_exploring_is_told_apart(record: Callable[..., Recording], consen
 def test_one_policy_gives_its_probabilities_and_value(record: Callable[..., Recording], policy: Policy) -> None:
     agent = PolicyAgent(policy, seed=3)
     steps = record(agent).steps
-    assert cast_of(agent) == Cast()
+    assert ensemble_info(agent) == EnsembleInfo()
     for step in steps:
         assert step.reason.who == "policy" and step.reason.value is not None and len(step.reason.probability) == 5
     assert np.mean([step.reason.probability[step.action] for step in steps]) > 0.2  # it does what it finds likely
@@ -108,7 +108,7 @@ def test_one_policy_gives_its_probabilities_and_value(record: Callable[..., Reco
 def test_explorers_that_take_turns_are_told_apart(record: Callable[..., Recording]) -> None:
     agent = TurnsAgent([make_network(index, memory=True) for index in range(3)], turn=4, seed=3)
     reasons = [step.reason for step in record(agent).steps]
-    assert cast_of(agent) == Cast(explorers=3)
+    assert ensemble_info(agent) == EnsembleInfo(explorers=3)
     assert {why.who for why in reasons} == {"explorer"} and all(sum(why.probability) > 0.99 for why in reasons)
     assert [why.turn for why in reasons] == [(reasons[0].turn - 1 + t // 4) % 3 + 1 for t in range(len(reasons))]
 

@@ -43,20 +43,20 @@ def test_places_follow_the_actions_and_films_show_them(mixed: Recording) -> None
     assert level_map is not None and (level_map.rows, level_map.columns) == (11, 11)
     tile = mixed.film.shape[0] // 11
     for t, step in enumerate(mixed.steps):
-        row, column = step.place or (-1, -1)
+        row, column = step.position or (-1, -1)
         assert (mixed.seen[t][row, column] == 255).all()  # minimaze shows its agent white
         assert (mixed.film[t][row * tile + tile // 2, column * tile + tile // 2] == 255).all()
         if t + 1 < len(mixed.steps):
             moved = tuple(np.add((row, column), MOVES[step.action]))
-            assert mixed.steps[t + 1].place in (moved, (row, column))
-    assert len({step.place for step in mixed.steps}) <= (level_map.reachable or 0)
+            assert mixed.steps[t + 1].position in (moved, (row, column))
+    assert len({step.position for step in mixed.steps}) <= (level_map.reachable or 0)
 
 
 def test_the_wall_follower_visits_all_that_can_be_reached() -> None:
     follower, stage = open_follower_stage("minimaze", LevelSet((1003,)))
     recording = record_episode(follower, stage, "wall follower")
     assert recording.level_map is not None
-    assert len({step.place for step in recording.steps}) == recording.level_map.reachable
+    assert len({step.position for step in recording.steps}) == recording.level_map.reachable
 
 
 def test_a_stage_in_the_middle_of_an_episode_is_refused() -> None:
@@ -69,7 +69,7 @@ def test_a_stage_in_the_middle_of_an_episode_is_refused() -> None:
 def test_vectors_are_shown_as_bars_where_nothing_can_be_rendered(policy: Policy) -> None:
     stage = open_stage("gymnasium:CartPole-v1", LevelSet((5,)))
     recording = record_episode(UniformAgent(2), stage, "random", level=5)
-    assert recording.level == 5 and recording.level_map is None and recording.steps[0].place is None
+    assert recording.level == 5 and recording.level_map is None and recording.steps[0].position is None
     assert recording.seen.shape == (64, 4 * 24, 3) and len(recording.film) == len(recording.steps)
     assert recording.actions.actions == ("push left", "push right")
 
@@ -91,7 +91,7 @@ class TestProcgen:
         recording = record_episode(follower, stage, "wall follower", level=1012)
         level_map = recording.level_map
         assert level_map is not None and (level_map.rows, level_map.columns) == (15, 15)
-        places = [step.place for step in recording.steps]
+        places = [step.position for step in recording.steps]
         assert len(set(places)) == level_map.reachable
         for one, two in pairwise(places):
             assert one and two and abs(one[0] - two[0]) + abs(one[1] - two[1]) <= 1

@@ -8,14 +8,14 @@ import pytest
 
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
-from expgen.watch.stage import as_picture, cut_to_world, open_stage
+from expgen.watch.stage import as_picture, crop_to_world, open_stage
 
 
 def test_margins_are_cut_beside_the_shorter_side() -> None:
     picture = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
-    assert (cut_to_world(picture, 5, 5) == picture).all()
-    assert (cut_to_world(picture, width=16, height=64) == picture[:, 3:5]).all()  # 8 · 16 / 64 = 2 columns
-    assert (cut_to_world(picture, width=10, height=5) == picture[2:6]).all()
+    assert (crop_to_world(picture, 5, 5) == picture).all()
+    assert (crop_to_world(picture, width=16, height=64) == picture[:, 3:5]).all()  # 8 · 16 / 64 = 2 columns
+    assert (crop_to_world(picture, width=10, height=5) == picture[2:6]).all()
 
 
 def test_stacked_grey_frames_are_seen_as_the_last() -> None:
@@ -27,7 +27,7 @@ def test_stacked_grey_frames_are_seen_as_the_last() -> None:
 
 def test_a_minimaze_s_map_counts_what_can_be_reached_without_ending_the_episode() -> None:
     stage = open_stage("minimaze", LevelSet((1003,)))
-    level_map, (row, column) = stage.level_map(), stage.place() or (-1, -1)
+    level_map, (row, column) = stage.level_map(), stage.position() or (-1, -1)
     env = stage.env
     walls, goal = env.walls[0], tuple(env.goal[0])  # type: ignore[attr-defined]
     seen, edge = set(), [(row, column)]
@@ -73,7 +73,7 @@ class TestProcgen:
     @pytest.mark.parametrize(("game", "rows", "columns"), [("climber", 64, 16), ("jumper", 20, 20), ("heist", 9, 9)])
     def test_the_map_shows_the_whole_world(self, game: str, rows: int, columns: int) -> None:
         stage = open_stage(f"procgen:{game}", LevelSet((7,)))
-        level_map, place = stage.level_map(), stage.place()
+        level_map, place = stage.level_map(), stage.position()
         assert level_map is not None and (level_map.rows, level_map.columns) == (rows, columns)
         assert level_map.picture.shape == (
             round(512 * rows / max(rows, columns)),
@@ -87,5 +87,5 @@ class TestProcgen:
         stage = open_stage("procgen:maze", LevelSet((3,)), hidden=True)
         large, seen = stage.picture(), stage.env.observe().obs[0]
         assert len(np.unique(large.reshape(-1, 3), axis=0)) > len(np.unique(seen.reshape(-1, 3), axis=0))
-        assert stage.level_map() is None and stage.place() is None
+        assert stage.level_map() is None and stage.position() is None
         stage.env.close()
