@@ -1,7 +1,4 @@
-"""A custom reward, RND (Burda et al. 2018), for the explorer:
-
-expgen train --import examples/own_reward.py --algo expgen+rnd --run runs/rnd
-"""
+"""A custom reward, RND: expgen train --import examples/own_reward.py --algo expgen+rnd --run runs/rnd"""
 
 from dataclasses import dataclass
 
@@ -20,7 +17,7 @@ class RNDConfig:
 
 @expgen.register("reward", "rnd", config=RNDConfig())
 class RND(RewardSource):
-    """PPO with a GRU on the error of predicting the output of a fixed random network."""
+    """RND (Burda et al. 2018): PPO with a GRU on the error of predicting a fixed random network."""
 
     def __init__(self, config, num_envs):
         self.config, self.intrinsic = config, torch.zeros(0, num_envs)
