@@ -31,18 +31,15 @@ def ablation_section(table: ScoreTable) -> Section:
 
 
 def ensemble_size_section(table: ScoreTable) -> Section:
-    """Return Table 5: the test score by ensemble size, of parts of ensembles and of complete ones.
-
-    A smaller quorum, in proportion to the size, counts as a default; a row that states only the size has priority.
-    """
+    """Return Table 5: the test score by ensemble size, of parts of ensembles and of complete ones."""
     sized = _varied(table, "ensemble_size", "min_agree")
-    sized = dict(sorted(sized.items(), key=lambda pair: -len(pair[0].settings)))  # size only comes last and overrides
+    by_priority = sorted(sized, key=lambda method: -len(method.settings))  # methods that set the size only come last
     quoted = {int(m): cell for (m,), cell in numbers.cells("ensemble_size", "ensemble_size").items()}
     result = Table("table-5", "ExpGen's test score by ensemble size.", ("game", "members", *COMPARISON_COLUMNS))
     figures = []
     for game in table.games(sized):
         cells = table.by_members(Method("expgen"), game, "test")
-        cells |= {size: c for m, size in sized.items() if (c := table.cell(m, game, "test")) is not None}
+        cells |= {sized[m]: c for m in by_priority if (c := table.cell(m, game, "test")) is not None}
         paper = quoted if game == "maze" else {}
         for size in sorted(cells):
             result.add(game, number_cell(size, 0), *comparison_cells(cells[size], paper.get(size)))
@@ -72,7 +69,7 @@ def quorum_section(table: ScoreTable) -> Section:
 
 def _varied(table: ScoreTable, setting: str, *others: str) -> dict[Method, int]:
     """Return ExpGen's variants that set `setting`, with its value; of the other settings only `others` may be set."""
-    variants = [m for m in table.methods() if m.algorithm == "expgen" and m.has_only(setting, *others)]
+    variants = [m for m in table.methods() if m.algorithm == "expgen" and {*dict(m.settings)} <= {setting, *others}]
     return {method: value for method in variants if (value := method.count(setting))}
 
 

@@ -42,10 +42,10 @@ def mixture_section(table: ScoreTable) -> Section:
                 lines = panels.setdefault(f"γ = {method.setting('gamma')}", {})
                 lines[f"β = {method.setting('beta')}"] = curves
         cells = {m.label: table.cell(m, game, "test") for m in (Method("ppo"), Method("expgen"))}
-        levels = {label: cell.estimate.value for label, cell in cells.items() if cell}
+        references = {label: cell.estimate.value for label, cell in cells.items() if cell}
         for title, lines in panels.items():
             alt_text = f"Test return on {game} of policies on the mixed reward, by β, with {title}"
-            figures.append((alt_text, curve_panel(title, lines, f"test return, {game}", colors, levels)))
+            figures.append((alt_text, curve_panel(title, lines, f"test return, {game}", colors, references)))
     return Section("figure-5", NOTES["mixture"], figures=figures)
 
 
@@ -55,9 +55,8 @@ def splits_section(table: ScoreTable, name: str) -> Section:
     figures = []
     for game in table.games([method]):
         lines: dict[str, Curves] = {split: found for split in SPLITS if (found := table.curves(method, game, split))}
-        figure = curve_panel(
-            game, lines, "return", SPLIT_COLORS, each_run=name == "figure-9", median=name == "figure-13"
-        )
+        style = {"each_run": name == "figure-9", "median": name == "figure-13"}
+        figure = curve_panel(game, lines, "return", SPLIT_COLORS, None, **style)
         figures.append((f"Train and test return of {method.label} on {game} against steps", figure))
     return Section(name, note, figures=figures)
 

@@ -53,8 +53,7 @@ def levels_section(table: ScoreTable, name: str) -> Section:
                     if gap := table.gap(method, game, measure):
                         is_paper = _levels(method) == DEFAULT_LEVELS
                         paper = numbers.gaps().get((default.algorithm, game)) if is_paper else None
-                        means = [number_cell(found[split].value, 2, table.final_entries(method, game, split, measure))
-                                 for split in SPLITS]  # fmt: skip
+                        means = (mean_cell(table.cell(method, game, split, measure)) for split in SPLITS)
                         shares = (percent_cell(gap.value), percent_cell(paper))
                         gaps.add(ylabel, game, default.label, number_cell(_levels(method), 0), *means, *shares)
     figures = [

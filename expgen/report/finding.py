@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import pairwise
 
 from expgen.paper import numbers
 from expgen.report.lines import short_steps
@@ -59,7 +58,8 @@ def _overall(table: ScoreTable) -> Iterable[str]:
     methods, games = table.comparable([method for method in table.methods() if method.is_default])
     scores = table.matrix(methods, games)
     found = {method: metrics["IQM"] for method, metrics in aggregates(scores, table.resamples).items()}
-    for first, second in pairwise(sorted(methods, key=lambda method: -found[method].value)[:2]):
+    if len(methods) > 1:
+        first, second = sorted(methods, key=lambda method: -found[method].value)[:2]
         best, runs = found[first], len(scores[first])
         interval = f"{best.low:.2f} to {best.high:.2f}, " if runs > 1 else ""  # the bootstrap is over runs
         yield (

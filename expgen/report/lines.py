@@ -43,13 +43,13 @@ def curve_panel(
     lines: Mapping[str, Curves],
     ylabel: str,
     colors: Mapping[str, str],
-    levels: Mapping[str, float] | None = None,
+    references: Mapping[str, float] | None = None,
     each_run: bool = False,
     median: bool = False,
 ) -> Figure:
     """Draw scores against steps: for each label the mean over runs with a band of one standard deviation.
 
-    levels: horizontal lines by label. each_run: draw every run as a thin line instead of the band. median: add it.
+    references: horizontal lines by label. each_run: draw every run as a thin line instead of the band. median: add it.
     """
     with panel(title, 3.0 + 0.09 * len(lines)) as (figure, axes):
         for index, (label, curves) in enumerate(lines.items()):
@@ -65,7 +65,7 @@ def curve_panel(
             axes.plot(steps, mean, dash, color=color, linewidth=1.8, marker=mark, markersize=3, label=label)
             if median:
                 axes.plot(steps, np.median(stacked, axis=0), ":", color=color, label=f"{label}, median")
-        for index, (label, value) in enumerate((levels or {}).items()):
+        for index, (label, value) in enumerate((references or {}).items()):
             axes.axhline(value, color=INK, linewidth=1, linestyle=DASHES[1 + index % 3], label=label)
         axes.set(xlabel="environment steps", ylabel=ylabel)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: short_steps(x)))

@@ -54,10 +54,6 @@ class Method:
         """Return the value of one setting as an integer; 0 if it is the default or not an integer."""
         return count_of(self.setting(name))
 
-    def has_only(self, *names: str) -> bool:
-        """Whether no settings other than `names` differ from the algorithm's defaults."""
-        return all(name in names for name, _ in self.settings)
-
 
 def read_settings(text: str) -> dict[str, str]:
     """Parse `leader=3 min_agree=2` into names and values."""

@@ -56,10 +56,7 @@ def provenance_section(entries: Sequence[Entry]) -> Section:
 
 
 def provenance_file(scores: Path) -> Path:
-    """Return the provenance file of a score file, in the same folder.
-
-    `provenance.csv` for scores.csv, `exploration-provenance.csv` for exploration.csv.
-    """
+    """Return `provenance.csv` for scores.csv, `exploration-provenance.csv` for exploration.csv, in the same folder."""
     return scores.with_name("provenance.csv" if scores.name == "scores.csv" else f"{scores.stem}-provenance.csv")
 
 

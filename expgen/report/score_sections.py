@@ -19,10 +19,7 @@ COMPARISON_COLUMNS = ("mean", "95 % interval", "runs", "steps", "paper", "differ
 
 
 def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
-    """Return the scores on `split` of every method in its default settings, trained for `budget` steps.
-
-    A budget other than 25M is a setting of the score row, `budget=50M`.
-    """
+    """Return the scores on `split` of methods in default settings; a longer budget is the setting `budget=50M`."""
     settings = () if budget == "25m" else (("budget", budget.upper()),)
     methods = [m for m in table.methods() if m.settings == settings]
     cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.evaluation.normalize import CONSTANTS, ConstantSet, generalization_gap, normalized
-from expgen.evaluation.scores import Score, Split
+from expgen.evaluation.scores import Split
 from expgen.paper import numbers
 from expgen.report.entry import Entry
 from expgen.report.methods import RETURN, Method
@@ -51,9 +51,9 @@ class ScoreTable:
     def __init__(self, entries: Sequence[Entry], constants: ConstantSet = "easy", resamples: int = RESAMPLES) -> None:
         self.entries = list(entries)
         self.constants, self.resamples = constants, resamples
-        self._entries: defaultdict[tuple[Method, str, str, str], list[Entry]] = defaultdict(list)
+        self._groups: defaultdict[tuple[Method, str, str, str], list[Entry]] = defaultdict(list)
         for entry in self.entries:
-            self._entries[entry.method, entry.row.game, entry.row.split, entry.measure].append(entry)
+            self._groups[entry.method, entry.row.game, entry.row.split, entry.measure].append(entry)
 
     def where(self, is_kept: Callable[[Entry], bool]) -> "ScoreTable":
         """Return a table of the rows for which `is_kept` is true."""
@@ -61,13 +61,13 @@ class ScoreTable:
 
     def methods(self, measure: str = RETURN) -> list[Method]:
         """Return the methods that have rows of `measure`, in the paper's order."""
-        found = {method for method, _, _, what in self._entries if what == measure}
+        found = {method for method, _, _, what in self._groups if what == measure}
         return sorted(found, key=lambda method: method.rank)
 
     def games(self, methods: Iterable[Method] | None = None, measure: str = RETURN) -> list[str]:
         """Return the games that `methods` (default: all) were scored on: the paper's in its order, then others."""
         wanted = set(self.methods(measure) if methods is None else methods)
-        found = {game for method, game, _, what in self._entries if what == measure and method in wanted}
+        found = {game for method, game, _, what in self._groups if what == measure and method in wanted}
         known = [game for game in numbers.games() if game in found]
         return known + sorted(found - set(known))
 
@@ -78,18 +78,33 @@ class ScoreTable:
         one with the most episodes is taken, and on a tie the last one in the file. Rows on all unseen levels have
         priority over rows on some of them, and evaluations over points of a training curve, which have no interval.
         """
-        return _final_entries(self._entries.get((method, game, split, measure), []), split)
+        rows = self._groups.get((method, game, split, measure), [])
+        if split == "test":
+            rows = [entry for entry in rows if entry.row.levels == "all"] or rows
+        last = _best_entry_per_run(rows)
+        if not last:
+            return []
+        usual = max(last, key=lambda one: (sum(_is_equally_long(one, other) for other in last), one.row.env_steps))
+        return _best_entry_per_run([entry for entry in rows if _is_equally_long(entry, usual)])
 
     def cell(self, method: Method, game: str, split: Split, measure: str = RETURN) -> Cell | None:
         """Return the mean over runs with its interval: over runs, or over levels if there is a single run."""
-        return _mean(self.final_entries(method, game, split, measure))
+        entries = tuple(self.final_entries(method, game, split, measure))
+        if len(entries) > 1:
+            return Cell(mean_of_runs([entry.row.mean_return for entry in entries]), entries)
+        if not entries:
+            return None
+        row = entries[0].row
+        return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), entries)
 
     def by_members(self, method: Method, game: str, split: Split) -> dict[int, Cell]:
         """Return `cell` separately for each ensemble size, from the rows that state it (`members=…`)."""
-        entries = self._entries.get((method, game, split, RETURN), [])
-        sizes = sorted({entry.members for entry in entries} - {0})
-        final = {size: _final_entries([entry for entry in entries if entry.members == size], split) for size in sizes}
-        return {size: cell for size, rows in final.items() if (cell := _mean(rows))}
+        cells = {}
+        for size in sorted({entry.members for entry in self.entries} - {0}):
+            of_size = ScoreTable([entry for entry in self.entries if entry.members == size])
+            if cell := of_size.cell(method, game, split):
+                cells[size] = cell
+        return cells
 
     def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
         """Return the methods whose test score is a mean over leaders of one population, with the games where it is."""
@@ -112,7 +127,7 @@ class ScoreTable:
         Train and test scores are those of the same runs after the same number of steps; None if no run has both.
         """
         tested = self.final_entries(method, game, "test", measure)
-        rows = self._entries.get((method, game, "train", measure), []) if tested else []
+        rows = self._groups.get((method, game, "train", measure), []) if tested else []
         trained = [entry for entry in rows if _is_equally_long(entry, tested[0])]
         train, test = ({e.run: e.row.mean_return for e in rows} for rows in (_best_entry_per_run(trained), tested))
         both = sorted(train.keys() & test.keys())
@@ -144,34 +159,18 @@ class ScoreTable:
     def curves(self, method: Method, game: str, split: Split) -> dict[tuple[int, int], ndarray]:
         """Return the scores of each run during training, `[points, 2]`: steps and mean return."""
         points: defaultdict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-        for entry in self._entries.get((method, game, split, RETURN), []):
+        for entry in self._groups.get((method, game, split, RETURN), []):
             points[entry.run][entry.row.env_steps] = entry.row.mean_return
         return {run: np.array(sorted(points[run].items())) for run in sorted(points)}
 
 
-def _mean(entries: Sequence[Entry]) -> Cell | None:
-    """Return the mean over entries, one per run; the interval of a single run is that of its row, over levels."""
-    if not entries:
-        return None
-    row = entries[0].row
-    if len(entries) == 1:
-        return Cell(Estimate(row.mean_return, row.ci_low, row.ci_high), tuple(entries))
-    return Cell(mean_of_runs([entry.row.mean_return for entry in entries]), tuple(entries))
+def _best_entry_per_run(entries: Iterable[Entry]) -> list[Entry]:
+    """Return each run's evaluation with the most steps and episodes, and the last one on a tie."""
 
+    def priority(entry: Entry) -> tuple[bool, int, int]:
+        return not math.isnan(entry.row.ci_low), entry.row.env_steps, entry.row.episodes
 
-def _final_entries(rows: Sequence[Entry], split: Split) -> list[Entry]:
-    if split == "test":
-        rows = [entry for entry in rows if entry.row.levels == "all"] or rows
-    last = _best_entry_per_run(rows)
-    if not last:
-        return []
-    usual = max(last, key=lambda one: (sum(_is_equally_long(one, other) for other in last), one.row.env_steps))
-    return _best_entry_per_run([entry for entry in rows if _is_equally_long(entry, usual)])
-
-
-def _best_entry_per_run(rows: Iterable[Entry]) -> list[Entry]:
-    """Return the row of the highest priority of each run, and the last one on a tie."""
-    best = {entry.run: entry for entry in sorted(rows, key=lambda entry: _priority(entry.row))}
+    best = {entry.run: entry for entry in sorted(entries, key=priority)}
     return [best[run] for run in sorted(best)]
 
 
@@ -179,7 +178,3 @@ def _is_equally_long(one: Entry, other: Entry) -> bool:
     """Whether both were trained for the same number of steps, up to SAME_STEPS."""
     steps = (one.row.env_steps, other.row.env_steps)
     return min(steps) >= SAME_STEPS * max(steps)
-
-
-def _priority(row: Score) -> tuple[bool, int, int]:
-    return not math.isnan(row.ci_low), row.env_steps, row.episodes

@@ -73,8 +73,8 @@ def number_cell(value: float | None, digits: int = 2, entries: Sequence[Entry] =
 
 
 def percent_cell(share: float | None, digits: int = 1, entries: Sequence[Entry] = ()) -> TableCell:
-    """Return a share as a percentage; a dash if it is None."""
-    if share is None:
+    """Return a share as a percentage; a dash if it is None or nan."""
+    if share is None or share != share:
         return TableCell("–")
     return TableCell(f"{100 * share:.{digits}f} %".replace("-", "−"), share, tuple(entries))
 

@@ -31,4 +31,4 @@ def test_settings_are_parsed_as_numbers() -> None:
     assert read_settings("leader=3 word min_agree=2=1") == {"leader": "3", "min_agree": "2=1"}
     assert [number_of(text) for text in ("0.5", "50M", "4k", "abc", "")] == [0.5, 50e6, 4e3, 0, 0]
     assert [count_of(text) for text in ("12", "-1", "1.5", "", "9" * 10)] == [12, 0, 0, 0, 0]
-    assert Method("ppo", (("levels", "500"),)).has_only("levels") and not Method("ppo", (("a", "1"),)).is_default
+    assert Method("ppo").is_default and not Method("ppo", (("a", "1"),)).is_default

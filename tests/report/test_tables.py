@@ -5,7 +5,16 @@ import pytest
 from expgen.html import render
 from expgen.report.score_sections import comparison_cells, score_section
 from expgen.report.sections import build_sections
-from expgen.report.tables import Table, TableCell, number_cell, spreadsheet_text, to_csv, to_latex, to_markdown
+from expgen.report.tables import (
+    Table,
+    TableCell,
+    number_cell,
+    percent_cell,
+    spreadsheet_text,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 from tests.report.score_rows import make_row, make_table, paper_like_rows
 
 
@@ -49,6 +58,11 @@ def test_html_table_collapses_long_text():
     assert "<details><summary>scores.csv line 2</summary><div>expgen train</div></details>" in text
     assert f"<summary>{'x' * 50}…</summary><div>{'x' * 454}</div>" in text and 'class="broken"' in text
     assert "scores.csv line 2: expgen train" in to_csv(made)
+
+
+def test_number_and_percent_cells_show_missing_values_as_dashes():
+    assert [cell(value).text for cell in (number_cell, percent_cell) for value in (None, float("nan"))] == ["–"] * 4
+    assert (percent_cell(-0.031).text, percent_cell(-0.031).sort) == ("−3.1 %", -0.031)
 
 
 def test_table_renders_as_latex(table):

@@ -6,20 +6,14 @@ function sortBy(table, column) {
   for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", order);
   const sign = order === "ascending" ? 1 : -1;
-  const key = (row) => {
-    const cell = row.cells[column];
-    return "sort" in cell.dataset ? Number(cell.dataset.sort) : cell.textContent.trim();
-  };
-  const compare = (a, b) => {
-    const isNumber = [typeof a === "number", typeof b === "number"];
-    if (isNumber[0] && isNumber[1]) return sign * (a - b);
-    if (isNumber[0] !== isNumber[1]) return isNumber[0] ? -1 : 1; // text sorts after numbers
-    return sign * a.localeCompare(b, "en", { numeric: true });
-  };
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => [key(row), row]);
-  rows.sort((a, b) => compare(a[0], b[0]));
-  body.append(...rows.map(([, row]) => row));
+  const isNumber = (row) => "sort" in row.cells[column].dataset;
+  const number = (row) => Number(row.cells[column].dataset.sort);
+  const text = (row) => row.cells[column].textContent.trim();
+  const rows = [...table.tBodies[0].rows];
+  const numbers = rows.filter(isNumber).sort((a, b) => sign * (number(a) - number(b)));
+  const texts = rows.filter((row) => !isNumber(row));
+  texts.sort((a, b) => sign * text(a).localeCompare(text(b), "en", { numeric: true }));
+  table.tBodies[0].append(...numbers, ...texts); // text comes after numbers in both orders
 }
 for (const table of document.querySelectorAll("table.sortable")) {
   [...table.tHead.rows[0].cells].forEach((head, column) => {
