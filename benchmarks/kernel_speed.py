@@ -70,7 +70,7 @@ def noise(*shape: int) -> Tensor:
     return torch.randn(*shape, device=DEVICE).bfloat16()
 
 
-def pictures(*shape: int) -> Tensor:
+def images(*shape: int) -> Tensor:
     """Return images of 4 × 4 pixel blocks in a few colours, similar to games."""
     coarse = torch.randint(0, 4, (*shape, 16, 16, 3), device=DEVICE, dtype=torch.uint8) * 80
     return coarse.repeat_interleave(4, -3).repeat_interleave(4, -2).contiguous()
@@ -88,7 +88,7 @@ def kernel_calls(kernels: ImpalaKernels) -> dict[str, tuple[Callable[[], Any], f
     """Return a call of each kernel at the paper's minibatch size, and the megabytes that it must move."""
     calls: dict[str, tuple[Callable[[], Any], float]] = {}
     parts = impala_kernels.PARTS
-    obs, (_, (packed,)) = pictures(BATCH), convolutions((3, 16))
+    obs, (_, (packed,)) = images(BATCH), convolutions((3, 16))
     y, winner = kernels.stem(obs, packed, keep=True)
     map_bytes = y.nbytes / 1e6
     calls["stem_forward"] = lambda: kernels.stem(obs, packed, True), obs.nbytes / 1e6 + 1.5 * map_bytes
@@ -149,7 +149,7 @@ def new_policy(network: NetworkConfig) -> Policy:
 def filled_rollout(policy: Policy) -> Rollout:
     """Return a rollout of 512 steps of 32 environments with random content."""
     rollout = Rollout(SPEC, 512, 32, policy.state_size, DEVICE)
-    rollout.obs.copy_(pictures(513, 32))
+    rollout.obs.copy_(images(513, 32))
     rollout.action.random_(0, SPEC.num_actions)
     rollout.log_prob.fill_(-2.7)
     for tensor in (rollout.value, rollout.advantage, rollout.value_target):
@@ -208,7 +208,7 @@ def time_rest() -> dict[str, float]:
     for batch in (32, 320, 4096):
         policy = new_policy(NetworkConfig()).eval()
         inputs = (
-            pictures(1, batch),
+            images(1, batch),
             torch.zeros(1, batch, dtype=torch.bool, device=DEVICE),
             torch.zeros(batch, 0, device=DEVICE),
         )
@@ -225,7 +225,7 @@ def time_rest() -> dict[str, float]:
     )
     figures["gru forward"] = wall_microseconds(lambda: scan(*inputs))
     figures["gru with backward"] = wall_microseconds(lambda: scan(*inputs).square().sum().backward())
-    reward, full = KnnReward(KnnConfig(), 32), pictures(513, 32)
+    reward, full = KnnReward(KnnConfig(), 32), images(513, 32)
     first = torch.rand(513, 32, device=DEVICE) < 1 / 200
     figures["k-NN reward of a rollout"] = wall_microseconds(lambda: reward.measure(full, first))
     column = torch.randperm(32, device=DEVICE)[:4]

@@ -64,9 +64,7 @@ def ppo_gradient(output: ndarray, batch: Transitions, config: PPOConfig) -> tupl
     weight = surrogate * (surrogate <= smaller)  # w
 
     error, change = value - batch.value_target, value - batch.value
-    clipped_error = error + (
-        change.clip(-config.clip, config.clip) - change
-    )  # exactly `error` where nothing is clipped
+    clipped_error = error + (change.clip(-config.clip, config.clip) - change)  # equals `error` if nothing is clipped
     squared = error * error
     larger = np.maximum(squared, clipped_error * clipped_error)
 

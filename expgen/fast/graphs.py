@@ -43,9 +43,7 @@ class RecordedFunction:
         fixed = _with_tensors(inputs, iter(self.buffers))
 
         def body() -> Any:
-            result = function(
-                *_with_tensors(fixed, iter(self.buffers))
-            )  # a new minibatch, because one caches what it gathers
+            result = function(*_with_tensors(fixed, iter(self.buffers)))  # copies: a minibatch caches what it gathers
             if not isinstance(result, dict):
                 return result
             self.names = list(result)
@@ -57,9 +55,8 @@ class RecordedFunction:
         for buffer, tensor in zip(self.buffers, tensors_in(inputs), strict=True):
             buffer.copy_(tensor)
         self.replay()
-        output = _with_tensors(
-            self.output, (part.clone() for part in tensors_in(self.output))
-        )  # the next replay overwrites it
+        copies = [tensor.clone() for tensor in tensors_in(self.output)]  # the next replay overwrites the output
+        output = _with_tensors(self.output, iter(copies))
         return output if self.names is None else dict(zip(self.names, output.unbind(), strict=True))
 
 

@@ -24,24 +24,20 @@ class EpisodeLog:
         reward: `[T, N]`, summed to returns; the game's reward by default.
         """
         reward = (rollout.host_reward.numpy() if reward is None else reward).astype(np.float64)
-        first = rollout.host_first.numpy()
+        first, solved = rollout.host_first.numpy(), rollout.host_solved.numpy()
         self.running = self.running * ~first[0]  # has an effect only if a resumed run could not restore its games
-        first = first[1:]
-        solved = rollout.host_solved.numpy()[1:]
-        total = self.running[0] + reward.cumsum(
-            0
-        )  # [T, N], from the start of the episode that was running when the rollout began
-        length = self.running[1] + np.arange(1, len(reward) + 1)[:, None]
-        return_before, length_before = np.zeros_like(self.running[0]), np.zeros_like(self.running[1])
+        steps = np.stack([reward, np.ones_like(reward)])  # [2, T, N] rewards and lengths
+        total = self.running[:, None] + steps.cumsum(1)  # [2, T, N]
+        before = np.zeros_like(self.running)  # the total at the start of the current episode
         rows = [self.recent]
-        for t in np.flatnonzero(first.any(1)):
-            env = np.flatnonzero(first[t])
-            returned, steps = total[t, env] - return_before[env], length[t, env] - length_before[env]
-            rows.append(np.stack([returned, steps, solved[t, env]], axis=1))
-            return_before[env], length_before[env] = total[t, env], length[t, env]
+        for t in np.flatnonzero(first[1:].any(1)):
+            env = np.flatnonzero(first[t + 1])
+            episode = total[:, t, env] - before[:, env]
+            rows.append(np.stack([*episode, solved[t + 1, env]], axis=1))
+            before[:, env] = total[:, t, env]
             self.count += len(env)
         self.recent = np.concatenate(rows)[-self.WINDOW :]
-        self.running = np.stack([total[-1] - return_before, length[-1] - length_before])
+        self.running = total[:, -1] - before
 
     def summary(self) -> dict[str, float]:
         """Return means over the window; empty until an episode has ended."""

@@ -97,8 +97,6 @@ def test_resume_starts_new_episodes_when_games_cannot_be_restored(algo: str, sma
     assert facts["updates"] == 4 and facts["env_steps"] == 4 * small.update_steps
     assert any(not torch.equal(before[name], after[name]) for name in before)
     total, length = after["episodes.recent"][:, 0], after["episodes.recent"][:, 1]
-    assert len(length) and torch.equal(
-        total, length
-    )  # CartPole rewards 1 per step: every episode was counted from its start
+    assert len(length) and torch.equal(total, length)  # the reward is 1 per step: no episode was half counted
     env_steps = [int(row["env_steps"]) for row in MetricsFile(tmp_path / "metrics.csv").rows()]
     assert env_steps == [small.update_steps * n for n in (1, 2, 3, 4)]

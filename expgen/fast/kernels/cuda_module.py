@@ -23,7 +23,7 @@ THREADS = 256  # per thread block
 SOURCES = Path(__file__).parent / "cuda"
 IMPALA = (  # files, concatenated in this order
     "tensor_core.cuh",
-    "pictures.cuh",
+    "images.cuh",
     "convolution.cuh",
     "residual_block.cuh",
     "pooled_convolution.cuh",

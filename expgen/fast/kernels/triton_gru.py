@@ -44,9 +44,9 @@ def _forward(
     """`a` `[T, N, 3S]`, `keep` `[T, N]` (0 where an episode starts), `weight` `[3, S, S]` from old to new memory."""
     env = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     valid = (env < num_envs)[:, None]
-    whole = tl.arange(0, S)
+    units = tl.arange(0, S)
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    matrix = weight + whole[:, None] * S + column[None, :]
+    matrix = weight + units[:, None] * S + column[None, :]
     weight_r, weight_z, weight_n = tl.load(matrix), tl.load(matrix + S * S), tl.load(matrix + 2 * S * S)
     bias_r = tl.load(bias + column)[None, :]
     bias_z = tl.load(bias + S + column)[None, :]
@@ -56,11 +56,11 @@ def _forward(
     for t in range(T):
         step = t * num_envs + env
         kept = tl.load(keep + step, mask=env < num_envs, other=0.0)[:, None]
-        place = a + step[:, None] * (3 * S) + column[None, :]
-        a_r = tl.load(place, mask=valid, other=0.0)
-        a_z = tl.load(place + S, mask=valid, other=0.0)
-        a_n = tl.load(place + 2 * S, mask=valid, other=0.0)
-        memory = tl.load(before + env[:, None] * S + whole[None, :], mask=valid, other=0.0, cache_modifier=".cg")
+        gate_inputs = a + step[:, None] * (3 * S) + column[None, :]
+        a_r = tl.load(gate_inputs, mask=valid, other=0.0)
+        a_z = tl.load(gate_inputs + S, mask=valid, other=0.0)
+        a_n = tl.load(gate_inputs + 2 * S, mask=valid, other=0.0)
+        memory = tl.load(before + env[:, None] * S + units[None, :], mask=valid, other=0.0, cache_modifier=".cg")
         memory = (memory * kept).to(weight.dtype.element_ty)  # [ROWS, S]
         r = _sigmoid(a_r + tl.dot(memory, weight_r) + bias_r)
         z = _sigmoid(a_z + tl.dot(memory, weight_z) + bias_z)
@@ -86,9 +86,9 @@ def _backward(
     """`before` `[T, N, S]` is the memory each step started from. Writes dL/da_r, dL/da_z, dL/da_n and dL/db_n."""
     env = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     valid = (env < num_envs)[:, None]
-    whole = tl.arange(0, S)
+    units = tl.arange(0, S)
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    matrix = weight + whole[:, None] * S + column[None, :]  # from new to old memory
+    matrix = weight + units[:, None] * S + column[None, :]  # from new to old memory
     weight_r, weight_z, weight_n = tl.load(matrix), tl.load(matrix + S * S), tl.load(matrix + 2 * S * S)
     carry = tl.zeros((ROWS, COLUMNS), tl.float32)  # dL/dh_t from later steps
     for since in range(T):
@@ -107,7 +107,7 @@ def _backward(
         tl.store(d_gates + gate + 2 * S, d_n, mask=valid)
         tl.store(d_gates + gate + 3 * S, d_n * r, mask=valid)
         _wait_for_all(counters + tl.program_id(1), (since + 1) * (S // COLUMNS))
-        all_columns = d_gates + step[:, None] * (4 * S) + whole[None, :]
+        all_columns = d_gates + step[:, None] * (4 * S) + units[None, :]
         d_r = tl.load(all_columns, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)
         d_z = tl.load(all_columns + S, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)
         d_b = tl.load(all_columns + 3 * S, mask=valid, other=0.0, cache_modifier=".cg").to(weight.dtype.element_ty)

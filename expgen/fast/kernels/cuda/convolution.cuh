@@ -1,4 +1,4 @@
-// A 3×3 convolution of a picture in shared memory; each warp computes some of its rows.
+// A 3×3 convolution of a image in shared memory; each warp computes some of its rows.
 //
 // A warp computes all channels of rows of 16 pixels. The left operands of the matrix products are the nine shifted views
 // of a row, read directly from shared memory; a view of one row is used for the three output rows that it contributes to.
@@ -21,7 +21,7 @@ DEVICE void load_weights(u32 (&b)[3][TILES][2], const uint4* weight, int column,
 // first group, border included; the second group is SECOND pixels further. In a split layout the first group is the even
 // output columns, the second the odd ones.
 template <typename Map, int CO, int ROWS, int TILES, int SECOND, bool RELU>
-DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* picture, const uint4* weight, int row, int column,
+DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* image, const uint4* weight, int row, int column,
                      int first_sixteen = 0, bool skip_first_row = false) {
     constexpr int K = Map::CHANNELS / 16;
     const int lane = lane_index(), second = lane / 8 % 2;
@@ -40,7 +40,7 @@ DEVICE void convolve(float (&sum)[ROWS][TILES][4], const uint4* picture, const u
             pixel = Map::pixel(row, column + kx) + lane % 8 + second * SECOND;
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const uint4* view = picture + Map::chunk(pixel, 2 * k + lane / 16);
+            const uint4* view = image + Map::chunk(pixel, 2 * k + lane / 16);
             u32 b[3][TILES][2];
             load_weights<TILES, CO>(b, weight, kx, k, K, first_sixteen);
 #pragma unroll
@@ -79,19 +79,19 @@ struct Part<32> {
     static DEVICE Vector pack(const u32 (&pairs)[4]) { return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]); }
 };
 
-// The number of pictures per thread block, and the rows of 16 pixels of each warp.
+// The number of images per thread block, and the rows of 16 pixels of each warp.
 template <int SIDE, int CHANNELS>
 struct Share {
-    static constexpr int PICTURES = SIDE == 8 ? 4 : 1;
+    static constexpr int IMAGES = SIDE == 8 ? 4 : 1;
     static constexpr int ROWS = CHANNELS == 16 ? 8 : 2;
-    static constexpr int STRIPS = SIDE == 32 ? 2 : 1;  // of 16 columns; at SIDE 8 a strip is a row of two pictures
+    static constexpr int STRIPS = SIDE == 32 ? 2 : 1;  // of 16 columns; at SIDE 8 a strip is a row of two images
 
-    static DEVICE int picture() { return SIDE == 8 ? warp_index() / 4 * 2 : 0; }
+    static DEVICE int image() { return SIDE == 8 ? warp_index() / 4 * 2 : 0; }
     static DEVICE int row() { return (SIDE == 8 ? warp_index() % 4 : warp_index() / STRIPS) * ROWS; }
     static DEVICE int column() { return warp_index() % STRIPS * 16; }
 };
 
-// Calls `with(picture of the block, row, column, sums)` for each pixel of which this lane holds channels.
+// Calls `with(image of the block, row, column, sums)` for each pixel of which this lane holds channels.
 template <int SIDE, int CHANNELS, typename With>
 DEVICE void for_each_pixel(float (&sum)[Share<SIDE, CHANNELS>::ROWS][CHANNELS / 8][4], With with) {
     typedef Share<SIDE, CHANNELS> Mine;
@@ -104,6 +104,6 @@ DEVICE void for_each_pixel(float (&sum)[Share<SIDE, CHANNELS>::ROWS][CHANNELS / 
 #pragma unroll
             for (int n = 0; n < CHANNELS / 8; n++)
                 values[2 * n] = sum[r][n][2 * group], values[2 * n + 1] = sum[r][n][2 * group + 1];
-            with(Mine::picture() + (SIDE == 8 ? group : 0), Mine::row() + r, column, values);
+            with(Mine::image() + (SIDE == 8 ? group : 0), Mine::row() + r, column, values);
         }
 }

@@ -18,7 +18,7 @@ struct Pooling {
         }
     }
 
-    // `is_top`: whether the first row of sums is above the picture.
+    // `is_top`: whether the first row of sums is above the image.
     DEVICE void pool(const float (&sum)[2 * POOLED + 1][2][4], bool is_top) {
         const int lane = lane_index();
 #pragma unroll
@@ -71,18 +71,18 @@ DEVICE void store_pooled(const float (&best)[4], u32 won, float scale, const flo
 // A convolution and its max-pool: `x` [SIDE, SIDE, CI] to `y` [SIDE / 2, SIDE / 2, CO]. A warp computes two pooled rows.
 template <int SIDE, int CI, int CO>
 DEVICE void pooled_convolution(const uint4* x, const uint4* weight, const float* bias, uint2* y, u32* winner,
-                               int num_pictures) {
+                               int num_images) {
     typedef Layout<SIDE, CI, 1, true> Map;
-    constexpr int PICTURES = 32 / SIDE, HALF = SIDE / 2, PER_PICTURE = WARPS / PICTURES, POOLED = HALF / PER_PICTURE;
-    const int base = blockIdx.x * PICTURES;
-    for (int n = 0; n < PICTURES; n++) {
-        if (base + n < num_pictures) copy_picture<Map>(shared + n * Map::SIZE, x + u64(base + n) * SIDE * SIDE * Map::CHUNKS);
+    constexpr int IMAGES = 32 / SIDE, HALF = SIDE / 2, PER_IMAGE = WARPS / IMAGES, POOLED = HALF / PER_IMAGE;
+    const int base = blockIdx.x * IMAGES;
+    for (int n = 0; n < IMAGES; n++) {
+        if (base + n < num_images) copy_image<Map>(shared + n * Map::SIZE, x + u64(base + n) * SIDE * SIDE * Map::CHUNKS);
         clear_border<Map>(shared + n * Map::SIZE);
     }
     finish_copies();
     __syncthreads();
-    const int picture = warp_index() / PER_PICTURE, first = warp_index() % PER_PICTURE * POOLED;
-    if (base + picture >= num_pictures) return;
+    const int image = warp_index() / PER_IMAGE, first = warp_index() % PER_IMAGE * POOLED;
+    if (base + image >= num_images) return;
     const int j = lane_index() / 4, part = lane_index() % 4;
 #pragma unroll 1
     for (int sixteen = 0; sixteen < CO / 16; sixteen++) {
@@ -90,12 +90,12 @@ DEVICE void pooled_convolution(const uint4* x, const uint4* weight, const float*
 #pragma unroll 1
         for (int strip = 0; strip < SIDE / 16; strip++) {
             float sum[2 * POOLED + 1][2][4];
-            convolve<Map, CO, 2 * POOLED + 1, 2, 0, false>(sum, shared + picture * Map::SIZE, weight, 2 * first - 1,
+            convolve<Map, CO, 2 * POOLED + 1, 2, 0, false>(sum, shared + image * Map::SIZE, weight, 2 * first - 1,
                                                            16 * strip, sixteen, first == 0);
             pooling.pool(sum, first == 0);
 #pragma unroll
             for (int u = 0; u < POOLED; u++) {
-                const u64 pixel = (u64(base + picture) * HALF + first + u) * HALF + 8 * strip + j;
+                const u64 pixel = (u64(base + image) * HALF + first + u) * HALF + 8 * strip + j;
                 store_pooled(pooling.best[u], pooling.winner[u], 1.0f, bias + 16 * sixteen + 4 * part, y, winner,
                              pixel * (CO / 4) + 4 * sixteen + part);
             }
@@ -109,10 +109,10 @@ DEVICE void pooled_convolution_backward(const uint4* dy, const uint2* winner, co
     typedef Layout<SIDE, CO, 1> Map;
     typedef Share<SIDE, CI> Mine;
     typedef typename Part<CI>::Vector Vector;
-    constexpr int PER_PICTURE = SIDE * SIDE / 4 * Map::CHUNKS;
-    const u64 picture = blockIdx.x;
+    constexpr int PER_IMAGE = SIDE * SIDE / 4 * Map::CHUNKS;
+    const u64 image = blockIdx.x;
     clear_border<Map>(shared);
-    unpool_picture<Map>(shared, dy + picture * PER_PICTURE, winner + picture * PER_PICTURE);
+    unpool_image<Map>(shared, dy + image * PER_IMAGE, winner + image * PER_IMAGE);
     __syncthreads();
     float sum[Mine::ROWS][CI / 8][4];
     convolve<Map, CI, Mine::ROWS, CI / 8, 8, false>(sum, shared, weight, Mine::row(), Mine::column());
@@ -120,7 +120,7 @@ DEVICE void pooled_convolution_backward(const uint4* dy, const uint2* winner, co
         u32 pairs[CI / 8];
 #pragma unroll
         for (int n = 0; n < CI / 8; n++) pairs[n] = round_to_pair(values[2 * n], values[2 * n + 1]);
-        const u64 offset = (picture * SIDE * SIDE + row * SIDE + column) * 4 + lane_index() % 4;
+        const u64 offset = (image * SIDE * SIDE + row * SIDE + column) * 4 + lane_index() % 4;
         reinterpret_cast<Vector*>(dx)[offset] = Part<CI>::pack(pairs);
     });
 }

@@ -51,8 +51,8 @@ DEVICE void read_image(const Number* image, int first_row) {
 template <typename Number>
 DEVICE void stem(const Number* images, const uint4* weight, const float* bias, uint2* y, u32* winner) {
     constexpr int HALF = IMAGE_SIDE / 2, POOLED = HALF / WARPS, ROWS = IMAGE_SIDE + 2;
-    const u64 picture = blockIdx.x;
-    read_image<ROWS, 1>(images + picture * IMAGE_SIDE * IMAGE_SIDE * 3, -1);
+    const u64 image = blockIdx.x;
+    read_image<ROWS, 1>(images + image * IMAGE_SIDE * IMAGE_SIDE * 3, -1);
     __syncthreads();
     const int lane = lane_index(), first = warp_index() * POOLED;
     const bool is_top = first == 0;
@@ -84,7 +84,7 @@ DEVICE void stem(const Number* images, const uint4* weight, const float* bias, u
         pooling.pool(sum, is_top);
 #pragma unroll
         for (int u = 0; u < POOLED; u++) {
-            const u64 pixel = (picture * HALF + first + u) * HALF + 8 * strip + lane / 4;
+            const u64 pixel = (image * HALF + first + u) * HALF + 8 * strip + lane / 4;
             store_pooled(pooling.best[u], pooling.winner[u], 1.0f / 255, bias + lane % 4 * 4, y, winner,
                          pixel * 4 + lane % 4);
         }
@@ -94,7 +94,7 @@ DEVICE void stem(const Number* images, const uint4* weight, const float* bias, u
 // Writes the gradients of weight [16, 3, 3, 3] and bias [16], summed over some bands of BAND pooled rows, to `partial`. For
 // each of the nine window positions, the gradients whose winner it is are multiplied with the input pixels at that position.
 template <int BAND, typename Number>
-DEVICE void stem_weight_gradient(const Number* images, const uint4* dy, const uint2* winner, float* partial, int num_pictures) {
+DEVICE void stem_weight_gradient(const Number* images, const uint4* dy, const uint2* winner, float* partial, int num_images) {
     constexpr int HALF = IMAGE_SIDE / 2, ROWS = 2 * BAND + 3, BANDS = HALF / BAND, CHUNKS = BAND * HALF * 2;
     typedef Layout<HALF, 16, 0> Map;
     uint4* const gradients = shared + 2 * ROWS * IMAGE_ROW;
@@ -104,10 +104,10 @@ DEVICE void stem_weight_gradient(const Number* images, const uint4* dy, const ui
 #pragma unroll
     for (int n = 0; n < 26; n++) sum[n] = 0.0f;
 #pragma unroll 1
-    for (int unit = blockIdx.x; unit < num_pictures * BANDS; unit += gridDim.x) {
-        const u64 picture = unit / BANDS;
+    for (int unit = blockIdx.x; unit < num_images * BANDS; unit += gridDim.x) {
+        const u64 image = unit / BANDS;
         const int first = unit % BANDS * BAND;
-        const u64 offset = (picture * HALF + first) * HALF * 2;
+        const u64 offset = (image * HALF + first) * HALF * 2;
         for (int task = threadIdx.x; task < CHUNKS; task += THREADS) {
             const int to = Map::chunk(task / 2, task % 2);
             copy_async(gradients + to, dy + offset + task);
@@ -120,7 +120,7 @@ DEVICE void stem_weight_gradient(const Number* images, const uint4* dy, const ui
             }
             winners[to] = make_uint4(bits[0], bits[1], bits[2], bits[3]);
         }
-        read_image<ROWS, 2>(images + picture * IMAGE_SIDE * IMAGE_SIDE * 3, 2 * first - 2);
+        read_image<ROWS, 2>(images + image * IMAGE_SIDE * IMAGE_SIDE * 3, 2 * first - 2);
         finish_copies();
         __syncthreads();
 #pragma unroll 1

@@ -1,4 +1,4 @@
-// Gradients of weights: matrix products over pixels, summed in registers over all pictures of a thread block.
+// Gradients of weights: matrix products over pixels, summed in registers over all images of a thread block.
 
 // Adds the sums of warps that processed different pixels, through shared memory, one group after another so that the order
 // is deterministic. `group`: the warp's group of GROUPS; `slot`: which sums it has. Returns true on the warps with the totals.
@@ -30,40 +30,40 @@ DEVICE float sum_of_four_lanes(float value) {
     return value + from_lane(value, lane_index() ^ 2);
 }
 
-// Writes dL/dweight [CO, 3, 3, CI] and then dL/dbias [CO] of a convolution, summed over the block's pictures, to `partial`.
+// Writes dL/dweight [CO, 3, 3, CI] and then dL/dbias [CO] of a convolution, summed over the block's images, to `partial`.
 // Each warp has one 16×16 tile of channels; if there are more warps than tiles, they divide the pixels. With POOLED, `dy` is
 // the gradient of the pooled map. Of the TOTAL channels in dy, CO are used, from 8 · `first_chunk` on.
 template <int SIDE, int CI, int CO, int TOTAL, bool RELU, bool POOLED>
 DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner, int first_chunk, float* partial,
-                            int num_pictures) {
+                            int num_images) {
     typedef Layout<SIDE, CI, 1> Input;
     typedef Layout<SIDE, CO, 0> Output;
-    constexpr int PICTURES = SIDE == 8 ? 4 : 1, BLOCKS = CI / 16 * (CO / 16), GROUPS = WARPS / BLOCKS;
+    constexpr int IMAGES = SIDE == 8 ? 4 : 1, BLOCKS = CI / 16 * (CO / 16), GROUPS = WARPS / BLOCKS;
     constexpr int STRIPS = SIDE == 32 ? 2 : 1, ROWS = SIDE == 8 ? 8 : SIDE * STRIPS / GROUPS;
     uint4* const inputs = shared;
-    uint4* const outputs = shared + PICTURES * Input::SIZE;
+    uint4* const outputs = shared + IMAGES * Input::SIZE;
     const int lane = lane_index(), block = warp_index() % BLOCKS, group = warp_index() / BLOCKS;
     const int ci = block % (CI / 16), co = block / (CI / 16);  // index of the sixteen channels
-    const int picture = SIDE == 8 ? group * 2 : 0, row = SIDE == 8 ? 0 : group / STRIPS * ROWS;
+    const int image = SIDE == 8 ? group * 2 : 0, row = SIDE == 8 ? 0 : group / STRIPS * ROWS;
     const int column = SIDE == 8 ? 0 : group % STRIPS * 16;
     float sum[9 * 2 * 4 + 2];  // [3 rows, 3 columns, 2 tiles, 4], then the bias
 #pragma unroll
     for (int n = 0; n < 74; n++) sum[n] = 0.0f;
-    for (int n = 0; n < PICTURES; n++) clear_border<Input>(inputs + n * Input::SIZE);
+    for (int n = 0; n < IMAGES; n++) clear_border<Input>(inputs + n * Input::SIZE);
 #pragma unroll 1
-    for (int base = blockIdx.x * PICTURES; base < num_pictures; base += gridDim.x * PICTURES) {
-        for (int n = 0; n < PICTURES; n++) {
+    for (int base = blockIdx.x * IMAGES; base < num_images; base += gridDim.x * IMAGES) {
+        for (int n = 0; n < IMAGES; n++) {
             uint4* const input = inputs + n * Input::SIZE;
             uint4* const output = outputs + n * Output::SIZE;
-            if (base + n < num_pictures) {
-                copy_picture<Input>(input, x + u64(base + n) * SIDE * SIDE * Input::CHUNKS);
+            if (base + n < num_images) {
+                copy_image<Input>(input, x + u64(base + n) * SIDE * SIDE * Input::CHUNKS);
                 if (POOLED) {
                     const u64 offset = u64(base + n) * (SIDE * SIDE / 4) * (TOTAL / 8) + first_chunk;
-                    unpool_picture<Output, TOTAL / 8>(output, dy + offset, winner + offset);
+                    unpool_image<Output, TOTAL / 8>(output, dy + offset, winner + offset);
                 } else {
-                    copy_picture<Output, TOTAL / 8>(output, dy + u64(base + n) * SIDE * SIDE * (TOTAL / 8) + first_chunk);
+                    copy_image<Output, TOTAL / 8>(output, dy + u64(base + n) * SIDE * SIDE * (TOTAL / 8) + first_chunk);
                 }
-            } else {  // no picture: contributes 0
+            } else {  // no image: contributes 0
                 for (int task = threadIdx.x; task < Input::SIZE; task += THREADS) input[task] = make_uint4(0, 0, 0, 0);
                 for (int task = threadIdx.x; task < Output::SIZE; task += THREADS) output[task] = make_uint4(0, 0, 0, 0);
             }
@@ -76,10 +76,10 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
 #pragma unroll
         for (int kx = 0; kx < 3; kx++) {
             const int pixel = Input::pixel(row, column + kx) + lane % 8 + lane / 16 * INPUT_SECOND;
-            views[kx] = inputs + picture * Input::SIZE + Input::chunk(pixel, 2 * ci + lane / 8 % 2);
+            views[kx] = inputs + image * Input::SIZE + Input::chunk(pixel, 2 * ci + lane / 8 % 2);
         }
         const int pixel = Output::pixel(row, column) + lane % 8 + lane / 8 % 2 * OUTPUT_SECOND;
-        const uint4* const gradients = outputs + picture * Output::SIZE + Output::chunk(pixel, 2 * co + lane / 16);
+        const uint4* const gradients = outputs + image * Output::SIZE + Output::chunk(pixel, 2 * co + lane / 16);
         u32 d[3][4];  // gradients of the last three rows of pixels
 #pragma unroll
         for (int i = 0; i < ROWS + 2; i++) {  // input row i, border included, contributes to output rows i − 2 to i
@@ -122,9 +122,9 @@ DEVICE void weight_gradient(const uint4* x, const uint4* dy, const uint2* winner
 // negative, so the ReLU for the first one's input does not change it.
 template <int SIDE, int CHANNELS>
 DEVICE void block_weight_gradient(const uint4* x, const uint4* d_hidden, const uint4* hidden, const uint4* dy, float* partial,
-                                  int stride, int num_pictures) {
+                                  int stride, int num_images) {
     const bool is_second = blockIdx.y == 1;
     float* const own = partial + u64(blockIdx.x) * stride + (is_second ? 9 * CHANNELS * CHANNELS + CHANNELS : 0);
     weight_gradient<SIDE, CHANNELS, CHANNELS, CHANNELS, true, false>(is_second ? hidden : x, is_second ? dy : d_hidden,
-                                                                     nullptr, 0, own, num_pictures);
+                                                                     nullptr, 0, own, num_images);
 }

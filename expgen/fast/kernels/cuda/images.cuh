@@ -1,4 +1,4 @@
-// Pictures in shared memory, with a border of zeros for convolutions.
+// Images in shared memory, with a border of zeros for convolutions.
 //
 // A pixel has CHANNELS / 8 chunks of eight channels. Chunk c of pixel p is stored at c ^ swizzle(p), so that chunk c of
 // eight neighbouring pixels is in different banks. Widths in memory are multiples of eight, so that the swizzle is the same
@@ -13,7 +13,7 @@ extern __shared__ uint4 shared[];
 DEVICE int lane_index() { return threadIdx.x % 32; }
 DEVICE int warp_index() { return threadIdx.x / 32; }
 
-// The layout of a picture in shared memory. BORDER: pixels of zeros on each side, 0 or 1. SPLIT: a row has its even
+// The layout of a image in shared memory. BORDER: pixels of zeros on each side, 0 or 1. SPLIT: a row has its even
 // columns first and then the odd ones, counted with the border, for windows with stride 2.
 template <int SIDE_, int CHANNELS_, int BORDER_, bool SPLIT_ = false>
 struct Layout {
@@ -31,7 +31,7 @@ struct Layout {
 };
 
 template <typename Map>
-DEVICE void clear_border(uint4* picture) {
+DEVICE void clear_border(uint4* image) {
     constexpr int ROW = Map::WIDTH * Map::CHUNKS, TASKS = 2 * ROW + Map::SIDE * 2 * Map::CHUNKS;
     for (int task = threadIdx.x; task < TASKS; task += THREADS) {
         int offset;
@@ -41,17 +41,17 @@ DEVICE void clear_border(uint4* picture) {
             const int index = task - 2 * ROW, row = index / (2 * Map::CHUNKS) + 1, side = index / Map::CHUNKS % 2;
             offset = Map::pixel(row, side * (Map::SIDE + 1)) * Map::CHUNKS + index % Map::CHUNKS;
         }
-        picture[offset] = make_uint4(0, 0, 0, 0);
+        image[offset] = make_uint4(0, 0, 0, 0);
     }
 }
 
 // Copies a map from global memory asynchronously. TOTAL: chunks per pixel there, of which Map::CHUNKS are copied.
 template <typename Map, int TOTAL = Map::CHUNKS>
-DEVICE void copy_picture(uint4* picture, const uint4* from) {
+DEVICE void copy_image(uint4* image, const uint4* from) {
     for (int task = threadIdx.x; task < Map::SIDE * Map::SIDE * Map::CHUNKS; task += THREADS) {
         const int at = task / Map::CHUNKS, index = task % Map::CHUNKS;
         const int pixel = Map::pixel(at / Map::SIDE + Map::BORDER, at % Map::SIDE + Map::BORDER);
-        copy_async(picture + Map::chunk(pixel, index), from + at * TOTAL + index);
+        copy_async(image + Map::chunk(pixel, index), from + at * TOTAL + index);
     }
 }
 
@@ -67,9 +67,9 @@ DEVICE uint4 add_chunks(const uint4& a, const uint4& b) {
     return make_uint4(add_pairs(a.x, b.x), add_pairs(a.y, b.y), add_pairs(a.z, b.z), add_pairs(a.w, b.w));
 }
 
-// Computes the gradient of a max-pool's input from the output's gradient and the winners (channels as in copy_picture).
+// Computes the gradient of a max-pool's input from the output's gradient and the winners (channels as in copy_image).
 template <typename Map, int TOTAL = Map::CHUNKS>
-DEVICE void unpool_picture(uint4* picture, const uint4* gradient, const uint2* winner) {
+DEVICE void unpool_image(uint4* image, const uint4* gradient, const uint2* winner) {
     constexpr int HALF = Map::SIDE / 2;
     const uint4 zero = make_uint4(0, 0, 0, 0);
     for (int task = threadIdx.x; task < HALF * HALF * Map::CHUNKS; task += THREADS) {
@@ -84,12 +84,12 @@ DEVICE void unpool_picture(uint4* picture, const uint4* gradient, const uint2* w
         const uint4 d_both = has_both ? gradient[below + TOTAL] : zero;
         const uint2 w_both = has_both ? winner[below + TOTAL] : w;
         const int r = 2 * row + Map::BORDER, c = 2 * column + Map::BORDER;
-        picture[Map::chunk(Map::pixel(r, c), index)] = gradient_at(d, w, 4);
-        picture[Map::chunk(Map::pixel(r, c + 1), index)] =
+        image[Map::chunk(Map::pixel(r, c), index)] = gradient_at(d, w, 4);
+        image[Map::chunk(Map::pixel(r, c + 1), index)] =
             add_chunks(gradient_at(d, w, 5), gradient_at(d_right, w_right, 3));
-        picture[Map::chunk(Map::pixel(r + 1, c), index)] =
+        image[Map::chunk(Map::pixel(r + 1, c), index)] =
             add_chunks(gradient_at(d, w, 7), gradient_at(d_below, w_below, 1));
-        picture[Map::chunk(Map::pixel(r + 1, c + 1), index)] =
+        image[Map::chunk(Map::pixel(r + 1, c + 1), index)] =
             add_chunks(add_chunks(gradient_at(d, w, 8), gradient_at(d_right, w_right, 6)),
                        add_chunks(gradient_at(d_below, w_below, 2), gradient_at(d_both, w_both, 0)));
     }
