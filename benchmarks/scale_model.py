@@ -2,7 +2,7 @@
 
 The model is r(n) = R n / (n + h) steps per second for n PPO learners side by side, fitted to the measured r(1) and
 r(11); an explorer alone runs at its own measured rate. Other algorithms are slower than PPO by the factor measured for
-one learner (`rate_beside_ppo`), which overestimates their time where the games are the bottleneck. Scoring is left out.
+one learner (`BESIDE_PPO`), which overestimates their time where the games are the bottleneck. Scoring is left out.
 """
 
 import heapq
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from expgen.reproduce.estimate import rate_beside_ppo
+from expgen.reproduce.estimate import BESIDE_PPO
 from expgen.reproduce.job import Job
 from expgen.reproduce.jobs import jobs_of
 from expgen.reproduce.scale import SCALES
@@ -35,7 +35,7 @@ def hours(job: Job) -> float:
         return 0.0
     plans = plans_of(make_config(job.env, job.algo, job.preset, **job.settings))
     left, seconds = sorted((plan.steps, plan.algo) for plan in plans), 0.0
-    slower = 1 / rate_beside_ppo(plans[0].algo)
+    slower = 1 / BESIDE_PPO.get(plans[0].algo, 1.0)
     done = 0
     while left:
         steps, algo = left[0]

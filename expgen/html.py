@@ -17,13 +17,8 @@ def render(template: str, **values: Any) -> Markup:
 
 @cache
 def _templates() -> Environment:
-    loader = PrefixLoader(
-        {
-            "shared": PackageLoader("expgen", "assets"),
-            "report": PackageLoader("expgen.report", "assets"),
-            "watch": PackageLoader("expgen.watch", "assets"),
-        }
-    )
+    packages = {"shared": "expgen", "report": "expgen.report", "watch": "expgen.watch"}
+    loader = PrefixLoader({prefix: PackageLoader(package, "assets") for prefix, package in packages.items()})
     templates = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

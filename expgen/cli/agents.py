@@ -10,7 +10,6 @@ from expgen.text import printable, text_line
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print one line per agent, then how each was trained."""
     parser = Parser(
         "agents",
         description="Use one with expgen evaluate NAME or expgen.load_agent(NAME). "

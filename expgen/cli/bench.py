@@ -20,7 +20,6 @@ MAX_SECONDS = 86400  # per measurement
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print each speed when it is known."""
     parser = Parser("bench")
     parser.add("game", "a ProcGen game (default: --env, else minimaze)", nargs="?", metavar="GAME")
     parser.add("--env", "environment: minimaze, procgen, gymnasium:ID or envpool:ID")

@@ -14,7 +14,6 @@ from expgen.training.resources import resolve_device
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play, print the findings, write the figure."""
     parser = Parser(
         "diagnose",
         description="One member, the whole agent, the explorer and random actions each play --episodes episodes on "

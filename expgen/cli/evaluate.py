@@ -27,16 +27,13 @@ NAME_WIDTH = 17  # of most names
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play the episodes, print the table, append the rows."""
     parser = Parser("evaluate", description="Print its scores and append them to scores.csv.")
     add_agent_argument(parser)
     parser.add("--split", "play training levels (train) or unseen ones (test) (default test)", choices=SPLITS)
     levels = "evaluate on these levels instead: COUNT, START:COUNT, A,B,C or all"
     parser.add("--levels", f"{levels}; they must be all training levels or all unseen")
     add_playing_flags(parser, episodes=500, seed=0, envs=64, device="cpu")
-    parser.add(
-        "--learner", "policy to evaluate: member0, …, explorer or each (default: the ensemble, else each member)"
-    )
+    parser.add("--learner", "policy to play: member0, …, explorer or each (default: the ensemble, else each member)")
     scores_help = "file to append rows to (default RUN/scores.csv; none for a bundled agent)"
     parser.add("--scores", scores_help, type=folder, metavar="FILE")
     add_ensemble_flags(parser)
@@ -117,10 +114,10 @@ def _explain(agent: ConsensusAgent) -> str:
     counts, members = agent.tally, len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
     if agent.config.once:
-        votes += f", {counts.set_aside_share:.0%} of these set aside (frames the ensemble had acted on)"
+        votes += f", {counts.set_aside_share:.0%} of these set aside (frames on which the ensemble had acted)"
     if agent.quorum > members:
-        votes = f"the members never agree: {agent.quorum} would have to, and there are {members}"
-    text = f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} at a stretch"
+        votes = f"the quorum of {agent.quorum} is larger than the ensemble of {members}"
+    text = f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} in a row"
     if agent.config.hedge:
         text += f", {counts.hedged_share:.0%} of these hedged"
     if counts.deaths:

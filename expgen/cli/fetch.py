@@ -9,7 +9,6 @@ from expgen.storage.view import fetch
 
 
 def main(argv: Sequence[str]) -> int:
-    """Download and print the number of files."""
     parser = Parser("fetch", epilog="Run it again to update DIR. Other files in DIR are kept.")
     parser.add("url", "the --run or --out of an earlier command", type=location, metavar="URL")
     parser.add("folder", "folder to write to", type=folder, metavar="DIR")

@@ -24,21 +24,16 @@ MAX_NAME_BYTES = 255  # limit of file systems
 class Parser(argparse.ArgumentParser):
     """Argument parser of one verb. Raises InputError for bad input; abbreviated flags are not accepted."""
 
-    def __init__(self, verb: str, common: frozenset[str] = frozenset(), more: str = "", **keywords: Any) -> None:
-        """Create a parser, whose description is the summary in VERBS and then `description`.
-
-        common: the flags that `--help` shows; empty for all. `--help all` shows all flags.
-        more: text that `--help all` adds to the description.
-        """
-        has_help = keywords.pop("add_help", True)
+    def __init__(self, verb: str, description: str = "", add_help: bool = True, **keywords: Any) -> None:
+        """Create a parser, whose description is the summary in VERBS and then `description`."""
         summary = VERBS.get(verb, verb)
-        keywords["description"] = f"{summary[:1].upper()}{summary[1:]}. {keywords.pop('description', '')}".strip()
-        super().__init__(prog=f"expgen {verb}", allow_abbrev=False, add_help=False, **keywords)
-        self.common, self.more = common, more
-        if has_help:
-            text = "show this help; --help all shows every flag" if common else "show this help"
-            keywords = {"nargs": "?", "const": "", "metavar": "all", "dest": "help", "default": argparse.SUPPRESS}
-            self.add_argument("-h", "--help", action=_Help, help=text, **keywords)
+        description = f"{summary[:1].upper()}{summary[1:]}. {description}".strip()
+        super().__init__(f"expgen {verb}", description=description, allow_abbrev=False, add_help=False, **keywords)
+        self.common: frozenset[str] = frozenset()  # flags that --help shows; empty for all
+        self.more = ""  # text that --help all adds to the description
+        if add_help:
+            how: dict[str, Any] = {"nargs": "?", "const": "", "metavar": "all", "default": argparse.SUPPRESS}
+            self.add_argument("-h", "--help", action=_Help, help="show this help; --help all: every flag", **how)
 
     def add(self, name: str, help: str, default: Any = None, group: Any = None, **keywords: Any) -> None:
         """Add a flag or argument; its default is appended to the help line.
@@ -100,10 +95,13 @@ def whole_number(text: str) -> int:
     """Parse `25000000`, `25_000_000`, `25e6` or `25M`."""
     scale = {"k": 10**3, "M": 10**6}.get(text[-1:], 1)
     digits = text[:-1] if scale > 1 else text
-    value = float(digits) * scale
-    if not value.is_integer():
-        raise ValueError(text)
-    return int(digits.replace("_", "")) * scale if digits.replace("_", "").lstrip("-").isdigit() else int(value)
+    try:
+        return int(digits) * scale
+    except ValueError:
+        value = float(digits) * scale
+        if not value.is_integer():
+            raise
+        return int(value)
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
@@ -212,9 +210,7 @@ def add_engine_flags(parser: Parser) -> None:
     parser.add("--address", address, group=group, metavar="HOST:PORT")
     number = {"group": group, "type": float, "metavar": "N"}
     parser.add("--cpus-per-job", "CPUs that each job reserves (default: one GPU's share of a node)", **number)
-    parser.add(
-        "--gpus-per-job", "GPUs that each job reserves; 0.5: two jobs per GPU (default 1 if there are any)", **number
-    )
+    parser.add("--gpus-per-job", "GPUs that each job reserves; 0.5: two jobs per GPU (default 1, if any)", **number)
 
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":

@@ -16,7 +16,6 @@ from expgen.watch.write import check_out, write_recording
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play one episode, write the file, print a summary."""
     parser = Parser("play")
     add_agent_argument(parser)
     parser.add("--level", "seed of the level (default: a random level of --split)", type=whole_number)

@@ -8,7 +8,6 @@ from expgen.runs.push import push
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the agent and print how to load it."""
     parser = Parser(
         "push",
         description="The files are weights, agent.json, scores and a model card.",

@@ -17,7 +17,6 @@ from expgen.runs.result import curve_rows
 
 
 def main(argv: Sequence[str]) -> int:
-    """Read the scores, write the report, print its path."""
     parser = Parser("report")
     scores = "a score file, a run folder (its curves are shown too), or a folder that contains some"
     parser.add("scores", scores, nargs="+", type=folder, metavar="SCORES")

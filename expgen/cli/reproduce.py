@@ -24,7 +24,6 @@ ALL = "all"
 
 
 def main(argv: Sequence[str]) -> int:
-    """List the exhibits, or run their jobs and write the report."""
     parser = Parser(
         "reproduce",
         description="Finished jobs are skipped.",

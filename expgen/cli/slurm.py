@@ -2,14 +2,15 @@
 
 import shlex
 from collections.abc import Sequence
+from importlib import resources
+
+from jinja2 import Template
 
 from expgen.cli.flags import Parser
-from expgen.cluster.slurm import batch_script
 from expgen.errors import InputError, check_range
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the script."""
     parser = Parser(
         "slurm",
         usage="expgen slurm [FLAGS] -- reproduce NAME …",
@@ -27,5 +28,7 @@ def main(argv: Sequence[str]) -> int:
         raise InputError("COMMAND has --engine or --address; accepted: neither, since the script adds them")
     for name, least in (("nodes", 1), ("gpus", 0), ("cpus", 1), ("hours", 1)):
         check_range(f"--{name}", getattr(arguments, name), least)
-    print(batch_script(**vars(arguments), command=command), end="")
+    text = (resources.files("expgen.cluster") / "slurm.sh").read_text(encoding="utf-8")
+    script = Template(text, trim_blocks=True, keep_trailing_newline=True)
+    print(script.render(**vars(arguments), command=shlex.join(command)), end="")
     return 0

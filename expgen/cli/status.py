@@ -15,7 +15,6 @@ BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a line for each run; return 1 if a run has failed."""
     parser = Parser(
         "status",
         epilog="dead: the process is gone; silent: on another machine, nothing written for ten minutes; damaged: files "

@@ -33,7 +33,6 @@ from expgen.training.resources import check_processes
 
 
 def main(argv: Sequence[str]) -> int:
-    """Train the runs, print their scores or how to resume them."""
     parsed = parse_runs(argv)
     shared = {name: arguments.pop(name) for arguments in parsed for name in SHARED}  # equal in all runs
     is_local = shared["engine"] == "local"
@@ -60,9 +59,8 @@ def main(argv: Sequence[str]) -> int:
                 results |= ended.result()
             else:  # the other jobs continue
                 failed[ended.task.name] = ended.error
-    statuses = [
-        _print_outcome(run, results.get(str(run.where)), signals.number) for run in runs if run.name not in failed
-    ]
+    ended_runs = [run for run in runs if run.name not in failed]
+    statuses = [_print_outcome(run, results.get(str(run.where)), signals.number) for run in ended_runs]
     for name, error in failed.items() if len(runs) > 1 else ():
         print(f"expgen: {name} failed: {printable(error_line(error))}", file=sys.stderr)
     if failed:

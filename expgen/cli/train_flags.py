@@ -111,11 +111,11 @@ def _parser(algo: str) -> Parser:
     config = default_config(algo)
     parser = Parser(
         "train",
-        common=frozenset(f"--{name}" for name in COMMON.split()),
-        more="Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items()),
         epilog=f"Settings and defaults are those of --algo {algo} in the paper; --preset changes some defaults. "
         "All settings of an algorithm: expgen train --algo A --help all.",
     )
+    parser.common = frozenset(f"--{name}" for name in COMMON.split())
+    parser.more = "Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items())
     games = "a ProcGen game or another environment; A,B trains one run of each (and so does --seed 0,1)"
     parser.add("game", games, nargs="?", type=list_of(str), metavar="GAME")
     default = "default ppo; with --preset best, our strongest on GAME"

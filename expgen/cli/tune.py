@@ -16,7 +16,6 @@ from expgen.training.resources import resolve_device
 
 
 def main(argv: Sequence[str]) -> int:
-    """Evaluate the grid, print it, write the best settings to agent.json."""
     parser = Parser(
         "tune",
         description="Plays --episodes for each point of the grid. Needs a population trained with "

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
-from typing import Any, NamedTuple
+from typing import Any
 
 from expgen.cluster.engine import Task, TaskResources, TaskResult
 from expgen.cluster.follow import RunFollower
@@ -28,17 +28,6 @@ MAX_LOSSES = 10  # in a row without a new checkpoint; then the task fails
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: nodes use the address 127.0.0.1 and listen there only
 STORE_BYTES = 100_000_000  # object store of a local cluster, which holds almost nothing
 MAX_SUBMITTED = 1000  # tasks submitted to Ray at a time
-
-
-class LostTooOften(RuntimeError):
-    """A task was lost MAX_LOSSES times without progress."""
-
-
-class WorkerResult(NamedTuple):
-    """The return value of a task, from its worker."""
-
-    value: Any
-    was_interrupted: bool
 
 
 class RayEngine:
@@ -101,7 +90,7 @@ class _Scheduler:
         """Return the result of a task; None if it was lost and will run again, or was cancelled before it began."""
         exceptions = self.ray.exceptions
         try:
-            answer: WorkerResult = self.ray.get(reference)
+            value, was_interrupted = self.ray.get(reference)
         except exceptions.TaskCancelledError:
             return None
         except exceptions.RayTaskError as error:  # raised by the task itself
@@ -110,30 +99,30 @@ class _Scheduler:
             return TaskResult(task, error=cause)
         except exceptions.RayError as error:  # the worker or node is gone
             return self._lost(task, type(error).__name__)
-        if answer.was_interrupted and not self.is_stopping:  # the node is shutting down
+        if was_interrupted and not self.is_stopping:  # the node is shutting down
             return self._lost(task, "interrupted")
-        return TaskResult(task, answer.value)
+        return TaskResult(task, value)
 
     def _lost(self, task: Task, reason: str) -> TaskResult | None:
         seen = self.losses.setdefault(task.name, [])
         seen.append(self.follower.checkpoints(task))
         if len(seen) >= MAX_LOSSES and len(set(seen[-MAX_LOSSES:])) == 1:
-            error = LostTooOften(f"lost {MAX_LOSSES} times without a new checkpoint, last by {reason}")
+            error = RuntimeError(f"lost {MAX_LOSSES} times without a new checkpoint, last by {reason}")
             return TaskResult(task, error=error)
         print(f"expgen: {task.name}: lost ({reason}); it continues on another node", file=sys.stderr, flush=True)
         self.ready.appendleft(task)
         return None
 
 
-def _run_in_worker(call: Any, resources: TaskResources, driver_version: str, plugins: Plugins) -> WorkerResult:
-    """Run a task in a worker process, to which Ray shows only the GPUs that the task reserved."""
+def _run_in_worker(call: Any, resources: TaskResources, driver_version: str, plugins: Plugins) -> tuple[Any, bool]:
+    """Run a task in a worker, which sees only its reserved GPUs; return its value and whether it was interrupted."""
     if version() != driver_version:
         raise InputError(f"a node has expgen {version()}; accepted: {driver_version}, as where the command runs")
     load_plugins(plugins)
     if not resources.gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # without a reservation Ray shows all GPUs
     with limit_cores(resources.threads), StopSignals() as signals:
-        return WorkerResult(call(Watcher(should_stop=signals.arrived)), signals.arrived())
+        return call(Watcher(should_stop=signals.arrived)), signals.arrived()
 
 
 @contextlib.contextmanager

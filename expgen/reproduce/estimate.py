@@ -15,6 +15,7 @@ from expgen.runs.plan import plans_of
 from expgen.training.resources import plan_resources
 
 # Training steps/s of one learner on one H200, relative to PPO's in the same session (Maze, the paper's settings).
+# Algorithms that are not listed are PPO with another reward or network: 1.
 BESIDE_PPO = {
     "ppo": 1.0,
     "plr": 41_956 / 41_039,
@@ -25,11 +26,6 @@ BESIDE_PPO = {
     "ppg": 18_839 / 49_525,  # over 31 rollouts and the auxiliary phase after them
 }
 SECONDS = 1.0  # of each measurement
-
-
-def rate_beside_ppo(algo: str) -> float:
-    """Return the training rate of `algo` divided by PPO's; 1 for PPO with another reward or network."""
-    return BESIDE_PPO.get(algo, 1.0)
 
 
 class Effort(NamedTuple):
@@ -74,7 +70,7 @@ class Estimator:
         key = env.partition(":")[0], has_memory
         if key not in self.rates:
             self.rates[key] = self._measure(*key)
-        return self.rates[key] * rate_beside_ppo(algo)
+        return self.rates[key] * BESIDE_PPO.get(algo, 1.0)
 
     def _measure(self, family: str, has_memory: bool) -> float:
         """Measure training steps per second of the explorer (with memory) or of PPO."""

@@ -17,7 +17,7 @@ from expgen.storage.location import Location
 from expgen.storage.scratch import scratch_folder
 
 _URL = re.compile(r"hf://(\w[\w.-]{0,95}/\w[\w.-]{0,95})(?:@(\w[\w./-]{0,99}))?/?", re.ASCII)
-_AGENT_FILE = re.compile(r"(agent|config|card)\.json|scores\.csv|checkpoints/\w[\w.-]*/\d+\.safetensors", re.ASCII)
+_FILES = re.compile(r"(agent|config|card)\.json|scores\.csv|checkpoints/\w[\w.-]*/\d+\.safetensors", re.ASCII)
 MAX_FILES, MAX_BYTES = 200, 2**33  # of an agent
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -41,15 +41,13 @@ def download(url: str) -> Path:
     api = _library(url).HfApi()
     with _one_line_errors("read", url):
         info = api.model_info(name, revision=revision, files_metadata=True)
-        files = {
-            file.rfilename: file.size or 0 for file in info.siblings or () if _AGENT_FILE.fullmatch(file.rfilename)
-        }
+        files = {file.rfilename: file.size or 0 for file in info.siblings or () if _FILES.fullmatch(file.rfilename)}
         if "agent.json" not in files or not COMMIT.fullmatch(info.sha or ""):
             raise InputError(f"{url} holds no agent.json; accepted: an agent that expgen push wrote")
         size = sum(files.values())
         if len(files) > MAX_FILES or size > MAX_BYTES:
-            accepted = f"at most {MAX_FILES} files of {MAX_BYTES:,} bytes"
-            raise InputError(f"{url} holds {len(files)} files of {size:,} bytes; accepted: {accepted}")
+            found = f"{len(files)} files of {size:,} bytes"
+            raise InputError(f"{url} holds {found}; accepted: at most {MAX_FILES} files of {MAX_BYTES:,} bytes")
         folder = scratch_folder() / name.rpartition("/")[2]
         for file_name in files:
             api.hf_hub_download(name, file_name, revision=info.sha, local_dir=folder)

@@ -29,10 +29,7 @@ def keep_scratch() -> None:
 def _root(pid: int) -> Path:
     """Return the root of this process's scratch folders, whose lock is held until the process ends."""
     for lock_file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        with (
-            contextlib.suppress(OSError, InputError),
-            open_regular(lock_file) as lock,
-        ):  # the lock is held, or is another user's
+        with contextlib.suppress(OSError, InputError), open_regular(lock_file) as lock:  # skips locks that are held
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock_file.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))

@@ -143,7 +143,7 @@ def test_evaluate_reports_a_quorum_larger_than_the_ensemble(command: Callable[..
     assert (
         command(*words, "9")
         .out.splitlines()[-1]
-        .startswith("the members never agree: 9 would have to, and there are 5; 100% of the steps explored")
+        .startswith("the quorum of 9 is larger than the ensemble of 5; 100% of the steps explored")
     )
     assert command(*words, "5").out.splitlines()[-1].startswith("5 of 5 agreed in ")
 
@@ -151,7 +151,7 @@ def test_evaluate_reports_a_quorum_larger_than_the_ensemble(command: Callable[..
 def test_evaluate_records_vote_settings_and_counts_votes_set_aside(command: Callable[..., Any], tmp_path: Path) -> None:
     words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
     plain, other = (command(*words, *more).out for more in ((), ("--vote", "majority", "--once")))
-    assert "set aside" not in plain and "% of these set aside (frames the ensemble had acted on); " in other
+    assert "set aside" not in plain and "% of these set aside (frames on which the ensemble had acted); " in other
     assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == [
         "expgen members=5",
         "expgen vote=majority once=True members=5",
@@ -161,7 +161,7 @@ def test_evaluate_records_vote_settings_and_counts_votes_set_aside(command: Call
 def test_evaluate_reports_hedged_steps(command: Callable[..., Any], tmp_path: Path) -> None:
     words = ("evaluate", "minimaze/expgen", "--episodes", "4", "--scores", tmp_path / "scores.csv")
     text = command(*words, "--hedge", "0.5").out
-    assert re.search(r" at a stretch, [1-9]\d*% of these hedged$", text.rstrip()), text
+    assert re.search(r" in a row, [1-9]\d*% of these hedged$", text.rstrip()), text
     assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == ["expgen hedge=0.5 members=5"]
     refused = command(*words, "--hedge", "0.5", "--fallback", "random")
     accepted = "accepted: 0, or a policy as explorer"
