@@ -1,4 +1,4 @@
-"""Run folders that are deleted, full or read-only while a run trains in them, and reports that cannot be written."""
+"""Attack: run folders that are deleted, full or read-only during training, and reports that cannot be written."""
 
 import os
 import random
@@ -11,11 +11,11 @@ from pathlib import Path
 import expgen
 from expgen.cli.main import main
 from tests.attack.kills import SETTINGS
-from tests.attack.sandbox import Ended, flaw_in, run_forked
+from tests.attack.sandbox import Outcome, flaw_in, run_forked
 from tests.policies import newest_checkpoint
 
 LONG = {**SETTINGS, "steps": 120 * 32}
-NOBODY = 65534  # a user without rights, for root can write to any folder
+NOBODY = 65534  # a user without rights; root can write to any folder
 FLAGS = [word for name, value in LONG.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 TRAIN = ["train", "--algo", "ppo", "--resume", "--run", "run", *FLAGS]
 
@@ -29,7 +29,7 @@ def _command(words: list[str], before: Callable[[], None] = lambda: None) -> Cal
 
 
 def _when_it_trains(run: Path, rng: random.Random, harm: Callable[[], None]) -> Callable[[], bool]:
-    """Does `harm` some time after the first new checkpoint; whether it is done."""
+    """Call `harm` some time after the first new checkpoint; return whether it was called."""
     known = set(run.glob("checkpoints/*/*.safetensors"))
 
     def meanwhile() -> bool:
@@ -42,27 +42,27 @@ def _when_it_trains(run: Path, rng: random.Random, harm: Callable[[], None]) -> 
     return meanwhile
 
 
-def _judge(ended: Ended, statuses: tuple[int, ...] = (1,)) -> str:
-    if flaw := flaw_in(ended):
+def _judge(outcome: Outcome, statuses: tuple[int, ...] = (1,)) -> str:
+    if flaw := flaw_in(outcome):
         return flaw
-    if ended.status not in statuses:
-        return f"ends with status {ended.status} where {statuses[0]} is right: {(ended.out + ended.err)[-150:]!r}"
-    lines = [line for line in ended.err.splitlines() if line.startswith("expgen: ")]
+    if outcome.status not in statuses:
+        return f"ends with status {outcome.status} where {statuses[0]} is right: {(outcome.out + outcome.err)[-150:]!r}"
+    lines = [line for line in outcome.err.splitlines() if line.startswith("expgen: ")]
     return "" if len(lines) == 1 or 0 in statuses else f"says {len(lines)} lines: {lines}"
 
 
 def deleted(scratch: Path, rng: random.Random) -> str:
-    """The whole folder goes: status 1, one line, and nothing is created again."""
+    """Delete the run folder: status 1, one line, and nothing is created again."""
     run, endless = scratch / "run", [*TRAIN, "--steps", "10000000"]
-    ended = run_forked(
+    outcome = run_forked(
         _command(endless), scratch, meanwhile=_when_it_trains(run, rng, lambda: shutil.rmtree(run, True))
     )
-    flaw = _judge(ended)
-    return flaw or ("creates the folder again" if (run / "config.json").exists() or "done" in ended.out else "")
+    flaw = _judge(outcome)
+    return flaw or ("creates the folder again" if (run / "config.json").exists() or "done" in outcome.out else "")
 
 
 def without_checkpoints(scratch: Path, rng: random.Random) -> str:
-    """Only the checkpoints go: they are written again and the run comes to its end."""
+    """Delete the checkpoints only: they are written again and the run finishes."""
     run = scratch / "run"
     harm = _when_it_trains(run, rng, lambda: shutil.rmtree(run / "checkpoints", True))
     flaw = _judge(run_forked(_command(TRAIN), scratch, meanwhile=harm), (0,))
@@ -70,7 +70,7 @@ def without_checkpoints(scratch: Path, rng: random.Random) -> str:
 
 
 def full(scratch: Path, rng: random.Random) -> str:
-    """No file may grow beyond some size, as on a full disk: status 1, and with space again the run comes to its end."""
+    """Limit the size of files, as on a full disk: status 1, and with space again the run finishes."""
     limit = rng.choice([500, 2_000, 5_000, 10_000])
 
     def shrink() -> None:
@@ -81,7 +81,7 @@ def full(scratch: Path, rng: random.Random) -> str:
 
 
 def read_only(scratch: Path, rng: random.Random) -> str:
-    """All folders of the run refuse new files: status 1, and writable again the run comes to its end."""
+    """Make all folders of the run read-only: status 1, and when they are writable again the run finishes."""
     run = scratch / "run"
     expgen.train(run=run, quiet=True, **{**LONG, "steps": 64})
 
@@ -98,13 +98,13 @@ def read_only(scratch: Path, rng: random.Random) -> str:
     for path in (scratch, *scratch.rglob("*")):
         os.chown(path, NOBODY, NOBODY) if os.geteuid() == 0 else None
     harm = _when_it_trains(run, rng, lambda: permit(0o555))
-    ended = run_forked(_command(TRAIN, drop_rights), scratch, meanwhile=harm)
+    outcome = run_forked(_command(TRAIN, drop_rights), scratch, meanwhile=harm)
     permit(0o755)
-    return _judge(ended) or _judge(run_forked(_command(TRAIN), scratch), (0,))
+    return _judge(outcome) or _judge(run_forked(_command(TRAIN), scratch), (0,))
 
 
 def half_a_report(scratch: Path, rng: random.Random) -> str:
-    """A report for which there is no space leaves nothing behind."""
+    """A report on a full disk leaves no files."""
     limit = rng.choice([100, 3_000, 10_000, 30_000])
     words = ["report", "minimaze-expgen", "--out", "new/report", "--resamples", "10"]
     shutil.copytree(Path(expgen.__file__).parent / "pretrained" / "minimaze-expgen", scratch / "minimaze-expgen")

@@ -1,4 +1,4 @@
-"""Random command lines: real verbs and flags with values that fit, do not fit, or mean nothing."""
+"""Attack: random command lines of real verbs and flags with valid, invalid and meaningless values."""
 
 import random
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ FLAGS = [
     "--hours", "--json", "--seconds", "--learners", "--import", "--help", "--debugg", "--no-such-flag",
     "--explorer-steps", "--explorer-envs", "--jobs",
 ]  # fmt: skip
-SMALL = ["--preset", "smoke", "--device", "cpu", "--steps", "4096"]  # so that what does train is soon done
+SMALL = ["--preset", "smoke", "--device", "cpu", "--steps", "4096"]  # training ends soon
 
 
 def command_lines(rng: random.Random) -> Iterator[list[str]]:
-    """Without end. None asks for a Ray cluster, which would take longer than all others together."""
+    """Yield command lines without end, none with a Ray cluster, which would take too long."""
     verbs = [verb for verb in VERBS if verb != "bench"]
     while True:
         verb = rng.choice([*verbs, "train", "evaluate", "fly", ""])

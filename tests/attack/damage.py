@@ -1,4 +1,4 @@
-"""Ways to spoil a file: JSON with one place made wrong, bytes changed, and trees that are nested too deeply."""
+"""Ways to damage a file: one wrong JSON value, changed bytes, too deeply nested data."""
 
 import random
 from typing import Any
@@ -10,7 +10,7 @@ JUNK: list[Any] = [
 
 
 def mangled(tree: Any, rng: random.Random) -> Any:
-    """`tree` with one place, anywhere in it, made wrong."""
+    """Return `tree` with one random value made wrong."""
     if isinstance(tree, dict) and tree and rng.random() < 0.85:
         name = rng.choice(sorted(tree))
         kind = rng.random()
@@ -23,7 +23,7 @@ def mangled(tree: Any, rng: random.Random) -> Any:
 
 
 def damaged(content: bytes, rng: random.Random) -> bytes:
-    """Bytes changed, cut out, doubled or put in."""
+    """Return `content` with bytes changed, removed, repeated or inserted."""
     at = rng.randrange(len(content))
     length = rng.randrange(1, 20)
     rest, before = content[at + length :], content[max(0, at - length) : at]

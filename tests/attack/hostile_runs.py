@@ -1,4 +1,4 @@
-"""Run folders as a stranger would send them: each hostile in one way, opened by every verb that opens runs."""
+"""Attack: untrusted run folders, each malicious in one way, opened by every verb that opens runs."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.attack.damage import damaged, mangled
 from tests.attack.sandbox import flaw_in, run_command
 
 SLOW_SECONDS = 45.0  # after which a command is interrupted
-MARKER = "imported"  # a file that the stranger's module writes when it runs
+MARKER = "imported"  # a file that the malicious module writes when it is imported
 MODULE = f"open({MARKER!r}, 'w').close()\n"
 JSON_FILES = ("config.json", "agent.json", "journal.json")
 FILES = (*JSON_FILES, "metrics.csv", "scores.csv", "exploration.csv", "adopted.json", "failures.log")
@@ -27,11 +27,11 @@ VERBS: dict[str, list[object]] = {
     "report": ["report", "run", "--out", "report", "--resamples", 10],
     "train": ["train", "--resume", "--run", "run", "--steps", 96, "--device", "cpu"],
 }
-Spoil = Callable[[Path], None]  # makes a good run folder hostile
+Spoil = Callable[[Path], None]  # makes a good run folder malicious
 
 
 def _edit(name: str, *path: Any, value: Any) -> Spoil:
-    """Set one place of a JSON file."""
+    """Set one value of a JSON file."""
 
     def spoil(run: Path) -> None:
         data = inner = json.loads((run / name).read_text())
@@ -48,7 +48,7 @@ def _replace(name: str, content: bytes) -> Spoil:
 
 
 def _put(name: str, make: Callable[[Path], object]) -> Spoil:
-    """Something else where a file is expected."""
+    """Replace a file with something else."""
 
     def spoil(run: Path) -> None:
         (run / name).unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def _put(name: str, make: Callable[[Path], object]) -> Spoil:
 
 
 def _weights(change: Callable[[torch.Tensor], torch.Tensor], only_policy: bool = True) -> Spoil:
-    """Weights that are whole by their checksum, and not what they should be."""
+    """Write wrong weights with a correct checksum."""
 
     def spoil(run: Path) -> None:
         for file in run.glob("checkpoints/*/*.safetensors"):
@@ -101,7 +101,7 @@ def _header(text: str) -> bytes:
 
 
 def named() -> dict[str, Spoil]:
-    """The ways that somebody has thought of."""
+    """Return the hand-written attacks by name."""
     deep = b"[" * 200_000 + b"]" * 200_000
     deep_header = '{"__metadata__":' + '{"a":' * 100_000 + "1" + "}" * 100_001
     promise = {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}
@@ -165,7 +165,7 @@ def named() -> dict[str, Spoil]:
 
 
 def fuzzed(rng: random.Random) -> Iterator[tuple[str, Spoil]]:
-    """Ways by chance, without end."""
+    """Yield random attacks without end."""
     while True:
         seed = rng.randrange(2**32)
         name = rng.choice(FILES[:5])
@@ -182,17 +182,17 @@ def fuzzed(rng: random.Random) -> Iterator[tuple[str, Spoil]]:
 
 
 def attack(run: Path, scratch: Path, spoil: Spoil, verb: str) -> str:
-    """Open a hostile copy of `run` with `verb`; what is wrong with what came of it, or nothing."""
+    """Open a malicious copy of `run` with `verb`; return what is wrong with the outcome, or an empty text."""
     shutil.rmtree(scratch, ignore_errors=True)
     here = scratch / "deep" / "here"
     shutil.copytree(run, here / "run")
     (here / "stranger.py").write_text(MODULE)
     spoil(here / "run")
     before = {path for path in scratch.rglob("*") if here / "run" not in path.parents}
-    ended = run_command(VERBS[verb], here, interrupt_after=SLOW_SECONDS)
-    if flaw := flaw_in(ended):
+    outcome = run_command(VERBS[verb], here, interrupt_after=SLOW_SECONDS)
+    if flaw := flaw_in(outcome):
         return flaw
-    if ended.seconds > SLOW_SECONDS:
+    if outcome.seconds > SLOW_SECONDS:
         return f"works on for {SLOW_SECONDS:.0f} s until it is interrupted"
     if any((folder / MARKER).exists() for folder in (here, here / "run", scratch)):
         return "runs the stranger's module"
@@ -202,6 +202,6 @@ def attack(run: Path, scratch: Path, spoil: Spoil, verb: str) -> str:
     outside = sorted(name for name in new if not any(name == ok or name.startswith(f"{ok}/") for ok in allowed))
     if outside:
         return f"writes {outside[0]}"
-    if ended.status == 2 and verb == "report" and (here / "report").exists():
+    if outcome.status == 2 and verb == "report" and (here / "report").exists():
         return "leaves half a report"
     return ""

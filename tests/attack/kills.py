@@ -1,4 +1,4 @@
-"""Kills: a run is killed again and again, at any moment, and ends with the weights of one that nobody touched."""
+"""Attack: a run is killed repeatedly at random moments and must end with the weights of an undisturbed run."""
 
 import os
 import random
@@ -25,7 +25,7 @@ ENDINGS = (0, *(-number for number in (signal.SIGKILL, *SIGNALS)), *(128 + numbe
 
 
 class KilledRun:
-    """A run below `folder` that is begun again after each kill; once done, another takes its place."""
+    """A run in `folder` that is resumed after each kill; a finished run is replaced by a new one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.number = folder, 0
@@ -38,7 +38,7 @@ class KilledRun:
         return self.folder / f"killed{self.number}"
 
     def flaw(self, status: int, is_hung: bool) -> str:
-        """What is wrong after a kill, or nothing; a run that has come to its end is compared and left."""
+        """Return what is wrong after a kill, or an empty text; a finished run is compared."""
         if is_hung or status not in ENDINGS:
             return "hangs" if is_hung else f"ends with status {status}"
         checkpoint = latest_checkpoint(RunFolder(self.run).checkpoints_of("member0"), is_quiet=True)
@@ -49,7 +49,7 @@ class KilledRun:
         return self.finish() if steps >= SETTINGS["steps"] else ""
 
     def finish(self) -> str:
-        """Let the run come to its end and compare it."""
+        """Finish the run and compare it."""
         done = run_forked(lambda: 0 if _train(self.run) else 1, self.folder)
         one, other = (newest_checkpoint(run, "member0").tensors for run in (self.whole, self.run))
         is_same = one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
@@ -65,7 +65,7 @@ def _train(run: Path) -> bool:
 
 
 def kill_at_any_moment(killed: KilledRun, rng: random.Random) -> str:
-    """A signal after a random time, to a fork that is already past its imports."""
+    """Send a signal after a random time to a forked process that has done its imports."""
     number = rng.choice([signal.SIGKILL, signal.SIGKILL, *SIGNALS])
     child = os.fork()
     if child == 0:
@@ -86,7 +86,7 @@ def kill_at_any_moment(killed: KilledRun, rng: random.Random) -> str:
 
 
 def kill_while_writing(killed: KilledRun, rng: random.Random) -> str:
-    """A kill in the middle of the n-th write: before its bytes are on disk, before its name, or right after."""
+    """Kill in the middle of the n-th write: before fsync, before the rename, or right after it."""
     count, moment = rng.randrange(1, 12), rng.choice(["open", "fsync", "replace", "after"])
     child = os.fork()
     if child == 0:
@@ -101,7 +101,7 @@ def kill_while_writing(killed: KilledRun, rng: random.Random) -> str:
 
 
 def kill_while_starting(killed: KilledRun, rng: random.Random) -> str:
-    """A signal to the real command within its first seconds."""
+    """Send a signal to the real command within its first seconds."""
     command = [sys.executable, "-m", "expgen", "train", "--algo", "ppo", "--resume", "--take-over"]
     settings = {"run": killed.run, **SETTINGS}
     flags = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
@@ -118,7 +118,7 @@ def kill_while_starting(killed: KilledRun, rng: random.Random) -> str:
             _, err = child.communicate()
             return f"hangs after {number.name} at {seconds:.2f} s: {err[-1500:]}"
         status = child.returncode
-    is_early = status == 1  # Python's own, where a signal comes before any code of ours
+    is_early = status == 1  # Python's own status, if the signal comes before our code runs
     flaw = killed.flaw(-signal.SIGINT if is_early else status, is_hung=False)
     return f"{flaw} after {number.name} at {seconds:.2f} s: {err[-300:]}" if flaw else ""
 
@@ -135,7 +135,7 @@ def _await(child: int) -> tuple[int, bool]:
 
 
 def _die_while_writing(count: int, moment: str) -> None:
-    """Replace what `write_atomic` calls of the operating system, so that the `count`-th write is the last."""
+    """Replace the system calls of `write_atomic`, so that the process dies in the `count`-th write."""
     writes = 0
     real_fsync, real_replace = os.fsync, os.replace
 

@@ -1,4 +1,4 @@
-"""One try of an attack: a command in a process of its own, and what is wrong with how it ended."""
+"""One try of an attack: a command in its own process, and the check of its outcome."""
 
 import os
 import resource
@@ -11,24 +11,24 @@ from typing import NamedTuple
 
 from expgen.cli.main import main
 
-LIMIT_SECONDS = 90.0  # after which a try counts as hung
-MEMORY_BYTES = 1_500_000_000  # beyond what the attacker itself needs
+LIMIT_SECONDS = 90.0  # then a try counts as hung
+MEMORY_BYTES = 1_500_000_000  # more than the attacker itself uses
 STATUSES = (0, 1, 2, 130)
 
 
-class Ended(NamedTuple):
-    """How a process of a try has ended."""
+class Outcome(NamedTuple):
+    """How the process of a try ended."""
 
-    status: int  # of its exit; less than 0: killed by that signal
+    status: int  # exit status; negative: killed by that signal
     out: str
     err: str
     seconds: float
-    grown_bytes: int  # memory that it took beyond what it began with
+    grown_bytes: int  # growth of its memory
     is_hung: bool
 
 
-def run_command(words: Sequence[object], folder: Path, interrupt_after: float | None = None) -> Ended:
-    """`expgen WORDS…` as a fork of this process, in `folder`; after `interrupt_after` seconds it gets Ctrl-C."""
+def run_command(words: Sequence[object], folder: Path, interrupt_after: float | None = None) -> Outcome:
+    """Run `expgen WORDS…` in a fork, in `folder`; after `interrupt_after` seconds it gets Ctrl-C."""
     return run_forked(lambda: main([str(word) for word in words]), folder, interrupt_after)
 
 
@@ -37,10 +37,10 @@ def run_forked(
     folder: Path,
     interrupt_after: float | None = None,
     meanwhile: Callable[[], bool] = lambda: True,
-) -> Ended:
-    """`call`, whose answer is the exit status, as a fork: what this process has imported need not be imported again.
+) -> Outcome:
+    """Run `call`, which returns the exit status, in a fork, which needs no imports.
 
-    `meanwhile` is called again and again while it runs, until it answers True.
+    `meanwhile` is called repeatedly while it runs, until it returns True.
     """
     streams = [folder / f".{name}" for name in ("stdout", "stderr")]
     sys.stdout.flush()
@@ -56,7 +56,7 @@ def run_forked(
             status = call()
         except SystemExit as end:  # argparse after --help
             status = int(end.code or 0)
-        finally:  # of whatever kind: nothing of the attacker may run on in the fork
+        finally:  # the fork must not run the attacker's code
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
@@ -78,24 +78,24 @@ def run_forked(
     for path in streams:
         path.unlink(missing_ok=True)
     grown = max(0, usage.ru_maxrss * 1024 - before)
-    return Ended(os.waitstatus_to_exitcode(wait_status), out, err, seconds, grown, is_hung)
+    return Outcome(os.waitstatus_to_exitcode(wait_status), out, err, seconds, grown, is_hung)
 
 
-def flaw_in(ended: Ended) -> str:
-    """What is wrong with how a command that met bad input or bad luck has ended; empty where nothing is."""
-    lines = ended.err.splitlines()
-    if ended.is_hung:
+def flaw_in(outcome: Outcome) -> str:
+    """Return what is wrong with the outcome of a command after bad input or a fault; empty if nothing."""
+    lines = outcome.err.splitlines()
+    if outcome.is_hung:
         return f"hangs: still there after {LIMIT_SECONDS:.0f} s"
-    if ended.status not in STATUSES:
-        return f"ends with status {ended.status}: {ended.err[-200:]}"
-    if "Traceback" in ended.err:
+    if outcome.status not in STATUSES:
+        return f"ends with status {outcome.status}: {outcome.err[-200:]}"
+    if "Traceback" in outcome.err:
         return f"prints a traceback: {lines[-1]}"
-    if "expgen: failed: " in ended.err:
+    if "expgen: failed: " in outcome.err:
         return f"gives an obscure error: {lines[-1]}"
-    if ended.status == 2 and not (lines and lines[-1].startswith("expgen: ")):
-        return f"refuses without a line that says why: {ended.err[-200:]!r}"
-    if any(not (letter.isprintable() or letter in "\n\r\t") for letter in ended.out + ended.err):
+    if outcome.status == 2 and not (lines and lines[-1].startswith("expgen: ")):
+        return f"refuses without a line that says why: {outcome.err[-200:]!r}"
+    if any(not (letter.isprintable() or letter in "\n\r\t") for letter in outcome.out + outcome.err):
         return "prints control characters"
-    if ended.grown_bytes > MEMORY_BYTES:
-        return f"takes {ended.grown_bytes / 1e9:.1f} GB of memory"
+    if outcome.grown_bytes > MEMORY_BYTES:
+        return f"takes {outcome.grown_bytes / 1e9:.1f} GB of memory"
     return ""

@@ -1,4 +1,4 @@
-"""Stores that strangers can write to: nothing that is fetched from them lands outside the folder it is fetched to."""
+"""Attack: untrusted storage; fetch must not write outside its folder."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ NAMES = [
 
 
 def stores(rng: random.Random) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """What a store holds, by key, without end; first the names that somebody has thought of."""
+    """Yield names and contents of stores without end, the hand-written ones first."""
     for name in NAMES:
         for prefix in ("", "../", "runs/../../", "runs/x/"):
             yield f"{prefix}|{name}"[:60], _snapshot(prefix, {name: DIGEST})
@@ -41,7 +41,7 @@ def _snapshot(prefix: str, files: dict[str, str]) -> dict[str, bytes]:
 
 
 def attack(keys: dict[str, bytes], scratch: Path) -> str:
-    """Fetch from such a store; what is wrong with what came of it, or nothing."""
+    """Fetch from such a store; return what is wrong with the outcome, or an empty text."""
     target = scratch / "deep" / "here"
     target.mkdir(parents=True)
 
@@ -56,8 +56,8 @@ def attack(keys: dict[str, bytes], scratch: Path) -> str:
             return 2
         return 0
 
-    ended = run_forked(call, scratch)
-    if flaw := flaw_in(ended._replace(err="expgen: " + ended.err, status=ended.status)):
+    outcome = run_forked(call, scratch)
+    if flaw := flaw_in(outcome._replace(err="expgen: " + outcome.err, status=outcome.status)):
         return flaw
     outside = [path for path in scratch.rglob("*") if path.is_file() and target not in path.parents]
     return f"writes {outside[0].relative_to(scratch)}" if outside else ""

@@ -1,4 +1,4 @@
-"""All attacks, how often each is tried, and the table of what survived."""
+"""All attacks, their number of tries, and the table of results."""
 
 import itertools
 import os
@@ -20,12 +20,12 @@ from tests.attack import bad_folders, command_lines, hostile_runs, kills, stores
 from tests.attack.sandbox import flaw_in, run_command, run_forked
 
 QUICK = ["evaluate", "status"]  # verbs
-Try = tuple[str, Callable[[], str]]  # what is tried; answers what is wrong with what came of it, or nothing
+Try = tuple[str, Callable[[], str]]  # description, and a function that returns what is wrong with the outcome
 
 
 @dataclass
 class Result:
-    """What came of one kind of attack."""
+    """Results of one kind of attack."""
 
     name: str
     tries: int = 0
@@ -35,7 +35,7 @@ class Result:
 
 
 def good_run(folder: Path) -> Path:
-    """A small population, as a stranger could have trained it."""
+    """Train a small population to attack."""
     settings: dict[str, Any] = {**kills.SETTINGS, "steps": 64, "eval_every": 32, "eval_episodes": 2}
     part = {name: settings[name] for name in ("steps", "rollout_steps", "minibatches", "epochs", "features")}
     explorer = {f"explorer_{name}": value for name, value in part.items()}
@@ -93,8 +93,8 @@ def _wrong_calls(scratch: Path, rng: random.Random, is_short: bool) -> Iterator[
             print(wrong_calls.flaw_of(call, scratch))
             return 0
 
-        ended = run_forked(run, scratch)
-        return flaw_in(ended) or ended.out.strip().rpartition("\n")[2]
+        outcome = run_forked(run, scratch)
+        return flaw_in(outcome) or outcome.out.strip().rpartition("\n")[2]
 
     for call in itertools.islice(wrong_calls.calls(rng), 25 if is_short else 400):
         yield str(call), lambda call=call: attempt(call)
@@ -116,9 +116,9 @@ ATTACKS: dict[str, Callable[[Path, random.Random, bool], Iterator[Try]]] = {
 
 
 def run_all(names: list[str], is_short: bool, seed: int) -> list[Result]:
-    """Every try of the attacks `names`; what does not survive is printed at once."""
+    """Run every try of the attacks `names`; print each failure at once."""
     torch.set_num_threads(1)
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core: no threads that a fork would lose
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core: a fork would lose threads
     results = []
     for name in names:
         result, began = Result(name), time.monotonic()
@@ -137,13 +137,13 @@ def run_all(names: list[str], is_short: bool, seed: int) -> list[Result]:
 
 
 def as_text(results: list[Result]) -> str:
-    """The table for a terminal."""
+    """Return the table for a terminal."""
     rows = [f"{one.name:24}{one.tries:>8}{one.survived:>10}{one.seconds:>9.0f} s" for one in results]
     return "\n".join([f"{'attack':24}{'tries':>8}{'survived':>10}{'time':>11}", *rows])
 
 
 def as_markdown(results: list[Result]) -> str:
-    """The page in docs/."""
+    """Return the page in docs/."""
     rows = "\n".join(f"| {one.name} | {one.tries} | {one.survived} | {one.seconds:.0f} s |" for one in results)
     flaws = "\n".join(f"- {one.name}: {flaw}" for one in results for flaw in one.flaws)
     return PAGE.format(date=datetime.now(UTC).strftime("%Y-%m-%d"), commit=commit(), rows=rows, flaws=flaws or "None.")
@@ -151,32 +151,31 @@ def as_markdown(results: list[Result]) -> str:
 
 PAGE = """# What survives an attack
 
-`make attack` attacks expgen on this machine in every way we know (`scripts/attack`, `tests/attack`); the tests run a
-short form of it. Last run on {date} at commit {commit}, on one CPU core:
+`make attack` attacks expgen on this machine (`scripts/attack`, `tests/attack`); the tests run a short form of
+it. Last run on {date} at commit {commit}, on one CPU core:
 
 | attack | tries | survived | time |
 |---|---|---|---|
 {rows}
 
-A try survives if the command ends in time, with a status that says what happened and at most a line that the user can
-act on (no traceback, no "failed: SomeError"), takes no memory to speak of, writes nothing elsewhere, imports no module
-of a stranger and prints no control characters.
+A try survives if the command ends in time with the right status and at most one line of error that the user can act on
+(no traceback, no "failed: SomeError"), uses little memory, writes nothing outside its folder, imports no module of the
+attacker and prints no control characters.
 
 - **Hostile run folders**: every way in `tests/attack/hostile_runs.py` (modules, billions of members, networks of
-  terabytes, paths that lead out, pipes, devices, links, headers and JSON nested deeply, NaN weights, facts that cannot
-  be) opened by `evaluate`, `play`, `status`, `train --resume` and, where it reads the file, `report`; then files
+  terabytes, paths out of the folder, pipes, devices, links, deeply nested headers and JSON, NaN weights, impossible
+  metadata), opened by `evaluate`, `play`, `status`, `train --resume` and, if it reads the file, `report`; then files
   damaged at random.
-- **Hostile stores**: keys and lists that name files elsewhere, and damaged ones, fetched.
-- **Random command lines**: all verbs but `bench`, and flags with values that fit, do not fit or mean nothing.
+- **Hostile stores**: `fetch` from storage with keys and lists of files outside the folder, and with damaged ones.
+- **Random command lines**: all verbs except `bench`, and flags with valid, invalid and meaningless values.
 - **Kills**: SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments of training and of a command's first three seconds,
   and SIGKILL in the middle of the n-th write. After each, no checkpointed step is lost; each run ends with weights
-  bit-equal to those of one that nobody touched.
-- **Bad folders**: deleted, full or turned read-only while a run trains: one line and status 1, and the run goes on when
-  it can be written again. A report without space leaves nothing behind.
-- **Wrong calls**: odd values for every argument of the main public functions; each is refused in one line, or does what
-  was meant.
+  bit-equal to those of an undisturbed run.
+- **Bad folders**: deleted, full or read-only during training: one line and status 1, and the run resumes when the
+  folder is writable again. A report on a full disk leaves no files.
+- **Wrong calls**: odd values for every argument of the main public functions; each raises a one-line error or works.
 
-What did not survive:
+Failures:
 
 {flaws}
 """

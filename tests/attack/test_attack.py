@@ -1,4 +1,4 @@
-"""The short form of `make attack`: a few tries of each kind, all of which survive."""
+"""A short form of `make attack`: a few tries of each kind."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ import pytest
 
 from expgen.errors import InputError
 from tests.attack import bad_folders, hostile_runs, kills, stores, wrong_calls
-from tests.attack.sandbox import Ended, flaw_in
+from tests.attack.sandbox import Outcome, flaw_in
 
 ROOT = Path(__file__).parents[2]
-GOOD = Ended(2, "", "expgen: --gamma is 2; accepted: 0 to 1\n", 0.1, 0, False)
+GOOD = Outcome(2, "", "expgen: --gamma is 2; accepted: 0 to 1\n", 0.1, 0, False)
 
 
 @pytest.mark.slow

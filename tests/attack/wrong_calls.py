@@ -1,4 +1,4 @@
-"""Wrong calls of the public functions: each must be refused in one line (InputError), or do what was meant."""
+"""Attack: wrong calls of public functions; each must raise a one-line InputError or work."""
 
 import itertools
 import random
@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
 
 def calls(rng: random.Random) -> Iterator[Call]:
-    """Every odd value for every argument, in random order."""
+    """Yield every odd value for every argument, in random order."""
     pairs = [(name, argument) for name, arguments in ARGUMENTS.items() for argument in arguments]
     every = [Call(*pair, value) for pair, value in itertools.product(pairs, ODD)]
     rng.shuffle(every)
@@ -53,12 +53,12 @@ def calls(rng: random.Random) -> Iterator[Call]:
 
 
 def flaw_of(call: Call, folder: Path) -> str:
-    """What is wrong with the answer to a call, or nothing: an InputError of one line, or a result."""
+    """Return what is wrong with the outcome of a call; empty for a result or a one-line InputError."""
     try:
         _run(call, folder)
     except expgen.InputError as error:
         return "" if "\n" not in str(error) else "is refused in several lines"
-    except Exception as error:  # what the caller would see
+    except Exception as error:  # the caller would see it
         return f"raises {type(error).__name__}: {error}"[:150]
     return ""
 

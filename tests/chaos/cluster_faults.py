@@ -1,4 +1,4 @@
-"""What can befall a cluster and its driver: processes, nodes or the head die, or are told to end."""
+"""Faults of a cluster and its driver: processes, nodes or the head are killed or terminated."""
 
 import os
 import signal

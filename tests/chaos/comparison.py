@@ -1,4 +1,4 @@
-"""Whether a reproduction that was broken on its way left the same rows and weights as one that was not."""
+"""Compare the rows and weights of a reproduction with faults to one without."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can befall a disk that a cluster writes to: it fills up, or refuses to be written."""
+"""Faults of the disk of a cluster: full or read-only."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ DISK_MIB = 512
 
 @contextlib.contextmanager
 def small_disk(path: Path) -> Iterator[bool]:
-    """A file system of its own at `path`, where we may mount one."""
+    """Mount a small file system at `path`, if allowed."""
     path.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(path)]
     is_mounted = subprocess.run(words, capture_output=True, check=False).returncode == 0
@@ -38,7 +38,7 @@ def fill_disk(scene: Scene) -> None:
 
 
 def refuse_writes(scene: Scene) -> None:
-    """The kernel makes no file system read-only while a file on it is open: so its workers die first."""
+    """Make the disk read-only; the workers are killed first, since the kernel refuses while files are open."""
     scene.worker()
 
     def is_refused() -> bool:

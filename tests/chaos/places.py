@@ -1,4 +1,4 @@
-"""Where the broken reproduction writes: a folder on a disk that can be broken too, or an S3 server of this machine."""
+"""Where the reproduction with faults writes: a folder on a small disk, or a local S3 server."""
 
 import shutil
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.storage.s3_server import BUCKET, s3_server
 
 
 def in_a_folder(local: Path, scratch: Path) -> dict[str, Any]:
-    """What came of it beside `local`, the reproduction that nobody broke."""
+    """Compare the result with `local`, the reproduction without faults."""
     out = scratch / "out"
     with small_disk(out) as is_mounted:
         faults = CLUSTER_FAULTS + (DISK_FAULTS if is_mounted else [])
@@ -25,7 +25,7 @@ def in_a_folder(local: Path, scratch: Path) -> dict[str, Any]:
 
 
 def in_storage(local: Path, scratch: Path) -> dict[str, Any]:
-    """The same at a URL, compared by what can be fetched from there."""
+    """The same at a URL; compares what fetch downloads."""
     with s3_server() as server:
         return play(
             lambda number: Scene(f"s3://{BUCKET}/out{number}", server),

@@ -1,4 +1,4 @@
-"""play: every fault in turn, in as many reproductions as it takes."""
+"""play: cause every fault in turn, in as many reproductions as needed."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.cluster.conftest import is_alive, until
 def play(
     scene_of: Callable[[int], Scene], faults: list[Fault], local: Path, folder_of: Callable[[int], Path]
 ) -> dict[str, Any]:
-    """Every fault in turn, in as many reproductions as it takes; what came of it beside `local`."""
+    """Cause every fault in turn, in as many reproductions as needed; compare the result with `local`."""
     began = time.monotonic()
     left, rounds = list(faults), []
     while left:
@@ -30,7 +30,7 @@ def play(
 
 
 def break_one(scene: Scene, left: list[Fault], local: Path, folder: Path) -> dict[str, Any]:
-    """One reproduction to its end, as plain files in `folder`; the faults that it met are taken from `left`."""
+    """Run one reproduction to its end, into `folder`; the faults it had are removed from `left`."""
     count = len(left)
     for index in range(count):
         share = index * len(JOBS) // (count + 1)

@@ -1,4 +1,4 @@
-"""Scene: a two-node cluster, a driver that reproduces Table 1 on it, and what has been done to them."""
+"""Scene: a two-node cluster, a driver that reproduces Table 1 on it, and a log of faults."""
 
 import subprocess
 import sys
@@ -19,15 +19,15 @@ JOBS = [job.name for job in jobs_of(["table-1"], SCALES["smoke"])]
 
 
 class AllDone(Exception):
-    """Nothing is at work any more that a fault could meet."""
+    """No process is left that a fault could hit."""
 
 
 class Scene:
-    """The cluster, the driver on it, and what has been done to them."""
+    """The cluster, its driver, and a log of faults."""
 
     def __init__(self, out: Location, server: Faults | None = None) -> None:
         self.out, self.server = out, server
-        self.log: list[dict[str, Any]] = []  # each fault, and what the driver said to it
+        self.log: list[dict[str, Any]] = []  # each fault and the driver's output
         self.cluster = LocalCluster(2)
         self.sessions = [self.cluster]
         self.seen: set[int] = set()
@@ -43,7 +43,7 @@ class Scene:
         )  # fmt: skip
 
     def worker(self) -> int:
-        """A process that is at work on some run."""
+        """Return a process that works on a run."""
 
         def find() -> int | None:
             if self.driver.poll() == 0:
@@ -59,7 +59,7 @@ class Scene:
         return found
 
     def end_driver(self) -> int:
-        """Wait for the driver; its exit status."""
+        """Wait for the driver; return its exit status."""
         _, err = self.driver.communicate()
         last = (err.strip().splitlines() or [""])[-1]
         self.log[-1].setdefault("driver_said", last.replace(str(self.out), "OUT")[:160])

@@ -1,4 +1,4 @@
-"""What can befall object storage that a cluster writes to: it is slow, refuses, or is away; a writer dies meanwhile."""
+"""Faults of object storage: slow, failing or not responding, and writers killed during an upload."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ from tests.chaos.cluster_faults import kill_driver, kill_nodes
 from tests.chaos.scene import Fault, Scene
 from tests.cluster.conftest import until
 
-PATIENCE = 40  # seconds that the cluster waits for storage
+PATIENCE = 40  # seconds for which storage operations are retried
 
 
 def slow_storage(scene: Scene) -> None:
-    """Every request takes a third of a second more, until another job is done."""
+    """Delay every request by a third of a second until another job is done."""
     with broken(scene, delay=0.3):
         await_a_job(scene)
 
@@ -25,14 +25,14 @@ def refuse_a_third(scene: Scene) -> None:
 
 
 def outage(scene: Scene) -> None:
-    """Everything is refused for a while, a worker being at work."""
+    """Reject all requests for a while, while a worker is running."""
     scene.worker()
     with broken(scene, refused=1.0):
         time.sleep(PATIENCE / 2)
 
 
 def kill_while_pushing(scene: Scene) -> None:
-    """A request takes so long that a push is always under way."""
+    """Delay requests so that an upload is always running, then kill."""
     worker = scene.worker()
     with broken(scene, delay=0.5):
         time.sleep(3)
@@ -41,7 +41,7 @@ def kill_while_pushing(scene: Scene) -> None:
 
 
 def long_outage(scene: Scene) -> None:
-    """Longer than patience: jobs are refused in one line, and the same command goes on when storage is back."""
+    """An outage longer than PATIENCE: jobs fail with one line, and the same command resumes afterwards."""
     scene.worker()
     with broken(scene, refused=1.0):
         scene.log[-1]["driver_status"] = scene.end_driver()

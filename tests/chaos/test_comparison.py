@@ -1,4 +1,4 @@
-"""What chaos compares: it must notice each kind of loss."""
+"""The comparison of chaos runs detects each kind of loss."""
 
 import shutil
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.chaos.scene import JOBS
 
 @pytest.fixture(scope="module")
 def local(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of a reproduction, and rows as of several."""
+    """A reproduction with one run and rows of several."""
     folder = tmp_path_factory.mktemp("local")
     small.train(folder / "runs" / JOBS[0], 1)
     (folder / "scores.csv").write_text("columns\na\nb\nc\n")

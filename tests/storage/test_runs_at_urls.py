@@ -91,7 +91,7 @@ def test_train_evaluate_and_play_at_a_url_from_the_command_line(
         (["reproduce", "table-5", "--out", "nowhere://a/b"], "nowhere"),
         (["reproduce", "table-5", "--out", "s3://no-such-bucket/out"], "bucket does not exist"),
         (["status", "s3://no-such-bucket/run"], "accepted: a URL of a run or of a folder of runs"),
-        (["fetch", "s3://no-such-bucket/run", "here"], "holds nothing"),
+        (["fetch", "s3://no-such-bucket/run", "here"], "has no files"),
         (["report", "s3://a/scores.csv", "--out", "page"], "SCORES"),
     ],
 )
