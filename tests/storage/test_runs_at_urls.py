@@ -212,13 +212,13 @@ def test_outage_before_the_row_is_written_is_a_failure(bucket, s3, small, settin
                                                                       monkeypatch) -> None:  # fmt: skip
     small.train(bucket, UPDATES, **settings)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
-    append = evaluate._keep
+    append = evaluate._append
 
     def goes_away(*words: Any) -> None:
         s3.refused = 1.0
         append(*words)
 
-    monkeypatch.setattr(evaluate, "_keep", goes_away)
+    monkeypatch.setattr(evaluate, "_append", goes_away)
     outcome = command("evaluate", bucket, "--episodes", 2)
     assert outcome.status == 1 and "member0" in outcome.out
     assert outcome.err.splitlines()[-1].endswith("the row of member0 was not written")
