@@ -1,12 +1,10 @@
 """Data augmentation of games: mirrored, rotated and recoloured views (`--mirror`, `--recolor`).
 
-Many games treat left and right alike: the mirror image of a level is a level that the generator could have made, and it
-is played by swapping left and right. Mazes seen from above can also be rotated. A learner with an equal share of its
-games in each view therefore learns from two or eight times as many levels. All levels are still from the level set; the
-only added knowledge is that the game has these symmetries. Agents are evaluated on the original view.
-
-Recolouring is different: no generator makes levels with permuted colour channels. A policy trained on all six
-permutations has to rely on shapes, and cannot recognise a level by its background colour.
+In many games the mirror image of a level is a level that the generator could have made, played with left and right
+swapped; mazes seen from above can also be rotated. A learner with an equal share of its games in each view learns from
+two or eight times as many levels. All of them come from the level set; the only added knowledge is the symmetry of the
+game. Agents are evaluated on the original view. `--recolor` permutes the colour channels, which no generator does: a
+policy trained on all six permutations has to rely on shapes, and cannot recognise a level by its background colour.
 
 Displays in a corner of the picture stay there: Jumper's compass is mirrored in place and the distance bar below it is
 unchanged. The opposite corner keeps the mirrored copy of them, since the background behind them is unknown.
@@ -43,8 +41,7 @@ class View:
         picture = torch.from_numpy(obs)
         if self.is_transposed:
             picture = picture.transpose(1, 2)
-        moved: ndarray = picture.flip([1] * self.flips_rows + [2] * self.flips_columns).contiguous().numpy()
-        return moved
+        return np.asarray(picture.flip([1] * self.flips_rows + [2] * self.flips_columns).contiguous())
 
     def recolor(self, obs: ndarray) -> ndarray:
         """Return `obs` `[N, H, W, C]` with permuted channels."""
@@ -194,8 +191,7 @@ class AugmentedEnv:
 
     def save(self) -> dict[str, ndarray]:
         """Return the state of the games; the view of a game depends only on its index."""
-        state: dict[str, ndarray] = self._env.save()
-        return state
+        return dict(self._env.save())
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
         self._env.restore(state)

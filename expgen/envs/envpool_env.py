@@ -42,8 +42,7 @@ class EnvpoolEnv:
         actions = action_range(name, self._pool.action_space)
         self._first_action = actions.start
         self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
-        self.levels = levels
-        self.num_envs = num_envs
+        self.levels, self.num_envs = levels, num_envs
         self._observation = initial_observation(np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype))
         self._excluded = np.asarray(levels.excluded, dtype=np.int32)
         self._is_stepping = False

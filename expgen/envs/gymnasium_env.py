@@ -37,8 +37,7 @@ class GymnasiumEnv:
         actions = action_range(name, self._envs[0].action_space)
         self._first_action = actions.start
         self.spec = EnvSpec(name, self._layout.shape, self._layout.dtype, len(actions))
-        self.levels = levels
-        self.num_envs = num_envs
+        self.levels, self.num_envs = levels, num_envs
         self._observation = initial_observation(np.zeros((num_envs, *self._layout.shape), dtype=self._layout.dtype))
         self._action = np.zeros(num_envs, dtype=np.int64)  # [N] in the environment's own numbering
         self._is_stepping = False

@@ -42,12 +42,10 @@ class GymnasiumVectorEnv(VectorEnv):
         full_view: bool = False,
         **options: Any,
     ) -> None:
-        self._make = partial(
-            make_env, env, LevelSet.parse(levels), num_envs, threads=threads, full_view=full_view, **options
-        )
-        self._seed, self._full_view = seed, full_view
+        options |= {"threads": threads, "full_view": full_view}
+        self._make = partial(make_env, env, LevelSet.parse(levels), num_envs, **options)
+        self.num_envs, self._seed, self._full_view = num_envs, seed, full_view
         self.games: VecEnv = self._make(seed=seed)
-        self.num_envs = num_envs
         self.single_observation_space = observation_space(self.games.spec)
         self.single_action_space = gymnasium.spaces.Discrete(self.games.spec.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -60,7 +58,6 @@ class GymnasiumVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ndarray, dict[str, ndarray]]:
-        """Start a new episode in every game."""
         levels = self._requested_levels(options or {})
         if seed is not None:
             seed = check_integer("seed", seed, 0, LAST_SEED)
@@ -77,12 +74,10 @@ class GymnasiumVectorEnv(VectorEnv):
         return observation.obs.copy(), self._info(observation)
 
     def step_async(self, actions: ndarray) -> None:
-        """Start a step of every game and return immediately."""
         self.games.act(checked_actions(actions, self.num_envs, self.games.spec.num_actions))
         self._is_unused = False
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, ndarray]]:
-        """Step every game; return observations, rewards, terminated, truncated, info."""
         self.step_async(actions)
         observation = self.games.observe()
         truncated = observation.timed_out.copy()
@@ -97,9 +92,7 @@ class GymnasiumVectorEnv(VectorEnv):
         return info | ({"full": observation.full.copy()} if self._full_view else {})
 
     def _requested_levels(self, options: dict[str, Any]) -> list[int]:
-        for name in options:
-            check_choice("option of reset", name, ["levels"])
-        levels = options.get("levels")
+        levels = _only_option(options, "levels")
         if levels is None:
             return []
         if not isinstance(self.games, LevelControl):
@@ -147,9 +140,7 @@ class GymnasiumSingleEnv(gymnasium.Env):
         if self._next is not None and seed is None and not options:
             obs, info = self._next
         else:
-            for name in options:
-                check_choice("option of reset", name, ["level"])
-            level = options.get("level")
+            level = _only_option(options, "level")
             batch, infos = self.game.reset(seed=seed, options=None if level is None else {"levels": [level]})
             obs, info = batch[0], _info_of_one(infos)
         self._obs, self._next = obs, None
@@ -169,6 +160,12 @@ class GymnasiumSingleEnv(gymnasium.Env):
 
     def close(self) -> None:
         self.game.close()
+
+
+def _only_option(options: dict[str, Any], accepted: str) -> Any:
+    for name in options:
+        check_choice("option of reset", name, [accepted])
+    return options.get(accepted)
 
 
 def _info_of_one(infos: dict[str, ndarray]) -> dict[str, Any]:

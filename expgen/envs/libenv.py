@@ -59,13 +59,8 @@ class LibEnv:
         self.obs, self.action, self.info = (self._tensors(space) for space in (OBSERVATION, ACTION, INFO))
         self.reward = np.zeros(num_envs, np.float32)  # [N]
         self.first = np.zeros(num_envs, np.uint8)  # [N]
-        buffers = Buffers(
-            obs=_pointers(self.obs),
-            reward=self.reward.ctypes.data_as(POINTER(c_float)),
-            first=self.first.ctypes.data_as(POINTER(c_uint8)),
-            info=_pointers(self.info),
-            action=_pointers(self.action),
-        )
+        reward, first = self.reward.ctypes.data_as(POINTER(c_float)), self.first.ctypes.data_as(POINTER(c_uint8))
+        buffers = Buffers(_pointers(self.obs), reward, first, _pointers(self.info), _pointers(self.action))
         arrays = (self.obs, self.action, self.info, self.reward, self.first)  # must outlive the C threads
         self._finalizer = weakref.finalize(self, _close, self.library, self._handle, os.getpid(), arrays)
         self.library.libenv_set_buffers(self._handle, ctypes.byref(buffers))
@@ -163,7 +158,7 @@ class PlayerPosition(NamedTuple):
 
 
 def state_offsets(state: bytes) -> StateOffsets:
-    """Return the offsets in a saved game."""
+    """Parse the offsets in a saved game."""
     level_generator = 8 + _int(state, 4) + 4 * (12 + 1 + 2 + 2)
     game = _skip_generator(state, level_generator)
     step = _skip_generator(state, game)

@@ -73,8 +73,7 @@ class MazeGenerator:
 
     def _carve(self, size: ndarray, word: ndarray) -> ndarray:
         """Run Kruskal's algorithm on all levels; `word` [L, E] orders the inner walls. Returns walls [L, pixels]."""
-        num = len(size)
-        row = np.arange(num)
+        num, row = len(size), np.arange(len(size))
         is_inside = self._edge_min_size <= size[:, None]  # [L, E]
         order = np.argsort(word, axis=1, kind="stable").T  # [E, L]
         region = np.tile(np.arange(len(self._cell_position), dtype=np.int16), (num, 1))  # [L, cells]
@@ -118,8 +117,7 @@ class MazeCache:
     """A cache of at most `capacity` mazes, emptied when full; results do not depend on its contents."""
 
     def __init__(self, generator: MazeGenerator, capacity: int):
-        self._generator = generator
-        self._capacity = capacity
+        self._generator, self._capacity = generator, capacity
         self._slot: dict[int, int] = {}  # level → index in `mazes`
         empty = generator(np.empty(0, dtype=np.int64))
         self.mazes = Mazes(*(np.empty((capacity, *part.shape[1:]), part.dtype) for part in empty))

@@ -17,8 +17,7 @@ from expgen.envs.vec_env import EnvSpec, Observation, env_repr, initial_observat
 from expgen.errors import InputError, check_range
 
 ACTIONS = ("none", "left", "right", "up", "down")
-_ROW_STEP = np.array([0, 0, 0, -1, 1])
-_COLUMN_STEP = np.array([0, -1, 1, 0, 0])
+_ROW_STEP, _COLUMN_STEP = np.array([0, 0, 0, -1, 1]), np.array([0, -1, 1, 0, 0])
 _BATCH_PIXELS = 2**15  # pixels per generated batch: larger batches do not reduce the cost per level
 
 
@@ -35,16 +34,12 @@ class MinimazeConfig:
     cache_levels: int = 4096  # levels in the cache; others are generated again when drawn
 
     def __post_init__(self) -> None:
-        bounds = {
-            "min_cells": (2, self.max_cells),
-            "max_cells": (2, 100),
-            "time_limit": (0, 10**6),
-            "num_themes": (1, len(THEMES)),
-            "texture": (0, 255),
-            "cache_levels": (1, 10**6),
-        }
-        for field, (low, high) in bounds.items():
-            check_range(field, getattr(self, field), low, high)
+        check_range("min_cells", self.min_cells, 2, self.max_cells)
+        check_range("max_cells", self.max_cells, 2, 100)
+        check_range("time_limit", self.time_limit, 0, 10**6)
+        check_range("num_themes", self.num_themes, 1, len(THEMES))
+        check_range("texture", self.texture, 0, 255)
+        check_range("cache_levels", self.cache_levels, 1, 10**6)
 
     @property
     def horizon(self) -> int:
@@ -65,9 +60,7 @@ class Minimaze:
     def __init__(self, levels: LevelSet, num_envs: int, seed: int, config: MinimazeConfig):
         generator = MazeGenerator(config.min_cells, config.max_cells, config.num_themes, config.texture)
         side = generator.side
-        self.config = config
-        self.num_envs = num_envs
-        self.levels = levels
+        self.config, self.levels, self.num_envs = config, levels, num_envs
         self._horizon = config.horizon
         self.spec = EnvSpec("minimaze", (side, side, 3), "uint8", len(ACTIONS))
         self._stream = LevelStream(levels, num_envs, seed)
@@ -132,21 +125,17 @@ class Minimaze:
             self._start(ended, self._stream.next(ended))
 
     def observe(self) -> Observation:
-        """Return the result of the last step or of the initial reset."""
         return self._observation
 
     def play(self, env: int, level: int) -> None:
-        """Restart one game at the start of `level`; see LevelControl."""
         if not (0 <= env < self.num_envs and 0 <= level < SEED_LIMIT):
             raise ValueError(f"play({env}, {level}); accepted: env 0..{self.num_envs - 1}, level 0..{SEED_LIMIT - 1}")
         self._start(np.array([env]), np.array([level]))
 
     def save(self) -> dict[str, ndarray]:
-        """Return the complete state; see Snapshots."""
         return {name: array.copy() for name, array in self._state().items()}
 
     def restore(self, state: Mapping[str, ndarray]) -> None:
-        """Continue where `save` was called; see Snapshots."""
         if state["level"].shape != (self.num_envs,):
             raise InputError(f"shape of the saved levels is {state['level'].shape}; accepted: ({self.num_envs},)")
         self._start(np.arange(self.num_envs), state["level"].astype(np.int64))
@@ -157,7 +146,7 @@ class Minimaze:
         self._flat_pixels[self._agent] = AGENT_COLOR
 
     def close(self) -> None:
-        """Do nothing: there are no threads or other resources."""
+        """Do nothing: there is nothing to release."""
 
     def _state(self) -> dict[str, ndarray]:
         observation = self._observation

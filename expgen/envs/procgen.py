@@ -7,8 +7,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.procgen_env import ControlledProcgenEnv, ProcgenEnv
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.views import HiddenMaze, UncentredTwin
-from expgen.errors import InputError, check_choice, check_range
-from expgen.settings import LAST_SEED
+from expgen.errors import InputError, check_choice
 
 GAMES = (
     "bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot",
@@ -46,9 +45,7 @@ class ProcgenConfig:
     """One game and its options; the defaults are those of the paper's experiments."""
 
     game: str  # one of GAMES
-    distribution_mode: Literal["easy", "hard", "extreme", "memory", "exploration"] = (
-        "easy"  # see MODES for the games of each mode
-    )
+    distribution_mode: Literal["easy", "hard", "extreme", "memory", "exploration"] = "easy"  # see MODES
     center_agent: bool = True  # in CENTRED games the view follows the agent
     use_backgrounds: bool = True  # False: black background
     use_generated_assets: bool = False  # random sprites; changes the levels; no saving, no choice of level
@@ -92,8 +89,6 @@ def make_procgen(
     `full` is the uncentred view. All other games show the whole level, so `full` is `obs`. With `human_view` the
     library also draws each game large, for `picture`; observations stay the same.
     """
-    check_range("seed", seed, 0, LAST_SEED)
-    check_range("threads", threads, 0)
     if config.distribution_mode == "exploration":
         levels = _exploration_level(config.game, levels)
     options = config.options() | {"render_human": human_view}
@@ -101,10 +96,8 @@ def make_procgen(
     if full_view and config.center_agent and config.game in CENTRED:
         if not is_controlled:
             raise InputError(f"use_generated_assets is True; accepted for r_I in {config.game}: False")
-        uncentred, arguments = (
-            replace(config, center_agent=False).options(),
-            (levels, num_envs, seed, (threads + 1) // 2),
-        )
+        uncentred = replace(config, center_agent=False).options()
+        arguments = (levels, num_envs, seed, (threads + 1) // 2)
         return UncentredTwin(ControlledProcgenEnv(options, *arguments), ControlledProcgenEnv(uncentred, *arguments))
     env = (ControlledProcgenEnv if is_controlled else ProcgenEnv)(options, levels, num_envs, seed, threads)
     return HiddenMaze(env) if config.hidden else env

@@ -18,21 +18,18 @@ MEMORY_MODE = 10  # the library's number of this mode
 
 
 class ProcgenEnv:
-    """N games of one kind; used directly only with generated assets, else through ControlledProcgenEnv.
+    """N games of one kind, with generated assets; without them use ControlledProcgenEnv.
 
-    With generated assets the library can neither save a game nor start a chosen level; level sets that need this raise
+    With generated assets the library can neither save a game nor start a chosen level, so level sets with gaps raise
     InputError.
     """
 
     __repr__ = env_repr
-
     num_actions = 15
 
     def __init__(self, options: Options, levels: LevelSet, num_envs: int, seed: int, threads: int) -> None:
         self.spec = EnvSpec(f"procgen:{options['env_name']}", (64, 64, 3), "uint8", self.num_actions)
-        self.levels = levels
-        self.num_envs = num_envs
-        self._options = dict(options)
+        self.levels, self.num_envs, self._options = levels, num_envs, dict(options)
         level_range, self._has_gaps = library_range(levels, can_replace=not options["use_generated_assets"])
         self._games = LibEnv(num_envs, {**options, **level_range, "rand_seed": int(seed), "num_threads": threads})
         self._action = self._games.action["action"]  # [N]
@@ -45,7 +42,6 @@ class ProcgenEnv:
         self._is_stepping = True  # the first reset
 
     def act(self, action: ndarray) -> None:
-        """Start a step; `action` is [N], of any integer type."""
         if action.shape != self._action.shape:
             raise ValueError(f"action has shape {action.shape}; accepted: {self._action.shape}")
         if self._is_stepping:
@@ -73,7 +69,6 @@ class ProcgenEnv:
         return self._games.info["rgb"][env]
 
     def close(self) -> None:
-        """Stop the threads and free the games."""
         self._games.close()
 
 
@@ -111,7 +106,6 @@ class ControlledProcgenEnv(ProcgenEnv):
         self._elapsed[env] = 0
 
     def player_position(self, env: int) -> PlayerPosition:
-        """Return the position of the player in one game."""
         self.observe()
         return player_position(self._games.get_state(env))
 

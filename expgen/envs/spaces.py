@@ -92,5 +92,4 @@ def action_range(name: str, space: Any) -> range:
 
 
 def _one_line(space: Any) -> str:
-    text = " ".join(str(space).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    return " ".join(str(space).split())[:80]

@@ -87,7 +87,6 @@ class HiddenMaze:
         return self._observation
 
     def picture(self, env: int) -> ndarray:
-        """Return the unmasked game; see ProcgenEnv."""
         return self._env.picture(env)
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ def _parse(text: str) -> Wrapper:
 
 
 def load_wrappers(text: Any) -> list[tuple[Wrapper, Any]]:
-    """Parse the option's text and import the classes; the caller has checked that the modules are trusted."""
+    """Parse the option's text and import the classes, whose modules must be trusted."""
     return [(wrapper, _load(wrapper)) for wrapper in parse_wrappers(text)]
 
 
