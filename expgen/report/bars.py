@@ -26,6 +26,8 @@ def grouped_bars(
     Returns as many figures as are needed for at most MAX_BARS bars in each.
     """
     methods = sorted({method for group in bars.values() for method in group}, key=lambda method: method.rank)
+    if not methods:
+        return []
     figures, all_games, games_per_panel = [], list(bars), max(1, MAX_BARS // len(methods))
     thickness = 0.84 / len(methods)
     for start in range(0, len(all_games), games_per_panel):

@@ -16,7 +16,7 @@ from expgen.report.methods import RETURN, Method, count_of, read_settings
 
 @dataclass(frozen=True)
 class Entry:
-    """A score row and where it was read; `row.mean_return` holds the mean of `measure`, a return or not."""
+    """A score row and where it was read; `row.mean_return` is the mean of `measure`, not always a return."""
 
     row: Score
     file: str

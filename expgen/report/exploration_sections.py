@@ -75,8 +75,8 @@ def _levels(method: Method) -> int:
     return method.count("levels") if "levels" in dict(method.settings) else DEFAULT_LEVELS
 
 
-def gap_section(table: ScoreTable) -> Section | None:
-    """Return Figure 10, or None without gaps."""
+def gap_section(table: ScoreTable) -> Section:
+    """Return Figure 10."""
     measured = ((Method("ppo"), RETURN), (Method("maxent"), INTRINSIC))
     bars: dict[str, dict[Method, Estimate]] = {}
     result = Table("figure-10", "Generalisation gaps by game.", ("game", "method", "gap", "runs", "paper's text"))
@@ -88,8 +88,6 @@ def gap_section(table: ScoreTable) -> Section | None:
                 paper = percent_cell(numbers.gaps().get((method.algorithm, game)))
                 runs = number_cell(len(entries), 0)
                 result.add(game, method.label, percent_cell(gap.value, 1, entries), runs, paper)
-    if not bars:
-        return None
     paper_bars = {(game, Method(algorithm)): gap for (algorithm, game), gap in numbers.gaps().items() if game in bars}
     figures = grouped_bars(bars, paper_bars, "generalisation gap", as_percent=True)
     alt_text = "Bars of generalisation gaps by game"

@@ -43,9 +43,8 @@ def _winner(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> str:
         if cell.estimate.low > best.estimate.high:
             text += f"{variant.label} with {_described(cell)}. The best with default settings is "
             break
-    text += (
-        f"{first.label} with {_described(best)}, {difference:.2f} above {second.label} with {_described(next_best)}."
-    )
+    text += f"{first.label} with {_described(best)}, "
+    text += f"{difference:.2f} above {second.label} with {_described(next_best)}."
     if best.over == next_best.over == "runs":
         overlap = "overlap" if best.estimate.overlaps(*next_best.estimate[1:]) else "do not overlap"
         text += f" Their intervals over runs {overlap}."

@@ -10,19 +10,19 @@ from numpy import ndarray
 
 from expgen.colors import color_of
 from expgen.report.statistics import Estimate
-from expgen.report.style import DASHES, INK, PAPER, SEQUENCE, SPLIT_COLORS, error_bars, panel
+from expgen.report.style import DASHES, INK, PAPER, SPLIT_COLORS, error_bars, panel
 
 Curves = Mapping[Any, ndarray]  # by run, [points, 2]: steps and score
-Lines = Mapping[str, Mapping[float, Estimate]]  # by label: estimates by x value
+Lines = Mapping[str, Mapping[float, Estimate]]  # by label, `train` or `test, GRU`: estimates by x value
 MAX_POINTS = 120  # of a curve that is drawn
 
 
 def over_levels(game: str, ylabel: str, lines: Lines) -> Figure:
     """Draw a panel of Figure 4 or 11: train and test scores against the number of training levels."""
     with panel(game, 2.9) as (figure, axes):
-        for index, (label, points) in enumerate(lines.items()):
-            split = next((split for split in SPLIT_COLORS if split in label), None)
-            color = SPLIT_COLORS[split] if split else SEQUENCE[index % len(SEQUENCE)]
+        for label, points in lines.items():
+            split = label.partition(",")[0]
+            color = SPLIT_COLORS[split]
             dash = "--" if "no memory" in label or "GRU" in label else "-"
             x = sorted(points)
             low, high = [points[at].low for at in x], [points[at].high for at in x]

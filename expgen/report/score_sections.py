@@ -18,13 +18,11 @@ FIVE_GAMES = ("bigfish", "plunder", "jumper", "maze", "heist")
 COMPARISON_COLUMNS = ("mean", "95 % interval", "runs", "steps", "paper", "difference", "overlap")
 
 
-def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section | None:
+def score_section(table: ScoreTable, name: str, split: Split, budget: str = "25m") -> Section:
     """Return the scores on `split` of methods in default settings; a longer budget is the setting `budget=50M`."""
     settings = () if budget == "25m" else (("budget", budget.upper()),)
     methods = [m for m in table.methods() if m.settings == settings]
     cells = {(m, g): c for m in methods for g in table.games([m]) if (c := table.cell(m, g, split)) is not None}
-    if not cells:
-        return None
     games = [game for game in table.games(methods) if any(game == played for _, played in cells)]
     methods = list(dict.fromkeys(method for method, _ in cells))
     paper = numbers.scores(split, budget)
@@ -96,14 +94,12 @@ def _normalized(table: ScoreTable, method: Method, game: str) -> Estimate | None
     return Estimate(*(table.normalized(value, game) for value in cell.estimate)) if cell else None
 
 
-def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section | None:
+def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: Sequence[str]) -> Section:
     """Return bars of normalised test scores on `games`, or on the built-in maze if none of them was played."""
     methods = [Method(algorithm) for algorithm in algorithms]
     played = table.games(methods)
     shown = [game for game in games if game in played] or [game for game in NORMALIZED_AS if game in played]
     bars = {game: group for game in shown if (group := {m: e for m in methods if (e := _normalized(table, m, game))})}
-    if not bars:
-        return None
     quoted = {(game, Method(algorithm)): cell.mean for (algorithm, game), cell in numbers.scores("test").items()}
     paper = {(g, m): table.normalized(mean, g) for (g, m), mean in quoted.items() if g in bars and m in methods}
     figures = grouped_bars(bars, paper, "normalised test score")

@@ -12,7 +12,6 @@ from expgen.paper.exhibits import EXHIBITS
 from expgen.report.tables import Table
 
 NOTES: dict[str, str] = tomllib.loads(Path(__file__).with_name("assets").joinpath("notes.toml").read_text("utf-8"))
-Figures = Sequence[tuple[str, Figure]]  # alternative text and figure
 
 
 class Media(NamedTuple):
@@ -30,7 +29,7 @@ class Section:
     name: str  # of an exhibit of the paper, or a name of our own
     note: str
     tables: Sequence[Table] = ()
-    figures: Figures = ()  # their files are named after the section
+    figures: Sequence[tuple[str, Figure]] = ()  # alternative text and figure; files are named after the section
     heading: str = ""  # required unless `name` is an exhibit
     media: Sequence[Media] = ()
     points: Sequence[str] = ()  # a bulleted list
