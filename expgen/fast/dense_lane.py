@@ -7,10 +7,10 @@ from expgen.fast.dense_network import DenseNetwork
 from expgen.networks.actor_critic import Policy
 from expgen.networks.small import SmallEncoder
 from expgen.rollout.rollout import Rollout
-from expgen.training.lane import HostLane
+from expgen.training.lane import PlainLane
 
 
-class DenseLane(HostLane):
+class DenseLane(PlainLane):
     """Keeps observations as the float32 rows that the network reads, so that updates do not convert them again.
 
     A step computes only the action. Values and log-probabilities of all slots are computed together after the last
@@ -19,24 +19,24 @@ class DenseLane(HostLane):
 
     def __init__(self, policy: Policy, rollout: Rollout) -> None:
         assert isinstance(policy.encoder, SmallEncoder)
+        super().__init__(policy, rollout)
         self.network = DenseNetwork(policy)
-        super().__init__(rollout)
         self.is_pixels = policy.encoder.is_pixels
         slots, num_envs = rollout.num_steps + 1, rollout.num_envs
         self.rows = torch.ones(slots, num_envs, policy.encoder.linear1.in_features + 1)  # [T+1, N, I+1]
         self.output = torch.zeros(slots, policy.policy_head.out_features + 1, num_envs)  # [T+1, A+1, N]
         # views of each slot, made once
-        self.obs_of, self.row_of = rollout.obs.flatten(2).unbind(), self.rows.unbind()
-        self.inputs_of, self.output_of = self.rows[..., :-1].unbind(), self.output.unbind()
+        self.obs_slots, self.row_slots = rollout.obs.flatten(2).unbind(), self.rows.unbind()
+        self.input_slots, self.output_slots = self.rows[..., :-1].unbind(), self.output.unbind()
         self.logits, self.noise = self.output.numpy()[:, :-1], rollout.noise.numpy().transpose(0, 2, 1)  # [T+1, A, N]
 
     @torch.no_grad()
     def start(self, t: int, observation: Observation) -> None:
         self.rollout.record(t, observation)
-        inputs = self.inputs_of[t].copy_(self.obs_of[t])  # [N, I]
+        inputs = self.input_slots[t].copy_(self.obs_slots[t])  # [N, I]
         if self.is_pixels:
             inputs.mul_(2 / 255).sub_(1)  # as in SmallEncoder
-        self.network.forward(self.row_of[t], out=self.output_of[t])
+        self.network.forward(self.row_slots[t], out=self.output_slots[t])
         self.action[:] = self.decided[t] = (self.logits[t] + self.noise[t]).argmax(0)  # Gumbel-max, as in `sample`
         if t == self.rollout.num_steps:
             self._fill_log_probs_and_values()

@@ -66,16 +66,11 @@ def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Te
     if hasattr(encoder, "is_bfloat16"):
         encoder.is_bfloat16 = True
         if may_compile:
-            raise_compile_limits()
+            limits = torch._dynamo.config  # beyond its limits encoders would run uncompiled
+            limits.cache_size_limit += SHAPES_PER_ENCODER
+            limits.accumulated_cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
             return torch.compile(encoder.forward, dynamic=False)
     return encoder.forward
-
-
-def raise_compile_limits() -> None:
-    """Raise torch.compile's cache limits for one more encoder; beyond the limits encoders run uncompiled."""
-    config = torch._dynamo.config
-    config.cache_size_limit += SHAPES_PER_ENCODER
-    config.accumulated_cache_size_limit = max(config.accumulated_cache_size_limit, config.cache_size_limit)
 
 
 def is_capturable(policy: nn.Module) -> bool:

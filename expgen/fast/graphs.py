@@ -17,9 +17,7 @@ from expgen.algorithms.protocol import Algorithm
 WARM_UPS = 3  # calls before a capture, in which libraries choose kernels and allocate memory
 Result = TypeVar("Result")
 Output = TypeVar("Output")
-Capture = Callable[
-    [Callable[[], Any]], tuple[Any, Callable[[], None]]
-]  # returns the output buffers and a function that fills them again
+Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]  # returns output buffers and a replay function
 
 
 def capture_on_gpu(body: Callable[[], Output]) -> tuple[Output, Callable[[], None]]:

@@ -28,13 +28,19 @@ class Lane(Actor, Protocol):
         """Release the environment's buffers; call before closing the environment."""
 
 
-class HostLane:
-    """Base of the CPU lanes: work is done synchronously, so `wait` and `backlog` never wait."""
+class PlainLane:
+    """Calls the policy directly on the CPU; all work is synchronous."""
 
-    def __init__(self, rollout: Rollout) -> None:
-        self.rollout = rollout
-        self.action = np.zeros(rollout.num_envs, dtype=np.int32)
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        self.policy, self.rollout = policy, rollout
+        self.slots = torch.arange(rollout.num_steps + 1).split(1)
         self.decided = rollout.action.numpy()
+        self.action = np.zeros(rollout.num_envs, dtype=np.int32)
+
+    def start(self, t: int, observation: Observation) -> None:
+        self.rollout.record(t, observation)
+        act_in_slot(self.policy, self.rollout, self.slots[t])
+        self.action[:] = self.decided[t]
 
     def wait(self) -> ndarray:
         return self.action
@@ -47,17 +53,3 @@ class HostLane:
         return 0
 
     def close(self) -> None: ...
-
-
-class PlainLane(HostLane):
-    """Calls the policy directly."""
-
-    def __init__(self, policy: Policy, rollout: Rollout) -> None:
-        super().__init__(rollout)
-        self.policy = policy
-        self.slots = torch.arange(rollout.num_steps + 1).split(1)
-
-    def start(self, t: int, observation: Observation) -> None:
-        self.rollout.record(t, observation)
-        act_in_slot(self.policy, self.rollout, self.slots[t])
-        self.action[:] = self.decided[t]

@@ -151,17 +151,6 @@ def test_checkpoints_load_between_dense_and_plain_ppo():
     assert_same_state(back.state(), whole.state())
 
 
-def test_dense_ppo_continues_with_the_moments_of_a_trained_ppo():
-    rollout = played_rollout()
-    plain, taken_over = make(), make()
-    updated(plain, rollout, 1)
-    updated(taken_over, rollout, 1)
-    updated(plain, rollout, 2)
-    fast = dense(taken_over, rollout)
-    updated(fast, rollout, 2)
-    assert_same_state(fast.state(), plain.state())
-
-
 def test_loading_a_state_without_moments_resets_adam():
     """PPO's state before its first update holds none."""
     rollout = played_rollout()
@@ -169,13 +158,3 @@ def test_loading_a_state_without_moments_resets_adam():
     updated(used, rollout)
     used.load_state(make().state())
     assert_same_state(used.state(), fresh.state(), 0, 0)
-
-
-def test_dense_ppo_resumes_bit_equal():
-    rollout = played_rollout()
-    whole, rest = dense(make(), rollout), dense(make(seed=5), rollout)
-    updated(whole, rollout, 1)
-    rest.load_state({name: tensor.clone() for name, tensor in whole.state().items()})
-    for algorithm in (whole, rest):
-        updated(algorithm, rollout, 2)
-    assert_same_state(whole.state(), rest.state(), 0, 0)
