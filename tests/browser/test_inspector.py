@@ -141,7 +141,7 @@ def test_inspector_shows_actor_reason_and_votes_of_every_step(
         elif why.votes:
             assert f"Only {sum(why.agrees)} of 4" in sentence and f"for {why.lasts + 1} step" in sentence
         else:
-            assert "Nobody is asked for a vote" in sentence
+            assert "There is no vote" in sentence
         visited = len({other.position for other in expgen.steps[: t + 1]})
         assert page.texts(".xg-map .xg-note")[0].startswith(f"{visited} of {expgen.level_map.reachable} cells")
         page.press("ArrowRight")
@@ -157,8 +157,8 @@ def test_inspector_explains_majority_and_ignored_consensus(
         assert step_of(page) == t
         why, (sentence,) = step.reason, page.texts(".xg-why")
         assert ("The ensemble has acted on this frame before" in sentence) == why.is_set_aside
-        assert (f"member {why.member}’s action is carried out" in sentence) == (why.who == "ensemble")
-        assert ("nothing else has more votes" in sentence) == bool(why.votes)
+        assert (f"member {why.member}’s action is executed" in sentence) == (why.who == "ensemble")
+        assert ("the action with the most votes" in sentence) == bool(why.votes)
         assert ("Only " in sentence) == (bool(why.votes) and sum(why.agrees) < 2)
         page.press("ArrowRight")
 

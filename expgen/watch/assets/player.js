@@ -1,5 +1,5 @@
 "use strict";
-/* Shows recorded episodes: every .xg-player holds one as JSON; those in one .xg-group step together. */
+/* Shows recorded episodes: each .xg-player contains one as JSON; players of one .xg-group step together. */
 (() => {
   const NAME = {
     ensemble: "Ensemble", leader: "Leader alone", explorer: "Explorer", random: "Random action", policy: "Policy", rule: "Rule",
@@ -10,8 +10,8 @@
   };
   const SPEEDS = [1, 2, 4, 8, 16, 32];
   const KEYS = [
-    ["Space", "play or pause"], ["← →", "one step back or on"], ["Page Up, Page Down", "ten steps back or on"],
-    ["P, N", "to the previous or next hand-over, where somebody else begins to act"], ["Home, End", "first and last step"],
+    ["Space", "play or pause"], ["← →", "one step back or forward"], ["Page Up, Page Down", "ten steps back or forward"],
+    ["P, N", "previous or next step at which the acting policy changes"], ["Home, End", "first and last step"],
     ["?", "this help"],
   ];
   const paint = (who) => getComputedStyle(document.documentElement).getPropertyValue(`--xg-${who}`);
@@ -32,12 +32,12 @@
   }
 
   const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
-  const across = (share) => `${share * 100}%`; /* as CSS writes it */
+  const across = (share) => `${share * 100}%`; /* as a CSS length */
   const signed = (value) => (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value);
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const called = (name) => (ARROW[name] ? `${ARROW[name]} ${name}` : name);
 
-  /* As tall as the tallest of these texts, so that what is below never moves. */
+  /* Make the node as tall as the tallest of these texts, so that content below it does not move. */
   function keepHeight(node, texts) {
     const longest = [...new Set(texts)].sort((one, other) => other.length - one.length).slice(0, 16);
     let width = -1;
@@ -57,7 +57,7 @@
     addEventListener("resize", measure);
   }
 
-  /* Frames as the first one with tiles replaced; see strips.py. */
+  /* Draws frames as the first frame with tiles replaced; see film.py. */
   class Film {
     constructor(data, canvas) {
       this.data = data;
@@ -85,7 +85,7 @@
       const kept = data.frames[frame];
       const first = await this.load(data.first);
       const strip = data.strips[kept] ? await this.load(data.strips[kept]) : null;
-      if (this.wanted !== frame) return; /* somebody has moved on while we waited */
+      if (this.wanted !== frame) return; /* another frame was requested meanwhile */
       this.context.drawImage(first, 0, 0);
       if (strip) {
         const { tile, columns } = data;
@@ -101,7 +101,7 @@
     }
   }
 
-  /* Where the agent has been so far, and who brought it there. */
+  /* The cells that the agent has visited so far, coloured by who acted. */
   class CoverageMap {
     constructor(episode, parent) {
       const { map } = episode;
@@ -119,7 +119,7 @@
       keepHeight(this.note, [this.words(this.visits(episode.steps.length - 1))]);
     }
 
-    /* Every cell seen up to a step, with how often and who brought the agent there first. */
+    /* Every cell visited up to a step, with its number of visits and who acted before the first visit. */
     visits(now) {
       const { steps, map } = this.episode;
       const visits = new Map();
@@ -174,7 +174,7 @@
     }
   }
 
-  /* How the members voted, or what a single policy thinks: one row for each effect an action can have. */
+  /* The members’ votes, or the probabilities of a single policy: one row for each class of actions. */
   class VotePanel {
     constructor(episode, parent) {
       this.episode = episode;
@@ -215,7 +215,7 @@
     }
 
     past(step) {
-      return `No vote now; these, of step ${step}, led to exploring`;
+      return `Exploring since the vote of step ${step}`;
     }
 
     key(parent, className, who, text) {
@@ -228,7 +228,7 @@
     show(t) {
       const { episode } = this;
       const step = episode.steps[t];
-      let asked = t; /* while a stretch of exploration lasts, the vote that began it is shown, faded */
+      let asked = t; /* during a stretch of exploration, show the vote before it, faded */
       while (asked > 0 && !episode.steps[asked].votes) asked--;
       const { votes, agrees } = episode.steps[asked];
       const votedRow = votes ? episode.rowOf[votes[votedOn(episode, asked)]] : -1;
@@ -263,7 +263,7 @@
     }
   }
 
-  /* Who acted and how many agreed, over the whole episode. */
+  /* Who acted and how many members agreed, over the whole episode. */
   class Timeline {
     constructor(episode, parent, scrub) {
       const { steps, members, quorum } = episode;
@@ -318,13 +318,13 @@
         entry.append(`${NAME[who]}: ${plural(count, "step")} (${percent(count / this.total)})`);
       }
       const aside = steps.filter((step) => step.setAside).length;
-      if (aside) make("span", "", legend, `agreement set aside, frame acted on before: ${plural(aside, "step")}`);
+      if (aside) make("span", "", legend, `agreement ignored, frame acted on before: ${plural(aside, "step")}`);
       const hedged = steps.filter((step) => step.hedged).length;
-      if (hedged) make("span", "", legend, `explorer's action replaced, members object: ${plural(hedged, "step")}`);
+      if (hedged) make("span", "", legend, `explorer’s action replaced, members object: ${plural(hedged, "step")}`);
       const whom = episode.vote === "majority" ? "on the action with most votes" : "with the leader";
       const bars = members ? `bar height: members who agree ${whom}; dashed: quorum` : "";
       if (bars || steps.some((step) => step.probability)) {
-        make("span", "", legend, bars || "bar height: probability of what was done");
+        make("span", "", legend, bars || "bar height: probability of the action");
       }
       if (steps.some((step) => step.reward)) make("span", "", legend, "◆ reward");
     }
@@ -348,7 +348,7 @@
     return episode.steps[t].member ?? episode.leader;
   }
 
-  /* One sentence or two: why this was done. */
+  /* Explain a step in one to three sentences. */
   function reason(episode, t) {
     const step = episode.steps[t];
     const { members, quorum } = episode;
@@ -361,13 +361,13 @@
       const member = votedOn(episode, t);
       const wish = episode.rows[episode.rowOf[step.votes[member]]];
       const few = step.who === "ensemble" || step.setAside ? `${agree} of ${members}` : `Only ${agree} of ${members}`;
-      const which = isMajority && step.who !== "leader" ? "nothing else has more votes" : "as the leader is";
-      text = `${few} members are for “${wish}”, ${which}; ${quorum} are needed. `;
-      if (step.setAside) text += "The ensemble has acted on this frame before, so its agreement is set aside. ";
+      const which = isMajority && step.who !== "leader" ? "the action with the most votes" : "the leader’s action";
+      text = `${few} members vote for “${wish}”, ${which}; ${quorum} are needed. `;
+      if (step.setAside) text += "The ensemble has acted on this frame before, so its agreement is ignored. ";
       if (step.who === "ensemble") {
         const whose = isMajority ? `member ${member}’s` : "the leader’s";
-        text += `The ensemble agrees and ${whose} action is carried out: ${did}.`;
-      } else if (step.who === "leader") text += `Nobody else may act, so the leader does all the same: ${did}.`;
+        text += `The ensemble agrees and ${whose} action is executed: ${did}.`;
+      } else if (step.who === "leader") text += `There is no explorer, so the leader acts: ${did}.`;
       else {
         const length = plural((step.lasts || 0) + 1, "step");
         const explorer = step.setAside ? "The explorer acts" : "No agreement: the explorer acts";
@@ -375,17 +375,17 @@
         text += `${step.who === "explorer" ? explorer : random} for ${length}, now ${did}.`;
       }
     } else if (members) {
-      const who = step.who === "explorer" ? "The explorer goes on" : "Random actions go on";
-      const then = step.lasts ? `${plural(step.lasts, "more step")} of it to come` : "the members vote again at the next step";
-      text = `${who}: ${did}. Nobody is asked for a vote`;
+      const who = step.who === "explorer" ? "The explorer continues" : "Random actions continue";
+      const then = step.lasts ? `${plural(step.lasts, "more step")} of exploration` : "the members vote again at the next step";
+      text = `${who}: ${did}. There is no vote`;
       text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
     } else if (step.who === "policy" || step.turn) {
       const share = step.probability && step.probability[episode.rowOf[step.action]];
-      const who = step.turn ? `It is the turn of ${step.who} ${step.turn} of ${episode.explorers}, which` : "One policy decides alone and";
+      const who = step.turn ? `It is the turn of ${step.who} ${step.turn} of ${episode.explorers}, which` : "A single policy";
       text = `${who} samples from its probabilities: ${did}${shown(share)}.`;
-    } else if (step.who === "random") text = `All actions are equally likely; chance chose ${did}.`;
-    else text = `A fixed rule decides: ${did}.`;
-    if (step.hedged) text += " The members object to what the explorer drew first, so it takes this instead.";
+    } else if (step.who === "random") text = `A uniformly random action: ${did}.`;
+    else text = `The action of a fixed rule: ${did}.`;
+    if (step.hedged) text += " The members object to the explorer’s first choice, so it takes this action instead.";
     if (step.reward) text += ` Reward ${signed(step.reward)}.`;
     if (t === episode.steps.length - 1) text += episode.solved ? " This solves the level." : " The episode ends here, unsolved.";
     return text;
@@ -425,7 +425,7 @@
       this.seen = new Film(episode.seen, eye);
       if (episode.map) {
         const box = make("div", "xg-box xg-map", views);
-        make("h4", "", box, "Where it has been");
+        make("h4", "", box, "Visited cells");
         this.map = new CoverageMap(episode, box);
       }
       this.timeline = new Timeline(episode, make("div", "xg-foot", root), scrub);
@@ -450,7 +450,7 @@
       return Promise.all([this.film.show(t), this.seen.show(t), this.map && this.map.show(t)]);
     }
 
-    /* The next step (or the one before) at which somebody else begins to act. */
+    /* The next or previous step at which the acting policy changes. */
     handover(t, way) {
       const { steps } = this.episode;
       const begins = (at) => at === 0 || steps[at].who !== steps[at - 1].who;
@@ -486,7 +486,7 @@
       button("◀", "one step back", () => this.go(this.now - 1));
       this.play = button("▶ Play", "play or pause", () => this.toggle());
       this.play.className = "xg-play";
-      button("▶", "one step on", () => this.go(this.now + 1));
+      button("▶", "one step forward", () => this.go(this.now + 1));
       button("▶|", "last step", () => this.go(this.total - 1));
       this.count = make("span", "xg-count", bar);
       this.speed = make("select", "", bar);
@@ -507,12 +507,12 @@
         make("kbd", "", make("dt", "", list), key);
         make("dd", "", list, does);
       }
-      make("p", "xg-note", dialog, "The address ends in the level and the step shown: copy it to share what you see.");
+      make("p", "xg-note", dialog, "The address contains the level and step: copy it to share this view.");
       make("button", "", make("form", "", dialog), "Close").formMethod = "dialog";
       return dialog;
     }
 
-    /* Keep level and step in the address. */
+    /* Put level and step into the address. */
     share() {
       if (!/^(file|https?):/.test(location.href) || this.timer !== null) return;
       const level = this.level === null ? "" : `level=${this.level}&`;
@@ -557,7 +557,7 @@
 
     key(event) {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
-      if (event.key === " " && event.target.tagName === "BUTTON") return; /* it is pressed by that key already */
+      if (event.key === " " && event.target.tagName === "BUTTON") return; /* the key already presses the button */
       if (this.help.open) return;
       const one = this.players.find((player) => player.root.contains(event.target)) || this.players[0];
       const does = {
@@ -596,7 +596,7 @@
     if (!follow(groups) && document.querySelector("[data-autoplay]") && !isStill) listening.toggle();
   }
 
-  /* Show the level and step that the address names; true where this page has them. */
+  /* Show the level and step of the address; return false if it has neither. */
   function follow(groups) {
     const asked = new URLSearchParams(location.hash.slice(1));
     const step = Number(asked.get("step"));
