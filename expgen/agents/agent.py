@@ -25,19 +25,14 @@ from expgen.random import (
 
 
 class Agent(Protocol):
-    """Chooses one action per environment.
-
-    An optional attribute `spec` describes the environment the agent was trained for; `evaluate` compares it with the
-    environment it plays.
-    """
+    """Chooses one action per environment; an optional attribute `spec` is the EnvSpec it was trained for."""
 
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         """`obs` `[N, …]`, `first` `[N]` → actions `[N]` int32.
 
-        `episode` `[N]` is the number of the episode that each environment plays. The agent's randomness depends only
-        on this number and the step within the episode, not on the batch. Without it the agent counts episodes itself.
-        A negative number marks an environment whose result is discarded: no policy is evaluated for it and its action
-        is arbitrary.
+        `episode` `[N]` numbers the episodes being played; without it the agent counts them itself. Its randomness
+        depends only on this number and the step within the episode, not on the batch. Environments with a negative
+        number are ignored: no policy is evaluated for them and their actions are arbitrary.
         """
 
 
@@ -54,14 +49,11 @@ def _interface(spec: EnvSpec) -> str:
 
 
 class PolicyAgent(PredictMixin):
-    """One policy that samples its actions and carries the policy's memory between steps.
+    """Samples the actions of one policy and keeps its memory between steps.
 
-    `stream` selects the random stream, to separate agents that share a seed and act in the same step. By default it
-    depends on whether the policy has memory, which separates an explorer from the members. `spec` is the environment
-    the policy was trained for, if known.
-
-    After `act`, `output` is the policy's output (for the inspector) and `noisy_logits` `[N, A]` are the logits plus
-    Gumbel noise whose argmax is the action (for `--hedge`).
+    `stream` separates the randomness of agents with one seed that act together; the default differs for policies with
+    and without memory, that is for explorers and members. After `act`, `output` is the policy's output (for the
+    inspector) and `noisy_logits` `[N, A]` are the logits plus Gumbel noise whose argmax is the action (for `--hedge`).
     """
 
     def __init__(self, policy: Policy, seed: int = 0, stream: int | None = None, spec: EnvSpec | None = None) -> None:
@@ -118,12 +110,9 @@ class UniformAgent(PredictMixin):
 class TurnsAgent(PredictMixin):
     """Policies that take turns of `turn` steps, in order from a randomly drawn first one.
 
-    Policies with memory see every frame. With `patience`, only the first `members` policies act in the first
-    `patience` steps of an episode; the remaining ones, the explorers, join afterwards.
-
     Different policies rarely loop in the same place on an unseen level, so a change of policy ends most loops. With
-    `turn=1` the policy is drawn anew at every step, which plays the mean of the policies' probabilities.
-
+    `turn=1` a policy is drawn at every step, which plays the mean of their probabilities. Policies with memory see
+    every frame. With `patience`, only the first `members` policies act in the first `patience` steps of an episode.
     After `act`, `acting` `[N]` is the index of the policy that acted and `noisy_logits` `[N, A]` are its noisy logits.
     """
 
@@ -151,13 +140,11 @@ class TurnsAgent(PredictMixin):
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
         count = np.where(self.clock.step < self.patience, self.members, len(self.agents))  # [N] policies that may act
-        zeros = np.zeros_like(self.clock.step)
-        if self.turn == 1:
-            drawn_at, turns_passed = self.clock.step, zeros
-        else:
-            drawn_at, turns_passed = zeros, self.clock.step // self.turn
+        drawn_at, offset = np.zeros_like(self.clock.step), self.clock.step // self.turn
+        if self.turn == 1:  # draw at every step instead of rotating
+            drawn_at, offset = self.clock.step, drawn_at
         number = uniform_noise(self.seed, self.clock.episode, drawn_at, 1)[:, 0]  # [N] in (0, 1)
-        self.acting = ((number * count).astype(np.int64) + turns_passed) % count
+        self.acting = ((number * count).astype(np.int64) + offset) % count
         action = np.zeros(len(first), dtype=np.int32)
         for index, agent in enumerate(self.agents):
             is_acting = self.acting == index

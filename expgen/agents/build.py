@@ -53,8 +53,8 @@ def build_agent(
     """Load the policies of `description` and return the agent they form, with randomness from `seed`.
 
     `learner` selects one policy to play alone (`member3`, `explorer`), or a registered agent that gets all policies.
-    `changes` are fields of the ConsensusConfig to override. `weights` overrides the description's choice; "average"
-    uses the averaged weights of every policy that has them.
+    `changes` overrides fields of the ConsensusConfig, and `weights` those of the description; "average" applies to the
+    policies that have averaged weights.
     """
     weights = weights or description.weights
     settings = {} if weights == "live" else {"weights": weights}
@@ -77,7 +77,7 @@ def build_agent(
     changes = dict(changes or {})
     config = consensus_of(description, changes)
     policies, env_steps = load_policies(description, policy_names(description, config), device, weights)
-    num_members = _num_voters(description, config)
+    num_members = config.ensemble_size or len(description.members)
     members, explorers = policies[:num_members], policies[num_members:]
     player: Agent
     if config.vote == "turns" and (members or config.patience):
@@ -103,23 +103,15 @@ def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> C
 
 def policy_names(description: AgentDescription, config: ConsensusConfig) -> list[str]:
     """Names of the policies that play under `config`, members first."""
-    members = [f"member{index}" for index in range(_num_voters(description, config))]
+    members = [f"member{index}" for index in range(config.ensemble_size or len(description.members))]
     explorers = description.explorers if config.fallback == "explorer" else ()
     return members + [explorer_name(index) for index in range(len(explorers))]
-
-
-def _num_voters(description: AgentDescription, config: ConsensusConfig) -> int:
-    return config.ensemble_size or len(description.members)
 
 
 def _ensemble_settings(
     description: AgentDescription, changes: Mapping[str, Any], config: ConsensusConfig, num_members: int
 ) -> dict[str, Any]:
-    """Settings of an ensemble for its score rows.
-
-    They are the overrides, the policies that play, the differences from Algorithm 1 and the settings that
-    `expgen tune` chose.
-    """
+    """Return the settings for score rows: overrides, policies, differences from Algorithm 1, results of tuning."""
     settings = {name: value for name, value in changes.items() if (name, value) != ("ensemble_size", 0)}
     if num_members and not changes.get("ensemble_size"):
         settings["members"] = num_members  # reports compare whole ensembles with parts of them
@@ -157,10 +149,7 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
 def load_policies(
     description: AgentDescription, names: Sequence[str], device: str, weights: Weights
 ) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names` and the sum of their training steps.
-
-    With `weights="average"` a policy without an average keeps its live weights.
-    """
+    """Return the frozen policies `names` and the sum of their training steps."""
     check_weights(description, names, weights)
     policies, env_steps = [], 0
     for name in names:
@@ -205,10 +194,7 @@ def policies_from(file: Path, described: PolicyDescription, spec: EnvSpec, devic
 
 
 def checkpoint_of(description: AgentDescription, name: str) -> Checkpoint:
-    """Return the newest valid checkpoint of a policy.
-
-    Raise InputError if there is none, or if its checksum differs from the one in the bundle's card.
-    """
+    """Return the newest valid checkpoint of a policy; raise InputError if there is none or its checksum is wrong."""
     if name not in description.policies:
         raise InputError(f"--learner is {name!r}; accepted: {', '.join(description.policies)}")
     folder = description.checkpoints_of(name)

@@ -63,11 +63,7 @@ class ConsensusConfig:
     """How members vote and when the explorer acts."""
 
     ensemble_size: int = setting(0, "number of members that vote, the first ones; 0: all", low=0)
-    leader: int = setting(
-        0,
-        "index of the member whose action is executed if the ensemble agrees; breaks ties with --vote majority",
-        low=0,
-    )
+    leader: int = setting(0, "member whose action is executed if enough agree; breaks ties of --vote majority", low=0)
     min_agree: int = setting(
         0, "quorum: number of members that must agree, including the one whose action it is; 0: more than half", low=0
     )
@@ -78,38 +74,26 @@ class ConsensusConfig:
         TABLE_ALPHA, "α of the exploration length; any value but 0.5 implies --stretch geometric", low=1e-3, high=1
     )
     stretch: Literal["table", "geometric"] = setting(
-        "table",
-        "distribution of the exploration length: table of the paper's code for α = 0.5, or Geom(α) on 1, 2, …",
+        "table", "distribution of the exploration length: table of the paper's code for α = 0.5, or Geom(α) on 1, 2, …"
     )
     fallback: Literal["explorer", "random", "none"] = setting(
         "explorer", "who acts without agreement: the explorer, uniformly random actions, or (none) the leader"
     )
     no_op_is_up: bool = setting(False, "as in the paper's code, count a no-op of the leader as a move up")
     vote: Literal["leader", "majority", "turns"] = later_setting(
-        "leader",
-        "action to vote on: the leader's or the one with the most votes; turns: no vote, members and explorers act "
-        "--turn steps each",
+        "leader", "vote on the leader's action or the most common one; turns: no vote, policies act --turn steps each"
     )
-    once: bool = later_setting(
-        False, "explore if the ensemble agrees on a frame on which it has already acted in this episode"
-    )
+    once: bool = later_setting(False, "explore if the ensemble agrees on a frame on which it acted in this episode")
     turn: int = later_setting(
-        50,
-        "number of steps before the next policy takes its turn, with several explorers or --vote turns; 1: draw a "
-        "policy at every step",
-        low=1,
-        high=10**9,
+        50, "steps per turn, with several explorers or --vote turns; 1: draw a policy at every step", low=1, high=10**9
     )
     patience: int = later_setting(
-        0,
-        "with --vote turns: number of steps at the start of an episode in which only members act; 0: explorers take "
-        "turns from the start",
-        low=0,
+        0, "with --vote turns: number of first steps of an episode in which only members act; 0: none", low=0
     )
     hedge: float = later_setting(
         0.0,
-        "the explorer avoids an action if a quorum of members each gives it less than this fraction of the probability "
-        "of their most likely action (for example 0.05); 0: off. All members are then evaluated at every step",
+        "the explorer avoids actions to which a quorum of members gives less than this fraction of the probability of "
+        "their most likely action (for example 0.05); 0: off. All members are then evaluated at every step",
         low=0,
         high=1,
     )

@@ -42,7 +42,7 @@ class Counts:
     deaths: int = 0  # episodes that ended neither in success nor at the time limit
     explorer_deaths: int = 0  # of these, episodes whose last step was a step of exploration
     has_explored: ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False)
-    """[N] bool, whether the last step was a step of exploration."""
+    """[N] bool, whether the last step was exploration."""
 
     @property
     def agreement_rate(self) -> float:

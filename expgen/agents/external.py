@@ -32,8 +32,7 @@ def consensus_agent(
     """Return the ExpGen agent (Algorithm 1) over policies from any source.
 
     members: the policies that vote, usually two or more; the module docstring lists the accepted types.
-    explorer: acts when the members disagree; a list of policies takes turns. None requires the setting
-        `fallback="random"` or `fallback="none"`.
+    explorer: acts when the members disagree; a list takes turns. None requires `fallback="random"` or `"none"`.
     env: the environment to play, one of ours or of Gymnasium's; it determines the number of actions.
     seed: random seed for sampling actions.
     settings: fields of ConsensusConfig (`min_agree`, `alpha`, `vote`, `leader`, `once`, …).

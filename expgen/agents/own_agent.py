@@ -17,9 +17,7 @@ OWN_AGENTS: dict[str, Callable[[dict[str, Policy], EnvSpec, int], Any]] = {}
 def check_own_agent(name: str, make: Callable[..., Any]) -> None:
     """Raise InputError if `name` is reserved for learners of a run, or `make` has the wrong parameters."""
     if re.fullmatch(r"each|(member|explorer)\d*", str(name)):
-        raise InputError(
-            f"name of the agent is {name!r}, which is reserved for learners of a run; accepted: another name"
-        )
+        raise InputError(f"name of the agent is {name!r}, which is reserved for learners; accepted: another name")
     _check_parameters(f"agent {name!r}", make, "policies, spec, seed")
 
 

@@ -28,9 +28,7 @@ def from_sb3(model: Any) -> "Sb3Policy | Sb3RecurrentAgent":
     so it can only be the explorer.
     """
     if not is_sb3(model):
-        raise InputError(
-            f"model is {short_repr(model)}; accepted: a model of Stable-Baselines3, such as PPO.load(file)"
-        )
+        raise InputError(f"model is {short_repr(model)}; accepted: a model of Stable-Baselines3, such as PPO.load")
     policy = getattr(model, "policy", model)
     observations, actions = policy.observation_space, policy.action_space
     if not isinstance(actions, Discrete) or actions.start != 0:

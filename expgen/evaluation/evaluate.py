@@ -83,8 +83,7 @@ def evaluate(
 ) -> Evaluation:
     """Play `episodes` episodes and return their mean return, solved rate and confidence interval.
 
-    env: an environment from `make_env`, with its own levels; or an argument of `make_env`, used with `levels` and
-        `options`.
+    env: an environment from `make_env`, with its own levels; or a name for `make_env`, with `levels` and `options`.
     seed: random seed for choosing levels.
     on_episode: called with each finished episode.
     """
@@ -166,10 +165,7 @@ def play_episodes(
     numbers, quotas = iter(range(episodes)), [iter(range(i, episodes, N)) for i in range(N)]
 
     def next_episode(i: int, is_free: bool) -> int:
-        """Start the next episode in environment `i` and return its number, −1 for none.
-
-        `is_free`: the environment is at the start of an episode; otherwise only level control can start one.
-        """
+        """Start environment `i`'s next episode, −1 for none; without level control it must be free to begin one."""
         if not isinstance(env, LevelControl):
             return next(quotas[i], -1) if is_free else -1
         if (number := next(numbers, -1)) >= 0:

@@ -20,14 +20,8 @@ from expgen.watch.page import player, player_group
 from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
 
-RANDOM, PPO, ENSEMBLE, EXPLORING, EXPGEN, OPEN_END = (
-    "random actions",
-    "one PPO policy",
-    "ensemble + random actions",
-    "the explorer",
-    "ExpGen",
-    "our explorers alone",
-)
+PPO, EXPGEN, EXPLORING, RANDOM = "one PPO policy", "ExpGen", "the explorer", "random actions"
+ENSEMBLE, OPEN_END = "ensemble + random actions", "our explorers alone"
 
 
 class DemoResult(NamedTuple):
