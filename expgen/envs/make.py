@@ -13,7 +13,7 @@ from expgen.envs.envpool_env import EnvpoolEnv
 from expgen.envs.gymnasium_env import GymnasiumEnv, make_registered
 from expgen.envs.levels import LevelSet
 from expgen.envs.minimaze import Minimaze, MinimazeConfig
-from expgen.envs.own_env import OWN_ENVS, env_as_name, make_own_game, make_own_vec_env, makes_vec_env
+from expgen.envs.own_env import OWN_ENVS, env_as_name, make_own_env, takes_num_envs
 from expgen.envs.procgen import GAMES, ProcgenConfig, make_procgen
 from expgen.envs.vec_env import VecEnv
 from expgen.envs.wrappers import WRAPPERS, apply_wrappers, load_wrappers, parse_wrappers, wrappers_text
@@ -100,17 +100,17 @@ def build_env(
     level_set = LevelSet.parse(levels)
     check_trusted(name, options)
     wrappers = load_wrappers(options.pop(WRAPPERS)) if WRAPPERS in options else []
-    if family == "gymnasium" or (name in OWN_ENVS and not makes_vec_env(name)):
+    if family == "gymnasium" or (name in OWN_ENVS and not takes_num_envs(OWN_ENVS[name])):
 
         def make_game() -> Any:
-            env = make_own_game(name, options) if name in OWN_ENVS else make_registered(game, options)
+            env = make_own_env(name, options) if name in OWN_ENVS else make_registered(game, options)
             return apply_wrappers(wrappers, env, name)
 
         return GymnasiumEnv(name, make_game, level_set, num_envs, seed)
     if wrappers:
         raise InputError(f"--env is {name!r}; accepted with --wrapper: Gymnasium environments")
     if name in OWN_ENVS:
-        return make_own_vec_env(name, options, level_set, num_envs, seed, threads, full_view)
+        return make_own_env(name, options, level_set, num_envs, seed, threads, full_view)
     if family == "envpool":
         return EnvpoolEnv(game, level_set, num_envs, seed, threads, options)
     if family == "procgen":

@@ -9,7 +9,6 @@ from typing import Any
 from expgen.envs.gymnasium_env import is_gymnasium
 from expgen.envs.levels import LevelSet
 from expgen.envs.procgen import GAMES
-from expgen.envs.vec_env import VecEnv
 from expgen.errors import InputError, error_line
 from expgen.plugins import add, caller, is_local
 from expgen.text import short_repr
@@ -52,29 +51,26 @@ def env_as_name(env: Any) -> str:
             return name
     name = getattr(env, "__name__", "<lambda>")
     if not name.isidentifier():  # a lambda or a partial: use the class name of the environment it makes
-        made = _call(env, name, _accepted_arguments(env, _ONE_GAME))
+        made = _call(env, name, _ONE_GAME if takes_num_envs(env) else (), {})
         name = type(getattr(made, "unwrapped", made)).__name__
         with contextlib.suppress(AttributeError):
             made.close()
     return _register_locally(name, env)
 
 
-def makes_vec_env(name: str) -> bool:
-    """Return whether the registered factory makes a VecEnv of all games; otherwise it makes one Gymnasium game."""
-    return "num_envs" in _parameters(OWN_ENVS[name])
+def takes_num_envs(factory: Factory) -> bool:
+    """Return whether `factory` makes a VecEnv of all games; otherwise it makes one Gymnasium environment."""
+    return "num_envs" in _parameters(factory)
 
 
-def make_own_game(name: str, options: Mapping[str, Any]) -> Any:
-    """Make one game of the registered environment `name`."""
-    return _call(OWN_ENVS[name], name, options)
+def make_own_env(name: str, options: Mapping[str, Any], *arguments: Any) -> Any:
+    """Make one game of the registered environment `name`, or a VecEnv if `arguments` are given.
 
-
-def make_own_vec_env(name: str, options: Mapping[str, Any], *arguments: Any) -> VecEnv:
-    """Make the registered VecEnv `name`; `arguments` are levels, num_envs, seed, threads and full_view."""
-    factory = OWN_ENVS[name]
-    env = _call(factory, name, {**_accepted_arguments(factory, arguments), **options})
+    arguments: values of _ARGUMENTS, of which the factory gets those that it has as parameters.
+    """
+    env = _call(OWN_ENVS[name], name, arguments, options)
     missing = [part for part in ("spec", "levels", "num_envs", "act", "observe", "close") if not hasattr(env, part)]
-    if missing:
+    if arguments and missing:
         what = f"--env is {name!r}, which takes num_envs but makes {short_repr(env)} without {', '.join(missing)}"
         raise InputError(f"{what}; accepted: a VecEnv as described in docs/environments.md")
     return env
@@ -111,27 +107,20 @@ def register_env_from(name: str, factory: Factory, origin: str | None) -> None:
     add(OWN_ENVS, "environment", name, factory, origin)
 
 
-def _call(factory: Factory, name: str, keywords: Mapping[str, Any]) -> Any:
-    """Call `factory`; raise InputError for keywords that it does not take, but let errors inside it through."""
+def _call(factory: Factory, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """Call `factory`; raise InputError for options that it does not take, but let errors inside it through."""
+    parameters = _parameters(factory)
+    keywords = {key: value for key, value in zip(_ARGUMENTS, arguments) if key in parameters} | dict(options)
     try:
         inspect.signature(factory).bind(**keywords)
     except TypeError as error:
-        takes = ", ".join(_parameters(factory)) or "none"
-        raise InputError(f"--env is {name!r}: {error}; accepted options: {takes}") from None
+        raise InputError(f"--env is {name!r}: {error}; accepted options: {', '.join(parameters) or 'none'}") from None
     except ValueError:  # some built-in classes have no signature
         try:
             return factory(**keywords)
         except TypeError as error:
             raise InputError(f"--env is {name!r}: {error}; {_ACCEPTED}") from None
     return factory(**keywords)
-
-
-def _accepted_arguments(factory: Factory, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """Return those of `arguments` that a factory of a VecEnv takes; empty for a factory of single games."""
-    names = _parameters(factory)
-    if "num_envs" not in names:
-        return {}
-    return {name: value for name, value in zip(_ARGUMENTS, arguments, strict=True) if name in names}
 
 
 def _parameters(factory: Factory) -> list[str]:
