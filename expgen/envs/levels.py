@@ -26,16 +26,17 @@ class LevelSet:
     seeds: range | tuple[int, ...] | None
     excluded: range | tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if isinstance(self.seeds, range) and self.seeds.step != 1:  # the text START:COUNT has no step
+            object.__setattr__(self, "seeds", tuple(self.seeds))
+
     @staticmethod
     def parse(levels: "LevelSet | str | int | Iterable[int]", field: str = "levels") -> "LevelSet":
         """Return the LevelSet for a text, a count or a list of levels; errors name `field`."""
         if isinstance(levels, LevelSet):
             return levels
-        if isinstance(levels, range):
-            level_set = _validated(levels, field)  # before a long range becomes a tuple
-            return level_set if levels.step == 1 else LevelSet(tuple(levels))
         if not isinstance(levels, (str, int, np.integer)):
-            return _validated(_whole_numbers(levels, field), field)
+            return _validated(levels if isinstance(levels, range) else _whole_numbers(levels, field), field)
         text = str(levels).strip()
         if text == "all":
             return LevelSet(None)
@@ -159,7 +160,7 @@ class LevelStream:
     def _level(self, word: ndarray) -> ndarray:
         index = draw_below(word, len(self._seeds))
         if isinstance(self._seeds, range):
-            return self._seeds.start + index * self._seeds.step
+            return self._seeds.start + index
         return self._seeds[index]
 
     def _is_excluded(self, level: ndarray) -> ndarray:

@@ -162,13 +162,13 @@ def test_truncated_episode_is_timed_out_and_not_solved() -> None:
     assert firsts == [False, True, False, True]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_solved_is_read_from_info(told: bool) -> None:
-    env = make_env("gymnasium:Corridor-v0", 3, num_envs=2, tells_success=told)
+@pytest.mark.parametrize("is_success", [True, False])
+def test_solved_is_read_from_info(is_success: bool) -> None:
+    env = make_env("gymnasium:Corridor-v0", 3, num_envs=2, tells_success=is_success)
     env.act(np.array([1, 0], dtype=np.int32))
-    assert env.observe().solved.tolist() == [False, told]
+    assert env.observe().solved.tolist() == [False, is_success]
     env.act(np.array([1, 0], dtype=np.int32))
-    assert env.observe().solved.tolist() == [told, told]
+    assert env.observe().solved.tolist() == [is_success, is_success]
 
 
 def test_gymnasium_discrete_observations_become_one_hot() -> None:

@@ -58,6 +58,12 @@ def test_level_set_rejects_invalid_texts_and_names_the_field(given: str, words: 
     assert words in str(caught.value)
 
 
+def test_level_set_of_a_range_with_a_step_keeps_its_levels() -> None:
+    levels = LevelSet(range(0, 10, 2))
+    assert LevelSet.parse(str(levels)) == levels and 2 in levels and 3 not in levels
+    assert not levels.overlaps(LevelSet.parse("1,3"))
+
+
 @pytest.mark.parametrize("given", ["200", "1000:500", "3,7,9", "5,", "0:1", "all"])
 def test_level_set_text_round_trips(given: str) -> None:
     levels = LevelSet.parse(given)
