@@ -117,10 +117,8 @@ class CudaLane:
         """Page-lock the environment's buffer, so that copies from it are asynchronous."""
         address = array.__array_interface__["data"][0]
         if address not in self.pinned:
-            is_unpinned = not torch.from_numpy(array).is_pinned()
-            self.pinned[address] = (
-                is_unpinned and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
-            )
+            is_paged = not torch.from_numpy(array).is_pinned()
+            self.pinned[address] = is_paged and int(torch.cuda.cudart().cudaHostRegister(address, array.nbytes, 0)) == 0
 
     def close(self) -> None:
         torch.cuda.synchronize(self.rollout.device)
