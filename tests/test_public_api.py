@@ -103,7 +103,7 @@ def test_openmp_wait_policy_defaults_to_passive(asked: dict[str, str], policy: s
         (lambda: expgen.make_env("minimaze", levels=np.array("x")), "levels is .*; accepted: whole numbers"),
         (lambda: expgen.load_agent(None), "run is None; accepted: a run folder"),
         (lambda: expgen.load_agent("a\0b"), "run is .*; accepted: a run folder"),
-        (lambda: expgen.load_agent("minimaze/ppo", learner=0), "learner is 0; accepted: a name as member0"),
+        (lambda: expgen.load_agent("minimaze/ppo", learner=0), "learner is 0; accepted: a name such as member0"),
         (lambda: expgen.load_agent("minimaze/ppo", seed=1.5), "seed is 1.5; accepted: a whole number"),
         (lambda: expgen.load_agent("minimaze/ppo", device=0), "--device is 0; accepted: auto, cpu"),
         (lambda: expgen.load_agent("minimaze/ppo", weights=["live"]), "weights is .*; accepted: live, average"),

@@ -10,7 +10,7 @@ from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.progress import EpisodeMeans, Progress
-from expgen.runs.tune import Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
+from expgen.runs.tune import Trial, TuneRequest, best_trial, tune, tuned_agent, tuning_levels, write_trials
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     run = arguments.pop("run")
     request = TuneRequest(**arguments)
     agent = read_agent(run)
-    seen, levels = left_out(agent)
+    seen, levels = tuning_levels(agent)
     check_weights(agent, agent.trained(), request.weights)
     tune_file = RunFolder(agent.folder).tune_file
     agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
             trials.append(trial)
             progress.hide_bar()
             print(_describe(trial, len(seen)), flush=True)
-    picked = best(trials)
+    picked = best_trial(trials)
     write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)
     write_agent(tuned_agent(agent, picked), agent_file)
     print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")

@@ -1,4 +1,4 @@
-"""agent.json in and out: written beside a run's policies, composed by hand of several runs', made up for old runs."""
+"""Reading and writing agent.json: of a run, composed by hand from several runs, or derived for old runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,36 +21,36 @@ from expgen.training.average import Weights
 def describe_run(
     folder: Path, config: TrainConfig, spec: EnvSpec, consensus: ConsensusConfig | None
 ) -> AgentDescription:
-    """The agent of a run, voting by `consensus`.
+    """Return the agent of a run that votes by `consensus`.
 
-    It plays with averaged weights where its explorers keep any: theirs generalise better.
+    It plays with averaged weights if its explorers have them, since these generalise better.
     """
     plans = plans_of(config)
     members = tuple(describe_policy(plan) for plan in plans if not plan.is_explorer)
     explorers = tuple(describe_policy(plan) for plan in plans if plan.is_explorer)
     weights: Weights = "average" if any(plan.average for plan in plans if plan.is_explorer) else "live"
     test = LevelSet.parse(config.test_levels, "--test-levels")
-    where = (config.env, config.options, spec, config.train_set, test)
-    return AgentDescription(folder, config.algo, config.seed, *where, members, explorers, consensus, weights)
+    env = (config.env, config.options, spec, config.train_set, test)
+    return AgentDescription(folder, config.algo, config.seed, *env, members, explorers, consensus, weights)
 
 
 def describe_policy(plan: LearnerPlan) -> PolicyDescription:
-    """What a learner's policy is, in its run folder."""
-    what = (plan.network, plan.algorithm, plan.reward, plan.mirror, plan.recolor)
-    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *what)
+    """Return the description of a learner's policy in its run folder."""
+    settings = (plan.network, plan.algorithm, plan.reward, plan.mirror, plan.recolor)
+    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *settings)
 
 
 def write_agent(agent: AgentDescription, file: Path | None = None) -> None:
-    """Write the agent into `file`, by default agent.json of its folder."""
+    """Write the agent to `file`, by default the agent.json of its folder."""
     write_atomic(file or agent.folder / AGENT_FILE, agent_text(agent).encode())
 
 
 def read_agent(path: Path) -> AgentDescription:
-    """The agent of a run folder, of a bundle, or in a file that describes one.
+    """Read the agent of a run folder, a bundle or a file.
 
-    Of a policy the file may name the path alone; the rest is then what the run folder says that the path lies in. So
-    may a file leave out all else: the environment is that of the first member, training levels are those of all
-    policies, and ensembles vote as ConsensusConfig's defaults say.
+    A file may give only the path of a policy; the rest is read from the run folder of that path. The other fields are
+    optional then: the environment is that of the first member, the training levels are the union over the policies, and
+    an ensemble votes by ConsensusConfig's defaults.
     """
     file = path if path.is_file() else path / AGENT_FILE
     if not file.exists():
@@ -61,24 +61,22 @@ def read_agent(path: Path) -> AgentDescription:
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
-        raise InputError(f"{file} is no description of an agent; accepted: {accepted}")
+        raise InputError(f"{file} does not describe an agent; accepted: {accepted}")
     with parsing(file, accepted):
         return AgentDescription.from_json(file.parent, _completed(file, data))
 
 
 def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What `file` says, with what it leaves to the runs that its policies come from."""
+    """Return the data of `file` with missing fields filled in from the runs of its policies."""
     runs: dict[Path, AgentDescription] = {}
     data = dict(data)
-    if "explorer" in data:  # earlier versions knew but one
-        data["explorers"] = [data["explorer"]] if data["explorer"] else []
-        del data["explorer"]
+    if "explorer" in data:  # earlier versions had one explorer
+        explorer = data.pop("explorer")
+        data["explorers"] = [explorer] if explorer else []
     given = data.get("members", []) if data.get("explorers") else data["members"]
-    members, explorers = (
-        [_completed_policy(file, policy, runs) for policy in policies]
-        for policies in (given, data.get("explorers", ()))
-    )
-    if not runs:  # every policy is described in full, so all else is too
+    members = [_completed_policy(file, policy, runs) for policy in given]
+    explorers = [_completed_policy(file, policy, runs) for policy in data.get("explorers", ())]
+    if not runs:  # the file describes every policy, so it must have the other fields too
         return data
     first = next(iter(runs.values()))
     for run in runs.values():
@@ -91,7 +89,7 @@ def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(members: Sequence[str], num_explorers: int) -> dict[str, Any]:
-    """Of what algorithm an agent is whose file does not say so, and whether its policies play together."""
+    """Return the algorithm of an agent whose file omits it, and whether its policies vote."""
     if len(members) + num_explorers == 1 and members:
         return {"algo": members[0], "consensus": None}
     member = next(iter(members), None)
@@ -100,7 +98,7 @@ def _kind(members: Sequence[str], num_explorers: int) -> dict[str, Any]:
 
 
 def _completed_policy(file: Path, data: Mapping[str, Any], runs: dict[Path, AgentDescription]) -> dict[str, Any]:
-    """One policy that `file` names, in full; `runs` are those that were read for it and before."""
+    """Return a policy of `file` with missing fields filled in; `runs` caches the runs that were read."""
     check_type("a policy", data, Mapping, "an object with its path")
     path = str(data["path"])
     if "algo" in data:
@@ -108,20 +106,19 @@ def _completed_policy(file: Path, data: Mapping[str, Any], runs: dict[Path, Agen
     where = join_inside(file.parent, path)
     run = where.parent.parent
     if run not in runs:
-        is_itself = run / AGENT_FILE == file  # which leaves it to the run's config
-        is_described = not is_itself and (run / AGENT_FILE).exists()
+        is_described = run / AGENT_FILE != file and (run / AGENT_FILE).exists()  # else use the run's config
         if file.parent not in (run, *run.parents) or not (is_described or RunFolder(run).exists()):
             raise InputError(f"path is {path!r}; accepted: RUN/checkpoints/LEARNER, where RUN is a run folder")
         runs[run] = read_agent(run) if is_described else _agent_of_old_run(RunFolder(run))
     found = [p for name, p in runs[run].policies.items() if runs[run].checkpoints_of(name) == where]
     if not found:
         names = ", ".join(runs[run].policies)
-        raise InputError(f"path is {path!r}, which {run} does not have; accepted: {names} of its checkpoints")
+        raise InputError(f"path is {path!r}, which {run} does not have; accepted: checkpoints of {names}")
     return {**to_json(found[0]), **data}
 
 
 def union(sets: Sequence[LevelSet]) -> LevelSet:
-    """Levels that are in any of `sets`."""
+    """Return the levels that are in any of `sets`."""
     if any(levels.seeds is None for levels in sets):
         return LevelSet(None)
     if len(set(sets)) == 1:
@@ -130,7 +127,7 @@ def union(sets: Sequence[LevelSet]) -> LevelSet:
 
 
 def _agent_of_old_run(folder: RunFolder) -> AgentDescription:
-    """Of a run from before agent.json: its config.json says how its ensemble votes."""
+    """Return the agent of a run without agent.json; earlier versions kept the voting settings in config.json."""
     config, spec = folder.read_config()
     votes = read_json(folder.config_file)["train"].get("consensus") or {}
     consensus = config_from_values(ConsensusConfig(), votes, "consensus") if config.explorer is not None else None

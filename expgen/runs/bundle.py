@@ -1,4 +1,4 @@
-"""bundle: the policies of an agent, and no more, as agents that ship with the package."""
+"""bundle: copy the policies of an agent into a folder that ships with the package."""
 
 import contextlib
 import hashlib
@@ -26,8 +26,8 @@ from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import add_checkpoint, digest_of
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
-BUNDLING = ".bundling"  # where a bundle lies while it is made
-DTYPE = torch.float16  # half the size; scores are measured with what ships
+BUNDLING = ".bundling"  # parent of bundles in progress
+DTYPE = torch.float16  # half the size; scores are measured with these weights
 
 
 def bundle(
@@ -42,13 +42,17 @@ def bundle(
     weights: Weights | None = None,
     name: str | None = None,
 ) -> RunFolder:
-    """The folder `where`/GAME-ALGO or GAME-NAME, made anew: agent.json, weights, scores of these, and the card.
+    """Write the folder `where`/GAME-ALGO or GAME-NAME: agent.json, weights, their scores, and the card.
 
-    `run` is a run folder or an agent.json. `command` and `hardware` say how it came to be; each agent is scored on
-    `episodes` of either split. `commit` and `minutes` of its training are those that its checkpoints tell, unless
-    given. `weights` of a policy that ship are those that the agent plays with, unless given: live ones, or averaged
-    ones where it has any. They ship as the policy's own, and the card says of whom they are averages. With a `name`
-    the agent ships under GAME/NAME alone, without names for its parts. An earlier bundle stays until this one is whole.
+    run: a run folder or an agent.json.
+    command, hardware: how it was trained, for the card.
+    episodes: number of episodes to score each agent on, per split.
+    commit, minutes: of the training; default: those in the checkpoints.
+    weights: live or averaged; default: those that the agent plays with. They are stored as the policy's live weights,
+        and the card lists the policies whose weights are averages.
+    name: ship only the whole agent, as GAME/NAME; by default leader and explorer ship under their own names too.
+
+    An earlier bundle is replaced once this one is complete.
     """
     agent = read_agent(run)
     source = RunFolder(agent.folder)
@@ -56,8 +60,10 @@ def bundle(
     agents = agents_in(agent, name)
     for known, bundled in bundled_agents(where).items():
         if known in agents and bundled.folder.path != target.path:
-            raise InputError(f"{known} is bundled already, in {bundled.folder.path}; accepted: that one removed first")
-    names = list(agent.policies) if agent.consensus is not None else [who for who, _ in agents.values() if who]
+            raise InputError(f"{known} is already bundled in {bundled.folder.path}; remove that folder first")
+    names = list(agent.policies)
+    if agent.consensus is None:
+        names = [learner for learner, _ in agents.values() if learner]
     weights = weights or agent.weights
     check_weights(agent, names, weights)
     facts = [checkpoint_of(agent, name).facts for name in names]
@@ -68,45 +74,45 @@ def bundle(
         "config": source.read_config()[0].digest() if is_run else "-",
         "hardware": hardware,
     }
-    made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where nobody looks for agents
+    made = RunFolder(where / BUNDLING / target.path.name)  # two levels down, where `bundled_agents` does not look
     shutil.rmtree(made.path, ignore_errors=True)
     make_folder(made.path)
     if is_run:
-        made.write_config(*source.read_config())  # by which it can be trained on
-    ours, digests, averaged = copy_policies(agent, names, made, weights, DTYPE)
+        made.write_config(*source.read_config())  # so that its training can be resumed
+    bundled_agent, digests, averaged = copy_policies(agent, names, made, weights, DTYPE)
     if weights == "average":
         trained["averaged"] = averaged
-    write_agent(ours)
+    write_agent(bundled_agent)
     for learner, _ in agents.values():
         for split in SPLITS if agent.has_unseen_levels else SPLITS[:1]:
             request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
-            append_scores(made.scores_file, [scored.score for scored in score_all(ours, request)])
-    together = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
+            append_scores(made.scores_file, [scored.score for scored in score_all(bundled_agent, request)])
+    digest_of_all = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
     cards = {
-        name: {"learner": learner, "method": method, "sha256": digests[learner] if learner else together}
+        name: {"learner": learner, "method": method, "sha256": digests[learner] if learner else digest_of_all}
         for name, (learner, method) in agents.items()
     }
     write_card(made, {"agents": cards, "weights": digests, "trained": trained})
-    _put_in_place(made.path, target.path)
+    _replace_folder(target.path, made.path)
     return target
 
 
-def _put_in_place(made: Path, target: Path) -> None:
-    """Two renames: at any time one of both bundles is there whole, under its name or beside it."""
+def _replace_folder(target: Path, made: Path) -> None:
+    """Replace `target` by `made` with two renames, so that the old or the new bundle is always complete on disk."""
     old = made.with_name(f"{made.name}-before")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
         target.rename(old)
     made.rename(target)
     shutil.rmtree(old, ignore_errors=True)
-    with contextlib.suppress(OSError):  # another bundle is being made
+    with contextlib.suppress(OSError):  # not empty: another bundle is in progress
         made.parent.rmdir()
 
 
 def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str, tuple[str | None, str]]:
-    """The names that agents get which ship, which policy each is, and the method in words.
+    """Return {name of a shipped agent: (its policy or None for all, method in words)}.
 
-    With a name of its own the agent as a whole is the only one.
+    With `own_name` only the whole agent ships, under that name.
     """
     leader = agent.consensus.leader if agent.consensus else 0
     named: dict[str, tuple[str | None, str]] = {}
@@ -122,9 +128,9 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
 def copy_policies(
     agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, dtype: torch.dtype | None = None
 ) -> tuple[AgentDescription, dict[str, str], list[str]]:
-    """Copy the policies `names` alone to `target`, their numbers as `dtype` or, with None, as they are.
+    """Copy only the policies `names` to `target`, converted to `dtype` unless it is None.
 
-    Returns the agent there, the digest of each policy, and the names of those whose `weights` are averaged ones.
+    Return the agent in `target`, the digest of each policy, and the names of the policies that have averaged weights.
     """
     digests, averaged = {}, []
     for name in names:
@@ -142,20 +148,20 @@ def copy_policies(
 
 
 def write_card(folder: RunFolder, card: Mapping[str, Any]) -> None:
-    """Write what an agent that ships says of itself."""
+    """Write the card.json of a shipped agent."""
     write_atomic(folder.card_file, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _provenance(
     run: Path, facts: Sequence[Mapping[str, Any]], commit: str | None, minutes: float | None
 ) -> dict[str, Any]:
-    """Which code trained the policies of these checkpoints' `facts`, for how many steps and how long.
+    """Return commit, steps and minutes of the training, from the `facts` of the checkpoints.
 
-    Side by side counts once. `commit` and `minutes` go before what the checkpoints tell.
+    Time in which several policies trained counts once. `commit` and `minutes` override those of the checkpoints.
     """
     sessions = {session for fact in facts for session in sessions_in(fact)}
     if not (commit or sessions):
-        raise InputError(f"{run} does not tell the code that trained it; accepted: --commit with it")
+        raise InputError(f"{run} does not record the commit that trained it; give it with --commit")
     return {
         "commit": commit or ", ".join(commits_of(sessions)),
         "env_steps": sum(fact["env_steps"] for fact in facts),

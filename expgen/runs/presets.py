@@ -1,4 +1,4 @@
-"""Presets: what `--preset` changes of the defaults, as data."""
+"""Presets: the settings that each `--preset` changes from the defaults."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from expgen.errors import check_choice
 from expgen.reward.source import GameReward
 
 # The defaults of the configs are the paper's, so `paper` changes nothing. `best` is ours: `paper` on ProcGen, `laptop`
-# elsewhere, with what BEST_… below change.
+# elsewhere, plus the changes in BEST_… below.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "best": {},
@@ -20,13 +20,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "eval_every": 4096, "eval_episodes": 8,
     },
 }  # fmt: skip
-# Explorers that success does not stop (docs/beyond-the-paper.md): κ = 1, averaged weights, three that take turns.
+# Explorers whose value continues past an episode's end (docs/beyond-the-paper.md): κ = 1, averaged weights, 3 in turn.
 BEST_EXPLORER = {"end_value": 1.0, "average": 0.98}
 BEST_EXPLORERS = 3
-BEST_STEPS = 8_192_000  # of an explorer on ProcGen
+BEST_STEPS = 8_192_000  # explorer on ProcGen
 BEST_STEPS_BY_GAME = {"procgen:maze": 11_600_000, "procgen:heist": 13_107_200, "minimaze": 1_500_000}
 BEST_AGENT = {"vote": "majority", "once": True}
-# Where novelty leads to deaths: IDAAC members, and explorers that the game's reward guides as well.
+# Games in which novelty leads to deaths: IDAAC members, and explorers that learn from the game's reward too.
 BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
 BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98, "steps": 6_000_000}
 BEST_IDAAC = {
@@ -37,16 +37,16 @@ BEST_SHOWN = {
     "procgen:maze": {"mirror": True},
     "minimaze": {"mirror": True},
 }
-BEST_AGENTS = {"procgen:jumper": {"vote": "turns", "patience": 100}}  # a vote is no better there
-# A large network on 64 × 64 pixels is another matter: most of an hour on two cores, for a first look.
+BEST_AGENTS = {"procgen:jumper": {"vote": "turns", "patience": 100}}  # voting scores no better there
+# The large network on 64 × 64 pixels is slower: most of an hour on two cores, for a first impression.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
-# The explorer's discount, by game: the original code's (the paper's text says 0.999, with which it would not explore).
+# The explorer's discount by game, from the original code (the paper's text says 0.999, which does not explore).
 EXPLORER_GAMMA = {
     "maze": 0.9, "heist": 0.5, "jumper": 0.99, "miner": 0.9, "bigfish": 0.99, "starpilot": 0.9, "fruitbot": 0.99,
     "bossfight": 0.99, "plunder": 0.9, "caveflyer": 0.9, "coinrun": 0.99, "chaser": 0.5, "climber": 0.99,
     "dodgeball": 0.9, "leaper": 0.99, "ninja": 0.9,
 }  # fmt: skip
-# What DAAC's authors tuned by game, where it is not their default; IDAAC's classifier is linear where no width is said.
+# Settings by game of DAAC's authors, where not their default. IDAAC's classifier is linear without `order_hidden`.
 DAAC_GAMES: dict[str, dict[str, Any]] = {
     "plunder": {"value_epochs": 1, "value_every": 8, "advantage_coef": 0.3},
     "chaser": {"value_epochs": 1, "advantage_coef": 0.15},
@@ -63,7 +63,7 @@ IDAAC_ORDER: dict[str, dict[str, Any]] = {
     "dodgeball": {"order_hidden": 64},
 }
 EXPLORERS = ("maxent", "openend")
-# What differs from the defaults of an algorithm, by environment.
+# Changes from an algorithm's defaults, by environment.
 GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
     "maxent": {
         "minimaze": {"pool": 1},  # a move is one pixel there: averaging would blur it
@@ -73,45 +73,45 @@ GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
     "daac": {f"procgen:{game}": values for game, values in DAAC_GAMES.items()},
     "idaac": {f"procgen:{game}": {**values, **IDAAC_ORDER.get(game, {})} for game, values in DAAC_GAMES.items()},
 }
-# Steps of `paper` on ProcGen where they are not the default's: what the original code trains, and Eq. 9's ablation.
+# Steps of `paper` on ProcGen that are not the default: those of the original code, and of the ablation of Eq. 9.
 PAPER_STEPS = {"maxent": 100_000_000, "mixed": 50_000_000}
-# What an explorer trained beside an ensemble shares with the members' preset.
+# Settings of the members' preset that also apply to their explorer.
 SHARED_WITH_EXPLORER = ("steps", "rollout_steps", "learning_rate", "minibatches", "epochs")
-# The laptop's explorer on minimaze: short rollouts for many updates, convolutions since what it learns is local, and
-# r_I at the scale it has in ProcGen's Maze, which suits the value's clip range. 92 % of the oracle's cells on training
+# Explorer of `laptop` on minimaze: short rollouts for many updates, convolutions since exploration is local, and r_I at
+# its scale in ProcGen's Maze, which suits the value's clip range. It reaches 92 % of the oracle's cells on training
 # levels and 84 % on unseen ones after 1.5M steps.
 LAPTOP_EXPLORER = {
     "rollout_steps": 32, "minibatches": 4, "learning_rate": 5e-4, "encoder": "conv", "features": 128,
     "reward_scale": 0.15,
 }  # fmt: skip
-SMOKE_ENSEMBLE = {"members": 2}  # enough to vote
+SMOKE_ENSEMBLE = {"members": 2}  # the fewest that can vote
 LAPTOP_ENSEMBLE = {"members": 5, "steps": 1_500_000, "explorer_steps": 1_500_000}
-# Picked by scores on unseen levels of seed 0: to be picked on left-out training levels instead.
+# Chosen by scores on unseen levels with seed 0. It should be chosen on left-out training levels instead.
 LAPTOP_AGENT = {"min_agree": 5}
 
-# DAAC and IDAAC on the laptop's minimaze: as many epochs of each network as PPO has of its one. The authors' one of the
+# DAAC and IDAAC of `laptop` on minimaze: as many epochs of each network as PPO has. The authors' one epoch of the
 # policy and nine of the values learn slowly there.
 LAPTOP_DAAC = {"epochs": 3, "value_epochs": 3}
 
 
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
-    """The settings of `algo` that depend on what it plays."""
+    """Return the settings of `algo` that depend on the environment."""
     recipe, is_procgen, is_best = recipe_of(algo), env.startswith("procgen:"), preset == "best"
-    beside, member = recipe.explorer, recipe.member or algo
-    is_small, explores = on_a_laptop(env, preset), algo in EXPLORERS
+    explorer, member = recipe.explorer, recipe.member or algo
+    is_small, explores = is_small_minimaze(env, preset), algo in EXPLORERS
     is_ours = algo == "openend" or (is_best and algo == "maxent")
     has_our_steps = (is_procgen and preset in ("paper", "best")) or (is_best and env == "minimaze")
-    parts: list[tuple[object, dict[str, Any]]] = [  # where each applies; later ones win
-        (beside, explorer_values(beside, env, preset) if beside else {}),
-        (beside and (is_small or preset in ("laptop", "smoke")), {"explorer_envs": 0}),  # as many as a member has
-        (beside and preset == "smoke", SMOKE_ENSEMBLE),
-        (beside and is_small, LAPTOP_ENSEMBLE),
+    parts: list[tuple[object, dict[str, Any]]] = [  # (condition, settings); later ones win
+        (explorer, explorer_values(explorer, env, preset) if explorer else {}),
+        (explorer and (is_small or preset in ("laptop", "smoke")), {"explorer_envs": 0}),  # as many as a member has
+        (explorer and preset == "smoke", SMOKE_ENSEMBLE),
+        (explorer and is_small, LAPTOP_ENSEMBLE),
         (explores and is_small, LAPTOP_EXPLORER),
         (member in ("daac", "idaac") and is_small, LAPTOP_DAAC),
         (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # it belongs to the reward
         (True, GAME_VALUES.get("maxent" if explores else member, {}).get(env, {})),
         (preset == "paper" and is_procgen and algo in PAPER_STEPS, {"steps": PAPER_STEPS.get(algo)}),
-        (is_best and beside, {"explorer_count": BEST_EXPLORERS}),
+        (is_best and explorer, {"explorer_count": BEST_EXPLORERS}),
         (is_best and env in BEST_ALGOS and algo == "mixed", BEST_MIXED),
         (is_best and algo == BEST_ALGOS.get(env), BEST_IDAAC),
         (is_ours, BEST_EXPLORER),
@@ -121,26 +121,26 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
 
 
 def explorer_values(algo: str, env: str, preset: str) -> dict[str, Any]:
-    """The settings of an explorer trained by `algo` beside an ensemble, under the names that they have there."""
+    """Return the settings, with the prefix `explorer_`, of an ensemble's explorer that `algo` trains."""
     common = {name: value for name, value in preset_values(preset, env).items() if name in SHARED_WITH_EXPLORER}
     return {f"explorer_{name}": value for name, value in {**common, **game_values(algo, env, preset)}.items()}
 
 
-def on_a_laptop(env: str, preset: str) -> bool:
-    """Whether the built-in maze is played at the scale that its own values are for."""
+def is_small_minimaze(env: str, preset: str) -> bool:
+    """Whether the LAPTOP_… settings for minimaze apply."""
     return preset in ("laptop", "best") and env == "minimaze"
 
 
 def agent_values(env: str, preset: str) -> dict[str, Any]:
-    """How the ensemble of a preset votes, where that is not ConsensusConfig's default; of as many as it trains."""
+    """Return the voting settings of a preset that differ from ConsensusConfig's defaults."""
     return {
-        **(LAPTOP_AGENT if on_a_laptop(env, preset) else {}),
+        **(LAPTOP_AGENT if is_small_minimaze(env, preset) else {}),
         **(BEST_AGENTS.get(env, BEST_AGENT) if preset == "best" else {}),
     }
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:
-    """The settings that `preset` stands for."""
+    """Return the settings of `preset` that do not depend on the algorithm."""
     values = PRESETS[check_choice("--preset", preset, PRESETS)]
     is_procgen = env.startswith("procgen:")
     if preset == "best" and not is_procgen:
@@ -151,10 +151,10 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
 
 
 def default_algo(preset: str | None, env: str | None = None) -> str:
-    """What is meant where no algorithm is named; `best` alone is the strongest agent for its steps on `env`."""
+    """Return the default algorithm; for `best` it is the one with the highest score for its steps on `env`."""
     return BEST_ALGOS.get(env or "", "openend") if preset == "best" else "ppo"
 
 
 def default_preset(env: str) -> str:
-    """What is meant where no preset is named: the paper's scale on ProcGen, minutes elsewhere."""
+    """Return the default preset: `paper` on ProcGen, else `laptop`."""
     return "paper" if env.startswith("procgen:") else "laptop"

@@ -1,4 +1,4 @@
-"""push: an agent as a folder for others (weights alone, agent.json, scores, a model card), here or on a hub."""
+"""push: export an agent (weights, agent.json, scores, model card) to a folder or to the Hugging Face Hub."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,9 +27,11 @@ MODEL_CARD = "README.md"
 
 
 def push(agent: Location, to: Location, private: bool = False) -> AgentDescription:
-    """Put `agent`, as `load_agent` takes it, to a new folder or to `hf://USER/NAME`; returns it as it is there.
+    """Export an agent and return its description at the target.
 
-    private: a repository that is made for it is not public.
+    agent: a run folder, an agent.json, or the name of a shipped agent.
+    to: a new folder or `hf://USER/NAME`.
+    private: make a newly created repository private.
     """
     if is_hub(to):
         if parse_hub(str(to))[1] is not None:
@@ -42,29 +44,29 @@ def push(agent: Location, to: Location, private: bool = False) -> AgentDescripti
         raise InputError(f"TO is {str(to)!r}; accepted: hf://USER/NAME, or a folder that is new or empty")
     folder = Path(to)
     if private:
-        raise InputError("--private is for repositories; accepted: with hf://USER/NAME alone")
+        raise InputError(f"TO is {str(to)!r}; accepted with --private: hf://USER/NAME")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"TO is {str(to)!r}, which is not empty; accepted: hf://USER/NAME, or a new folder")
     return pack(find_agent(agent), folder, folder.name)
 
 
 def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
-    """Write what others need to play `found` into `folder`; `card_name` is what its card calls it."""
+    """Write the policies, agent.json, scores and cards of `found` to `folder`; `card_name` is its name in the card."""
     agent, target = found.agent, RunFolder(folder)
     trained = agent.trained()
     if not trained:
         raise InputError(f"{found.location} has no checkpoint yet; accepted: a run that has trained")
-    together = agent.consensus is not None and found.learner is None
-    names = list(agent.policies) if together else [found.learner] if found.learner else trained
+    is_ensemble = agent.consensus is not None and found.learner is None
+    names = list(agent.policies) if is_ensemble else [found.learner] if found.learner else trained
     steps = sum(int(checkpoint_of(agent, name).facts["env_steps"]) for name in names)
     make_folder(folder)
     packed, digests, _ = copy_policies(agent, names, target, agent.weights)
-    if not together and len(names) == 1 and not packed.members:  # an explorer alone is the agent's one policy
-        packed = replace(packed, members=packed.explorers, explorers=())
-    if not together:
+    if not is_ensemble:
+        if len(names) == 1 and not packed.members:  # a single explorer becomes the agent's only policy
+            packed = replace(packed, members=packed.explorers, explorers=())
         packed = replace(packed, consensus=None, algo=packed.members[0].algo, tuned=())
     write_agent(packed)
-    rows = [row for row in rows_so_far(found.folder.scores_file) if together or row.agent in names]
+    rows = [row for row in rows_so_far(found.folder.scores_file) if is_ensemble or row.agent in names]
     if rows:
         append_scores(target.scores_file, rows)
     write_card(target, {"agents": {}, "weights": digests, "trained": {"env_steps": steps, "commit": commit()}})
@@ -73,7 +75,7 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
 
 
 def model_card(agent: AgentDescription, name: str, scores: Sequence[Score], env_steps: int) -> str:
-    """README.md of a repository: what the agent is, what it scores, how to play it."""
+    """Return the README.md of a repository: description, scores and usage of the agent."""
     tags = ["reinforcement-learning", "expgen", "generalization", agent.env]
     head = {"library_name": "expgen", "pipeline_tag": "reinforcement-learning", "tags": tags}
     title = name.removeprefix("hf://")

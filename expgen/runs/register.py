@@ -1,4 +1,4 @@
-"""expgen.register: algorithms, rewards, encoders, agents and environments of the user's own, by name."""
+"""expgen.register: add algorithms, rewards, encoders, agents and environments by name."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -23,30 +23,31 @@ DETAILS = ("network", "run", "needs_full_view", "needs_pictures", "make_networks
 
 @dataclass(frozen=True)
 class NoSettings:
-    """Of what has none."""
+    """The config of an algorithm or reward without settings."""
 
 
 def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **details: Any) -> Any:
-    """Let the command line, run folders and Python mean `thing` by `name`. Without `thing` it is a decorator.
+    """Register `thing` as `name` for the command line, config files and Python. Without `thing` returns a decorator.
 
-    kind: what it is, and so how it is made and what the name then means:
-        "algorithm": `thing(policy, config)`, an `Algorithm`. `--algo NAME`; `--algo expgen-NAME` is ExpGen over such
-            members, if they have no memory.
-        "reward": `thing(config, num_envs)`, a `RewardSource`. `--algo NAME` is PPO with a GRU that learns from it;
+    kind: decides how `thing` is called, what it returns and where `name` is used:
+        "algorithm": `thing(policy, config)` returns an `Algorithm`. Used as `--algo NAME` and, for policies without
+            memory, as `--algo expgen-NAME`, which is ExpGen with such members.
+        "reward": `thing(config, num_envs)` returns a `RewardSource`. `--algo NAME` is PPO with a GRU on this reward;
             `--algo expgen+NAME` is ExpGen with such an explorer.
-        "encoder": `thing(obs_shape, features)`, a module. `--encoder NAME`.
-        "agent": `thing(policies, spec, seed)`, of a run's policies by name, an `Agent`. `--learner NAME` of `evaluate`
-            and `play`.
+        "encoder": `thing(obs_shape, features)` returns a module. Used as `--encoder NAME`.
+        "agent": `thing(policies, spec, seed)` returns an `Agent`; `policies` are a run's policies by name. Used as
+            `--learner NAME` of `evaluate` and `play`.
         "env": as `register_env`.
-    name: letters, digits, `_`, `.` and `-`; an agent cannot be called as learners are (`member0`, `explorer`, `each`).
-    config: settings of an algorithm or a reward, a frozen dataclass whose fields become flags; an algorithm's has
-        `gamma` and `gae_lambda`.
-    details: of an algorithm: `reward`, the name of one that is registered or `game`, and fields of `Recipe` (DETAILS).
+    name: letters, digits, `_`, `.` and `-`. The names of learners (`member0`, `explorer`, `each`) are not for agents.
+    config: settings of an algorithm or reward: an instance of a frozen dataclass, whose fields become flags. That of an
+        algorithm has `gamma` and `gae_lambda`.
+    details: for an algorithm, `reward` (a registered name or `game`) and the fields of `Recipe` in DETAILS; for a
+        reward, `network` and `needs_full_view`.
     """
     check_choice("kind", kind, get_args(Kind))
     origin = caller()
 
-    def keep(thing: T) -> T:
+    def add_thing(thing: T) -> T:
         if not callable(thing):
             raise InputError(f"{kind} {name!r} is {short_repr(thing)}; accepted: a class or function")
         if kind in ("algorithm", "reward"):
@@ -56,7 +57,7 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
             if kind == "reward":
                 REWARDS[name] = recipe.reward, thing
         elif given := [*(["config"] if config is not None else []), *details]:
-            raise InputError(f"{given[0]} is given for {name!r}; accepted: for algorithms and rewards alone")
+            raise InputError(f"{kind} {name!r} has {given[0]}; accepted: only for algorithms and rewards")
         elif kind == "env":
             register_env_from(name, thing, origin)
         elif kind == "encoder" and name in ENCODERS:
@@ -68,7 +69,7 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
             add(table, kind, name, thing, origin)
         return thing
 
-    return keep if thing is None else keep(thing)
+    return add_thing if thing is None else add_thing(thing)
 
 
 def _algorithm(name: str, build: Any, settings: Any, details: dict[str, Any]) -> Recipe:
@@ -78,7 +79,7 @@ def _algorithm(name: str, build: Any, settings: Any, details: dict[str, Any]) ->
         check_choice("detail of an algorithm", detail, ("reward", *DETAILS))
     for needed in ("gamma", "gae_lambda"):
         if not isinstance(getattr(settings, needed, None), float):
-            raise InputError(f"config of {name!r} has no {needed}; accepted: a number, which advantages are made with")
+            raise InputError(f"config of {name!r} has no {needed}; accepted: a float, needed to compute advantages")
     network = details.pop("network", NetworkConfig())
     if not isinstance(network, NetworkConfig):
         raise InputError(f"network of {name!r} is {short_repr(network)}; accepted: a NetworkConfig")
@@ -89,29 +90,29 @@ def _reward(name: str, build: Any, settings: Any, details: dict[str, Any]) -> Re
     for detail in details:
         check_choice("detail of a reward", detail, ("network", "needs_full_view"))
     details = {"network": NetworkConfig(memory="gru"), "needs_full_view": True, **details}
-    learns = PPOConfig(gamma=RECIPES["maxent"].config.gamma)
-    return Recipe(_summary(build), PPO, learns, reward=settings, build_reward=build, **details)
+    algorithm = PPOConfig(gamma=RECIPES["maxent"].config.gamma)
+    return Recipe(_summary(build), PPO, algorithm, reward=settings, build_reward=build, **details)
 
 
 def _settings(name: str, config: Any) -> Any:
-    """`config`, if it is one."""
+    """Return `config` or NoSettings; raise InputError unless it is a dataclass instance."""
     if config is None:
         return NoSettings()
     if not dataclasses.is_dataclass(config) or isinstance(config, type):
-        raise InputError(f"config of {name!r} is {short_repr(config)}; accepted: an object of a dataclass")
+        raise InputError(f"config of {name!r} is {short_repr(config)}; accepted: an instance of a dataclass")
     return config
 
 
 def _check_names(name: str, recipe: Recipe) -> None:
-    """Settings are flags, so no two of a run may have the same name."""
+    """Raise InputError if two settings of a run have the same name: they would be the same flag."""
     own = flatten(TrainConfig(network=recipe.network, algorithm=NoSettings(), reward=NoSettings()))  # type: ignore[arg-type]
     for part in (recipe.config, recipe.reward):
         for setting in flatten(part):
             if setting in own:
-                raise InputError(f"config of {name!r} has a field {setting!r}, which another setting is called")
+                raise InputError(f"config of {name!r} has a field {setting!r}, which is the name of another setting")
             own[setting] = None
 
 
 def _summary(thing: Any) -> str:
-    """The first line of its docstring."""
-    return ((thing.__doc__ or "").strip().splitlines() or ["registered by a module of the user's"])[0].rstrip(".")
+    """Return the first line of the docstring."""
+    return ((thing.__doc__ or "").strip().splitlines() or ["registered by the user"])[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""What `expgen evaluate` asks for: an agent on levels of the caller's choice."""
+"""EvaluationRequest: which policies of an agent `expgen evaluate` plays, and on which levels."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,26 +19,26 @@ from expgen.training.resources import plan_resources
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Which policies of an agent to play, on what."""
+    """The arguments of an evaluation."""
 
-    split: Split | None = None  # None: whatever `levels` are, else test
-    levels: str | None = None  # others than the split's
+    split: Split | None = None  # None: the split of `levels`, or test
+    levels: str | None = None  # None: all levels of the split
     episodes: int = 500
     seed: int = 0
-    learner: str | None = None  # one policy alone; None: all that vote, or every member where nobody does
+    learner: str | None = None  # one policy; None: the ensemble, or each policy if there is no ensemble
     envs: int = 64
     device: str = "cpu"
-    weights: Weights | None = None  # live or averaged ones; None: what the agent plays with
-    consensus: Mapping[str, Any] = field(default_factory=dict)  # settings of the agent's ConsensusConfig to change
+    weights: Weights | None = None  # live or averaged; None: those in agent.json
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the agent's ConsensusConfig
 
     def __post_init__(self) -> None:
         check_play_flags(self.episodes, self.envs, self.seed)
 
 
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
-    """The same request, one for each player that it means; bad input is refused here, before anyone plays."""
-    levels_for(agent, request)
-    names = players_meant(agent, request.learner)
+    """Split a request into one for each player; raise InputError for bad input before anything is played."""
+    select_levels(agent, request)
+    names = select_players(agent, request.learner)
     for name in names:
         check_weights(agent, [name] if name in agent.policies else agent.trained(), request.weights)
     return [replace(request, learner=None if name == agent.algo else name) for name in names]
@@ -47,18 +47,18 @@ def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list
 def score_all(
     agent: AgentDescription, request: EvaluationRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[ScoredAgent]:
-    """Each player asked for."""
-    levels_for(agent, request)
+    """Score each player of a request."""
+    select_levels(agent, request)
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
-    for name in players_meant(agent, request.learner):
+    for name in select_players(agent, request.learner):
         loaded = build_agent(agent, name, request.seed, request.device, request.consensus, request.weights)
-        split, levels = levels_for(agent, request, loaded.policy)
+        split, levels = select_levels(agent, request, loaded.policy)
         yield result_of(score_agent(loaded, arena, split, levels, on_episode))
 
 
-def players_meant(agent: AgentDescription, learner: str | None) -> list[str]:
-    """Which players `--learner` means: that one; for none all that vote together, or every policy that has trained."""
+def select_players(agent: AgentDescription, learner: str | None) -> list[str]:
+    """Return the players that `--learner` selects: one; for None the ensemble, or else each trained policy."""
     trained = agent.trained()
     if not trained:
         raise InputError(f"{agent.folder} has no checkpoint yet; accepted: a run that has trained")
@@ -70,29 +70,29 @@ def players_meant(agent: AgentDescription, learner: str | None) -> list[str]:
     return [learner]
 
 
-def levels_for(
+def select_levels(
     agent: AgentDescription, request: EvaluationRequest, policy: PolicyDescription | None = None
 ) -> tuple[Split, LevelSet]:
-    """What was asked for; one policy's training levels are its own, which a bootstrap makes fewer than the run's.
+    """Return the split and levels of a request; the training levels of a single `policy` may be a bootstrap sample.
 
-    InputError for levels that are not what `split` says, and for any choice of them where there is none.
+    Raise InputError if the levels do not belong to the split, or if the environment has no levels to choose.
     """
     split, levels = request.split, request.levels
     if not agent.has_unseen_levels and (split != "train" or levels is not None):
-        raise InputError(f"--split is test but {agent.env} has no levels to leave unseen; accepted: --split train")
+        raise InputError(f"--split is test but {agent.env} has no unseen levels; accepted: --split train")
     if levels is None and split == "train":
         return "train", policy.levels if policy else agent.levels
     if levels is None:
         return "test", agent.test_set
-    belongs, chosen = split_of(agent, levels)
-    if split not in (None, belongs):
-        kind = {"train": "training levels", "test": "unseen levels"}[belongs]
-        raise InputError(f"--split is {split} but --levels {levels} are {kind}; accepted: --split {belongs}, or none")
-    return belongs, chosen
+    actual, chosen = split_of(agent, levels)
+    if split not in (None, actual):
+        kind = {"train": "training levels", "test": "unseen levels"}[actual]
+        raise InputError(f"--split is {split} but --levels {levels} are {kind}; accepted: --split {actual}, or none")
+    return actual, chosen
 
 
 def split_of(agent: AgentDescription, levels: str) -> tuple[Split, LevelSet]:
-    """Levels named by hand are train or test levels; a mixture would be neither."""
+    """Parse levels and return their split; raise InputError if only some of them are training levels."""
     chosen = LevelSet.parse(levels, "--levels")
     if chosen.seeds is None:
         return "test", chosen.without(agent.levels)

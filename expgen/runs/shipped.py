@@ -1,7 +1,6 @@
-"""find_agent, load_agent: an agent by its run folder, its agent.json, or its name among those that ship.
+"""find_agent, load_agent: load an agent by run folder, agent.json, or the name of a shipped agent.
 
-What ships are run folders with weights alone, each with a card that says what they are; `runs.bundle` makes them. So
-whatever plays a run plays them.
+Shipped agents are run folders with weights only and a card, written by `runs.bundle`; they play like any run.
 """
 
 from collections.abc import Mapping
@@ -34,34 +33,34 @@ class BundledAgent:
 
     name: str  # GAME/METHOD
     folder: RunFolder
-    learner: str | None  # None: all of them together
+    learner: str | None  # None: all policies together
     method: str
-    trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware; whose weights are averaged
-    sha256: str  # of its weights' contents, or of the digests of several policies
+    trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware; policies with averaged weights
+    sha256: str  # of its weights, or of the digests of all its policies
 
     @property
     def scores(self) -> dict[str, Score]:
-        """By split, played with the weights as they ship."""
+        """Scores of the shipped weights, by split."""
         rows = read_scores(self.folder.scores_file)
         return {row.split: row for row in rows if row.agent == (self.learner or row.algorithm)}
 
 
 class FoundAgent(NamedTuple):
-    """What the name of a run or an agent means."""
+    """The result of `find_agent`."""
 
     agent: AgentDescription
-    location: Location  # of the run folder, the file or the bundle, as others can find it
-    learner: str | None  # one policy that is meant of it
-    is_bundled: bool  # it ships, or lies on a hub: scores are not kept beside it
+    location: Location  # of the run folder, file or bundle: an absolute path or a URL
+    learner: str | None  # the policy that a bundled name selects; None: all
+    is_bundled: bool  # shipped or on a hub: scores are not saved in its folder
 
     @property
     def folder(self) -> RunFolder:
-        """Where it lies, or what was fetched from there."""
+        """Its folder, or the local copy of a URL."""
         return RunFolder(self.agent.folder)
 
 
 def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
-    """Every agent that ships, by name."""
+    """Return the shipped agents by name."""
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
         folder, data = RunFolder(card.parent), read_card(card)
@@ -72,16 +71,16 @@ def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
 
 
 def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
-    """The agent of a run folder, of a run at a URL or in an agent.json, or else the bundled agent of that name."""
+    """Find the agent of a run folder, a URL or an agent.json, or else the shipped agent of that name."""
     path = local_copy(name)
     if path.is_file() or (path / AGENT_FILE).exists() or RunFolder(path).exists():
         return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
         return FoundAgent(read_agent(agent.folder.path), agent.folder.path, agent.learner, is_bundled=True)
-    missing = f"{name} is no run folder: {RunFolder(path).config_file.name}: No such file or directory"
-    accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'an agent of expgen agents'}"
-    raise InputError(f"{missing}; accepted: {accepted}")
+    accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'a name from expgen agents'}"
+    missing = f"{RunFolder(path).config_file.name}: No such file or directory"
+    raise InputError(f"{name} is no run folder: {missing}; accepted: {accepted}")
 
 
 def load_agent(
@@ -92,15 +91,17 @@ def load_agent(
     weights: Weights | None = None,
     **consensus: Any,
 ) -> Agent:
-    """What plays: `run` is a run folder, an agent.json, or the name of an agent that ships, as `minimaze/expgen`.
+    """Load an agent: the ExpGen agent of an ensemble, or a single policy.
 
-    For members that vote it is the ExpGen agent; `consensus` changes settings of its ConsensusConfig. Else, and where
-    `learner` names one (`member3`, `explorer`), it is that policy alone, by default `member0`. `seed` is that of the
-    actions it samples. `weights` are the live ones or, of a run trained with `--average`, the averaged ones; by
-    default what its agent.json says.
+    run: a run folder, an agent.json, or the name of a shipped agent such as `minimaze/expgen`.
+    learner: play only this policy, such as `member3` or `explorer`; default: the ensemble, or `member0` without one.
+    seed: random seed for sampling actions.
+    device: cpu, cuda or cuda:N.
+    weights: live, or average for a run trained with `--average`; default: those in agent.json.
+    consensus: settings of ConsensusConfig to override.
     """
-    check_location("run", run, "a run folder, an agent.json, or the name of an agent that ships")
-    check_type("learner", learner, (str, type(None)), "a name as member0 or explorer")
+    check_location("run", run, "a run folder, an agent.json, or the name of a shipped agent")
+    check_type("learner", learner, (str, type(None)), "a name such as member0 or explorer")
     seed = check_integer("seed", seed, 0, LAST_SEED)
     if weights is not None:
         check_choice("weights", weights, get_args(Weights))

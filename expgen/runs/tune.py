@@ -1,9 +1,9 @@
-"""Choosing the quorum and α without a test level: training levels as played by the members that never saw them.
+"""tune: choose quorum and α on training levels, each played by the members that never saw it.
 
-A population trained with `--member-levels bootstrap` leaves each training level to about 37 % of its members unseen.
-Those vote on it (agents.out_of_bag), so that their agreement is what it would be on a new level. Where the explorer
-they fall back on has left out levels too (one trained apart may have), only these are played; where it has trained on
-every level, what it has learnt of them is in these scores.
+In a population trained with `--member-levels bootstrap` about 37 % of the members never saw a given training level.
+Only these vote on it (agents.out_of_bag), so they agree as they would on a new level. If the explorers also left out
+levels (when they were trained separately), only those levels are played; otherwise the explorers have trained on the
+levels and the scores include what they learnt of them.
 """
 
 import csv
@@ -34,15 +34,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """The grid, and how long each of its points is played."""
+    """The grid of settings to try, and how to play each."""
 
-    quorums: Sequence[int] = ()  # none: every one there is
-    alphas: Sequence[float] = (0.2, TABLE_ALPHA, 0.8)  # those the paper tried
-    episodes: int = 400  # of each point, the same levels and the same noise for all
+    quorums: Sequence[int] = ()  # empty: all from 1 to the number of members
+    alphas: Sequence[float] = (0.2, TABLE_ALPHA, 0.8)  # those that the paper tried
+    episodes: int = 400  # per trial; all trials have the same levels and random numbers
     seed: int = 0
     envs: int = 64
     device: str = "cpu"
-    weights: Weights | None = None  # live or averaged ones; None: what the agent plays with
+    weights: Weights | None = None  # live or averaged; None: those in agent.json
 
     def __post_init__(self) -> None:
         check_play_flags(self.episodes, self.envs, self.seed)
@@ -52,9 +52,9 @@ class TuneRequest:
 
 
 class Trial(NamedTuple):
-    """One point of the grid and what came of it."""
+    """One point of the grid and its result."""
 
-    min_agree: int  # of the whole ensemble
+    min_agree: int  # quorum of the whole ensemble
     alpha: float
     evaluation: Evaluation
     counts: Counts
@@ -63,8 +63,8 @@ class Trial(NamedTuple):
 def tune(
     agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[Trial]:
-    """Every point of the grid in turn; `on_episode` hears of each episode as it ends."""
-    seen, levels = left_out(agent)
+    """Play every point of the grid in turn; `on_episode` is called after each episode."""
+    seen, levels = tuning_levels(agent)
     quorums = request.quorums or range(1, len(seen) + 1)
     for quorum in quorums:
         if not 1 <= quorum <= len(seen):
@@ -84,13 +84,15 @@ def tune(
             yield Trial(quorum, alpha, evaluation, voters.tally)
 
 
-def left_out(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
-    """What each member has seen, and the training levels that two or more of them have not, nor the explorer if it can.
+def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
+    """Return the levels each member has seen, and the training levels that two or more members have not seen.
 
-    An explorer that has seen every level leaves none out; then its having seen them is put up with.
+    If there are training levels that no explorer has seen, only those are considered.
     """
     if agent.consensus is None or not agent.members:
-        raise InputError(f"{agent.folder} is a run of --algo {agent.algo}; accepted: one with an ensemble, as expgen")
+        raise InputError(
+            f"{agent.folder} is a run of --algo {agent.algo}; accepted: an ensemble, such as --algo expgen"
+        )
     explored = [explorer.levels for explorer in agent.explorers]
     seen = [member.levels for member in agent.members]
     unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
@@ -101,23 +103,23 @@ def left_out(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
     return seen, levels
 
 
-def best(trials: Sequence[Trial]) -> Trial:
-    """The highest mean return; of equals the lowest quorum, then the α nearest to the paper's.
+def best_trial(trials: Sequence[Trial]) -> Trial:
+    """Return the trial with the highest mean return; of equals the lowest quorum, then the α nearest to the paper's.
 
-    The lowest, since all of a small panel agree more easily than all of the ensemble it stands for.
+    The lowest quorum, since a small panel reaches a high quorum more easily than the whole ensemble would.
     """
     return min(trials, key=lambda t: (-t.evaluation.mean_return, t.min_agree, abs(t.alpha - TABLE_ALPHA)))
 
 
 def tuned_agent(agent: AgentDescription, picked: Trial) -> AgentDescription:
-    """`agent` as it votes from now on."""
+    """Return `agent` with the settings of the picked trial."""
     assert agent.consensus is not None
     consensus = replace(agent.consensus, min_agree=picked.min_agree, alpha=picked.alpha)
     return replace(agent, consensus=consensus, tuned=("min_agree", "alpha"))
 
 
 def write_trials(file: Path, members: int, trials: Sequence[Trial], picked: Trial, weights: Weights) -> None:
-    """Keep the grid, one row a point, as it was played with `weights`; `picked` is 1 in one of them."""
+    """Write one row per trial to tune.csv; the column `picked` is 1 in the row of `picked`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

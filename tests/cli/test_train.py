@@ -167,10 +167,10 @@ def test_missing_gpu_is_rejected(small: Any, refused: Callable[..., str], tmp_pa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "holds a run already; accepted: --resume, or another folder"),
-        (["--resume", "--gamma", "0.5"], "--resume with --gamma 0.5 but "),
-        (["--resume", "--algo", "ppo-gru"], "--resume with --algo ppo-gru but "),
-        (["--resume", "--seed", "9"], "--resume with --seed 9 but "),
+        ([], "already has a run; accepted: --resume, or another folder"),
+        (["--resume", "--gamma", "0.5"], "--gamma is 0.5 but "),
+        (["--resume", "--algo", "ppo-gru"], "--algo is ppo-gru but "),
+        (["--resume", "--seed", "9"], "--seed is 9 but "),
         (["--resume", "--steps", "128"], "--steps is 128; accepted for this run: 256 or more"),
     ],
 )

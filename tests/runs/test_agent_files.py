@@ -106,7 +106,7 @@ def test_a_composed_agent_is_tuned_and_ships_like_a_run_s(runs: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([], "is no description of an agent; accepted: an agent.json"),
+        ([], "does not describe an agent; accepted: an agent.json"),
         ({}, "lacks 'members'; accepted: an agent.json"),
         ({"members": [{}]}, "lacks 'path'"),
         ({"members": [{"path": "../ppo/checkpoints/member0"}]}, "'../ppo/checkpoints/member0' is not safe"),

@@ -138,7 +138,7 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
     }
     add_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256})  # of weights that came alone
     assert trained(commit="c")["minutes"] == 0
-    with pytest.raises(InputError, match="run does not tell the code that trained it; accepted: --commit with it"):
+    with pytest.raises(InputError, match="run does not record the commit that trained it; give it with --commit"):
         trained()
 
 
@@ -151,7 +151,7 @@ def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, t
 
 def test_agent_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
     small.train(tmp_path / "ppo", 1)
-    with pytest.raises(InputError, match=r"minimaze/ppo is bundled already, in .*minimaze-expgen; accepted: that one"):
+    with pytest.raises(InputError, match=r"minimaze/ppo is already bundled in .*minimaze-expgen; remove that"):
         bundle(tmp_path / "ppo", "expgen train", "a laptop", 2, where=runs / "shipped")
     small.train(tmp_path / "gru", 1, algo="ppo-gru", members=2)
     bundle(tmp_path / "gru", "expgen train", "a laptop", 2, where=tmp_path / "shipped")
@@ -192,7 +192,7 @@ def test_weights_alone_are_refused_where_learning_needs_a_critic(
     algo: str, alone: Callable[..., Path], small: Any, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     shipped = alone(algo)
-    missing = f"has member0's policy without the value network that {algo} learns with; accepted: a run folder whose"
+    missing = f"has no value network for member0, which {algo} needs; accepted: checkpoints written by training"
     before = {path: path.read_bytes() for path in shipped.rglob("*") if path.is_file()}
     more = str(2 * small.update_steps)
     line = refused("train", "--resume", "--run", shipped, "--steps", more, "--device", "cpu")

@@ -9,7 +9,7 @@ import pytest
 from expgen.algorithms.recipes import RECIPES
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
-from expgen.runs.config import TrainConfig, checked, default_config, with_values
+from expgen.runs.config import TrainConfig, default_config, validated, with_values
 from expgen.runs.plan import plans_of
 
 
@@ -81,7 +81,7 @@ def test_names_are_unique_across_the_tree() -> None:
     [(50, "50"), (range(10, 60), "10:50"), ([3, 7], "3,7"), (LevelSet(range(5)), "0:5"), ("9:3", "9:3")],
 )
 def test_levels_from_python_become_the_text_that_json_keeps(levels: Any, text: str) -> None:
-    config = checked(with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}))
+    config = validated(with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}))
     assert config.levels == text and config.train_set == LevelSet.parse(levels)
     assert TrainConfig.from_json(config.to_json()) == config
 

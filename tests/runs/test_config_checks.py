@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
-from expgen.runs.config import checked, default_config, with_values
+from expgen.runs.config import default_config, validated, with_values
 from expgen.runs.make_config import RunRequest, make_config, open_run
 
 
@@ -36,18 +36,18 @@ from expgen.runs.make_config import RunRequest, make_config, open_run
 )
 def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        checked(with_values(default_config("ppo"), changes))
+        validated(with_values(default_config("ppo"), changes))
 
 
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
     for minibatches in (64, 32 * 512):
         config = with_values(default_config("ppo"), {"minibatches": minibatches, "minibatch_order": "shuffled"})
-        assert checked(config) is config
+        assert validated(config) is config
 
 
 @pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
 def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="leaves the level set; accepted: a value that keeps to it"):
+    with pytest.raises(InputError, match="ignores the level set; accepted: a value that uses it"):
         make_config("procgen:coinrun", options=option)
     assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
 
@@ -55,7 +55,7 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        ({"memory": "gru"}, "--memory is gru but members of an ensemble have none; accepted: none"),
+        ({"memory": "gru"}, "--memory is gru; accepted for members of an ensemble: none"),
         ({"ensemble_size": 11}, "--ensemble-size is 11; accepted: 0 to 10"),
         ({"stretch": "table", "alpha": 0.3}, "--stretch is table, for α = 0.5, but α is 0.3; accepted: geometric"),
         ({"leader": 10}, "--leader is 10; accepted: 0 to 9"),

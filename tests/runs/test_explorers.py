@@ -55,7 +55,7 @@ def test_the_first_of_several_explorers_is_the_one_that_is_trained_alone() -> No
     ("settings", "message"),
     [
         ({"explorer_count": 0}, "--explorer-count is 0; accepted: 1"),
-        ({"seed": 2**31 - 2, "members": 1, "explorer_count": 3}, "accepted for 3 learners side by side"),
+        ({"seed": 2**31 - 2, "members": 1, "explorer_count": 3}, "accepted for 3 learners: 0 to"),
     ],
 )
 def test_numbers_of_explorers_that_cannot_be_are_one_line(settings: dict[str, Any], message: str) -> None:

@@ -14,7 +14,7 @@ import torch
 import expgen
 from expgen.errors import InputError
 from expgen.runs.agent_files import read_agent
-from expgen.runs.request import players_meant
+from expgen.runs.request import select_players
 from tests.policies import load_run
 
 
@@ -61,16 +61,16 @@ def test_loaded_agent_knows_its_name_and_steps(run: Path, small: Any) -> None:
     assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
 
-def test_learner_flag_names_the_players_meant(run: Path, tmp_path: Path) -> None:
+def test_learner_flag_selects_players(run: Path, tmp_path: Path) -> None:
     agent = read_agent(run)
     for asked in (None, "each"):
-        assert players_meant(agent, asked) == ["member0", "member1"]
-    assert players_meant(agent, "member1") == ["member1"]
+        assert select_players(agent, asked) == ["member0", "member1"]
+    assert select_players(agent, "member1") == ["member1"]
     for learner in ("member2", "explorer"):
         with pytest.raises(InputError, match=f"--learner is '{learner}'; accepted: each, member0, member1"):
-            players_meant(agent, learner)
+            select_players(agent, learner)
     with pytest.raises(InputError, match="has no checkpoint yet"):
-        players_meant(replace(agent, folder=tmp_path), None)
+        select_players(replace(agent, folder=tmp_path), None)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,9 @@ def test_the_default_folder_names_game_algorithm_and_seed() -> None:
 def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1)
     (tmp_path / "config.json").unlink()
-    with pytest.raises(InputError, match=r"holds checkpoints but no config\.json; accepted: a folder without them"):
+    with pytest.raises(
+        InputError, match=r"has checkpoints but no config\.json; accepted: a folder without checkpoints"
+    ):
         small.train(tmp_path, 2)
 
 

@@ -7,7 +7,7 @@ from expgen.errors import InputError
 from expgen.runs.config import default_config, with_values
 from expgen.runs.make_config import make_config
 from expgen.runs.presets import PRESETS, agent_values, default_algo, default_preset, game_values, preset_values
-from expgen.settings import flat
+from expgen.settings import flatten
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -76,7 +76,7 @@ def test_an_unknown_preset_is_refused() -> None:
 
 def test_best_changes_the_explorer_and_the_vote_and_mirrors_mazes() -> None:
     for env, scale in (("procgen:maze", "paper"), ("procgen:heist", "paper"), ("minimaze", "laptop")):
-        best, other = flat(make_config(env, "expgen", "best")), flat(make_config(env, "expgen", scale))
+        best, other = flatten(make_config(env, "expgen", "best")), flatten(make_config(env, "expgen", scale))
         changed = {name: value for name, value in best.items() if value != other[name]}
         most = 13_107_200 if env == "procgen:heist" else 11_600_000
         steps = {"explorer_steps": most} if scale == "paper" else {}
@@ -84,7 +84,7 @@ def test_best_changes_the_explorer_and_the_vote_and_mirrors_mazes() -> None:
         assert changed == {**explorer, **({} if env == "procgen:heist" else {"mirror": True})}
         votes = {**agent_values(env, scale), "vote": "majority", "once": True}
         assert agent_values(env, "best") == votes
-        alone = flat(make_config(env, "maxent", "best"))
+        alone = flatten(make_config(env, "maxent", "best"))
         assert all(
             alone[name.removeprefix("explorer_")] == value
             for name, value in explorer.items()

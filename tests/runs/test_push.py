@@ -122,7 +122,7 @@ def test_repositories_that_hold_no_agent_are_one_line(
     hub.files["some/thing"] = {"model.safetensors": b""}
     assert "hf://some/thing holds no agent.json" in refused("evaluate", "hf://some/thing")
     hub.files["some/damage"] = {"agent.json": b"[]"}
-    assert "is no description of an agent" in refused("evaluate", "hf://some/damage")
+    assert "does not describe an agent" in refused("evaluate", "hf://some/damage")
     monkeypatch.setattr(hub_module, "MAX_BYTES", 1)
     hub.files["some/giant"] = {"agent.json": b"{}"}
     assert "hf://some/giant holds 1 files of 2 bytes; accepted: at most 200" in refused("evaluate", "hf://some/giant")
@@ -153,7 +153,7 @@ WRONG = {
     "a hub with two dashes": (["RUN", "hf://user/a--b"], "'hf://user/a--b' is no repository"),
     "a revision": (["RUN", "hf://user/agent@v1"], "accepted: hf://USER/NAME without a revision"),
     "an empty revision": (["RUN", "hf://user/agent@"], "is no repository"),
-    "private folder": (["RUN", "new", "--private"], "--private is for repositories"),
+    "private folder": (["RUN", "new", "--private"], "accepted with --private: hf://USER/NAME"),
     "private with a value": (["RUN", "new", "--private=yes"], "--private: ignored explicit argument 'yes'"),
     "unknown flag": (["RUN", "new", "--public"], "unrecognized arguments: --public"),
     "an odd agent": (["hf://user", "new"], "'hf://user' is no repository"),

@@ -42,15 +42,15 @@ def test_where_nothing_is_yet_resume_begins(small: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"resume": False}, "--run .* holds a run already; accepted: --resume, or another folder"),
+        ({"resume": False}, "--run .* already has a run; accepted: --resume, or another folder"),
         ({"steps": 128}, "--steps is 128; accepted for this run: 256 or more"),
         ({"members": 1}, "--members is 1; accepted for this run: 2 or more"),
-        ({"seed": 1}, "--resume with --seed 1 but .* has 0; accepted: more steps or members"),
-        ({"gamma": 0.5}, "--resume with --gamma 0.5 but .* has 0.99"),
-        ({"algo": "ppo-gru"}, "--resume with --algo ppo-gru but .* has ppo;"),
-        ({"env": "gymnasium:CartPole-v1"}, "--resume with --env gymnasium:CartPole-v1 but .* has minimaze;"),
-        ({"options": {"texture": 0}}, "--resume with --options "),
-        ({"levels": "0:20"}, "--resume with --levels 0:20 but .* has 20;"),
+        ({"seed": 1}, "--seed is 1 but .* has 0; accepted with --resume: more steps or members"),
+        ({"gamma": 0.5}, "--gamma is 0.5 but .* has 0.99"),
+        ({"algo": "ppo-gru"}, "--algo is ppo-gru but .* has ppo;"),
+        ({"env": "gymnasium:CartPole-v1"}, "--env is gymnasium:CartPole-v1 but .* has minimaze;"),
+        ({"options": {"texture": 0}}, "--options is "),
+        ({"levels": "0:20"}, "--levels is 0:20 but .* has 20;"),
         ({"gama": 0.5}, "setting 'gama' is unknown"),
     ],
 )
@@ -74,6 +74,6 @@ def test_the_default_folder_resumes_too(small: Any, tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     settings = {**small.settings, "steps": 2 * small.update_steps}
     assert expgen.train(**settings).folder.path == Path("runs/minimaze-ppo-seed0")
-    with pytest.raises(InputError, match="holds a run already"):
+    with pytest.raises(InputError, match="already has a run"):
         expgen.train(**settings)
     assert expgen.train(**settings, resume=True).is_complete

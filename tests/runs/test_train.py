@@ -28,7 +28,7 @@ def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any,
     changes = {"env": "envpool:CartPole-v1", "levels": "all", "eval_every": small.update_steps}
     assert small.train(tmp_path / "run", 1, **changes).is_complete
     assert [row.split for row in read_scores(tmp_path / "run" / "scores.csv")] == ["train"]
-    with pytest.raises(InputError, match="has no levels to leave unseen; accepted: --split train"):
+    with pytest.raises(InputError, match="has no unseen levels; accepted: --split train"):
         next(score_all(read_agent(tmp_path / "run"), EvaluationRequest()))
 
 
@@ -40,7 +40,7 @@ def test_a_run_that_another_process_begins_before_its_turn_is_left_to_it(small: 
     def begin_the_second(learner: str, row: dict[str, float]) -> None:
         small.train(tmp_path / "second", 1, gamma=0.5)
 
-    with pytest.raises(InputError, match="second holds a run already; accepted: --resume, or another folder"):
+    with pytest.raises(InputError, match="second already has a run; accepted: --resume, or another folder"):
         train_runs([first, second], "cpu", watcher=Watcher(on_row=begin_the_second))
     assert run_status(tmp_path / "first").state == run_status(tmp_path / "second").state == "done"
     assert RunFolder(tmp_path / "second").read_config()[0].algorithm.gamma == 0.5

@@ -14,7 +14,7 @@ from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
-from expgen.runs.tune import COLUMNS, Trial, TuneRequest, best, left_out, tune, tuned_agent, write_trials
+from expgen.runs.tune import COLUMNS, Trial, TuneRequest, best_trial, tune, tuned_agent, tuning_levels, write_trials
 from tests.policies import load_run
 
 
@@ -38,7 +38,7 @@ NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = read_agent(run)
-    seen, levels = left_out(agent)
+    seen, levels = tuning_levels(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
     made: list[Any] = []
     original = evaluation.build_env
@@ -60,7 +60,7 @@ def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tm
     members = [{"path": f"population/checkpoints/member{index}"} for index in range(4)]
     agent = {"members": members, "explorer": {"path": "explorer/checkpoints/member0"}}
     (tmp_path / "both.json").write_text(json.dumps(agent))
-    seen, levels = left_out(read_agent(tmp_path / "both.json"))
+    seen, levels = tuning_levels(read_agent(tmp_path / "both.json"))
     assert levels.seeds and len(seen) == 4
     expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
     assert list(levels.seeds) == expected
@@ -68,7 +68,7 @@ def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tm
 
 def test_the_pick_is_the_best_and_of_equals_the_least_strict() -> None:
     trials = [trial(5, 0.5, 7.0), trial(3, 1.0, 8.0), trial(4, 0.5, 8.0), trial(3, 0.25, 8.0), trial(1, 0.5, 4.0)]
-    assert best(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
+    assert best_trial(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
 
 
 def test_the_agent_plays_what_was_picked_and_a_flag_wins(small: Any, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_train_evaluate_and_play_at_a_url_from_the_command_line(
     status, out, err = command(*flags)
     assert status == 0 and f"done: {bucket}" in out and "member0" in out, err
     assert_same(bucket)
-    assert f"--run {bucket} holds a run already" in refused(*flags)
+    assert f"--run {bucket} already has a run" in refused(*flags)
     assert command("train", "--run", bucket, "--resume", "--device", "cpu").status == 0
     status, out, _ = command("status", bucket)
     assert status == 0 and bucket.rpartition("/")[2][:32] in out and "1 done" in out
