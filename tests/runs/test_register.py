@@ -307,7 +307,7 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("dict as config", call(*LEARNS, {"gamma": 0.9}), "config of 'mine' is {.*; accepted: an instance of a data"),
         ("half a config", call(*LEARNS, Without()), "config of 'mine' has no gae_lambda; accepted"),
         ("no number", call(*LEARNS, Settings(gamma="1")), "config of 'mine' has no gamma; accepted"),  # type: ignore[arg-type]
-        ("name of another setting", call(*LEARNS, Clash()), "config of 'mine' has a field 'steps', which another"),
+        ("name of another setting", call(*LEARNS, Clash()), "config of 'mine' has a field 'steps', which is the n"),
         ("unknown reward", call(*LEARNS, Settings(), reward="curious"), "reward is 'curious'; accepted: game, knn, or"),
         ("reward's class", call(*LEARNS, Settings(), reward=Ones), "reward is <class .*; accepted: game, knn"),
         ("unknown detail", call(*LEARNS, Settings(), memory="gru"), "detail of an algorithm is 'memory'; accepted: re"),
