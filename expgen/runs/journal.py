@@ -47,11 +47,6 @@ def write_journal(folder: RunFolder, entries: Iterable[Entry]) -> None:
     write_atomic(folder.journal_file, f"[\n  {lines}\n]\n".encode(), new_folders=0)
 
 
-def is_damaged(folder: RunFolder) -> bool:
-    """Whether there is a journal that cannot be read."""
-    return folder.journal_file.exists() and not read_journal(folder)
-
-
 def _entry(data: dict[str, Any]) -> Entry:
     """Parse an entry; raises ValueError, KeyError or TypeError if it is invalid."""
     values = data["session"]

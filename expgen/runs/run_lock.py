@@ -20,7 +20,7 @@ from expgen.errors import FailedStorage, InputError, StorageError, TakenOver, er
 from expgen.files import make_folder
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
-from expgen.runs.journal import Entry, State, Work, is_alive, is_damaged, read_journal, start_of, write_journal
+from expgen.runs.journal import Entry, State, Work, is_alive, read_journal, start_of, write_journal
 from expgen.training.sessions import Session
 
 SAVE_SECONDS = 60.0  # between saves of the working time to the journal; a kill loses at most this
@@ -40,9 +40,10 @@ class RunLock:
         """Become the owner; the previous owner stops at its next write."""
         make_folder(self.folder.path)
         with _locked(self.folder.path):
-            if is_damaged(self.folder):
+            entries = read_journal(self.folder)
+            if not entries and self.folder.journal_file.exists():
                 print(f"expgen: {self.folder.journal_file} is damaged; starting a new one", file=sys.stderr)
-            write_journal(self.folder, [*read_journal(self.folder), self.entry])
+            write_journal(self.folder, [*entries, self.entry])
 
     def check(self) -> None:
         """Raise TakenOver or FailedStorage as `check_owner` does; called before each write."""

@@ -36,12 +36,9 @@ class Workers:
     def __init__(
         self, work_of: Callable[[Learners], Work], progress_of: Callable[[Learners], object], variables: dict[str, str]
     ) -> None:
-        """
-        work_of: returns the function that a worker runs.
-        progress_of: returns a value that changes whenever the worker makes progress.
-        variables: environment variables to add in worker processes.
-        """
-        self.work_of, self.progress_of, self.variables = work_of, progress_of, variables
+        self.work_of = work_of  # returns the function that a worker runs
+        self.progress_of = progress_of  # returns a value that changes whenever the worker makes progress
+        self.variables = variables  # environment variables to add in worker processes
         self.active: list[Assignment] = []
         self.finished: list[Worker] = []  # waited for in `close`, so that active workers get their answers first
 

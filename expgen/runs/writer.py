@@ -79,11 +79,8 @@ class RunWriter:
         return ScoreRequest(self.folder.path, learner, env_steps, weights) if weights.exists() else None
 
     def write_scores(self, request: ScoreRequest, scores: dict[str, float]) -> None:
-        """Add the scores to the row of their step, then delete the weights file.
-
-        `on_row` is called with the scores and the learner's current steps.
-        """
-        if request.learner is None or request.weights is None:
+        """Add the scores to the row of their step, call `on_row` with them, then delete the weights file."""
+        if request.learner is None or request.weights is None:  # the ensemble has no row in metrics.csv
             return
         self.lock.check()
         if self.metrics.complete_row(request.learner, request.env_steps, scores):
@@ -108,11 +105,9 @@ class RunWriter:
         return all(self.env_steps[name] >= plan.steps for name, plan in self.plans.items())
 
     def finish(self, diverged: tuple[str, ...], failed: tuple[str, ...], is_scored: bool = True) -> RunResult:
-        """Write the final state of the run to its journal. No worker may be left that writes to the run.
+        """Write the final state of the run to its journal, once no worker writes to the run any more.
 
-        diverged: names of learners.
-        failed: one line for each learner or score that failed.
-        is_scored: whether no score is pending.
+        `diverged` are names of learners, `failed` one line per error; `is_scored`: no score is pending.
         """
         is_complete = self.is_complete and not failed and is_scored
         result = RunResult(self.folder, self.run.config, diverged, is_complete, failed)

@@ -1,4 +1,4 @@
-"""A Gymnasium environment that goes wrong on one level, in a way of one's choice. Importing this registers `Bad-v0`."""
+"""A Gymnasium environment that fails on one level in a chosen way. Importing this module registers `Bad-v0`."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Bad(gymnasium.Env):
-    """Nine steps an episode; on `bad_level`, the fourth step does what `how` says."""
+    """Episodes of nine steps; on `bad_level` the fourth step fails as `how` says."""
 
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)

@@ -1,13 +1,13 @@
-"""Rows of a run's metrics.csv, as tests compare them."""
+"""Read metrics.csv for comparisons in tests."""
 
 import csv
 from pathlib import Path
 
-MINUTE = 60  # seconds, the most that a process of a test may take
+MINUTE = 60  # seconds, timeout of test processes
 
 
 def metrics(run: Path) -> list[dict[str, str]]:
-    """The rows of metrics.csv without what depends on the clock; whole lines only, for a run may be under way."""
+    """Return the rows of metrics.csv without the column `seconds`; only complete lines, since the run may be active."""
     if not (run / "metrics.csv").exists():
         return []
     lines = [line for line in (run / "metrics.csv").read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -1,4 +1,4 @@
-"""agent.json of runs, of several runs' policies by hand, and of runs from before there was one."""
+"""agent.json: of a run, composed by hand from several runs, and derived for old runs."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def by_hand(folder: Path, members: list[str], explorer: str | None = None, **more: Any) -> Path:
+def write_agent_json(folder: Path, members: list[str], explorer: str | None = None, **more: Any) -> Path:
     data = {"members": [{"path": path} for path in members], **more}
     if explorer:
         data["explorer"] = {"path": explorer}
@@ -44,7 +44,7 @@ MEMBERS = [f"ppo/checkpoints/member{index}" for index in range(3)]
 EXPLORER = "maxent/checkpoints/member0"
 
 
-def test_a_run_describes_its_own_agent(runs: Path) -> None:
+def test_run_writes_agent_json_with_its_policies(runs: Path) -> None:
     agent = read_agent(runs / "population")
     assert [member.path for member in agent.members] == ["checkpoints/member0", "checkpoints/member1"]
     assert agent.consensus is not None and agent.consensus.min_agree == 1 and agent.explorers
@@ -52,8 +52,8 @@ def test_a_run_describes_its_own_agent(runs: Path) -> None:
     assert (len(alone.members), alone.explorers, alone.consensus) == (3, (), None)
 
 
-def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: Callable[..., Any]) -> None:
-    file = by_hand(runs, MEMBERS, EXPLORER, consensus={"min_agree": 2, "vote": "majority"})
+def test_agent_json_combines_policies_of_two_runs(runs: Path, command: Callable[..., Any]) -> None:
+    file = write_agent_json(runs, MEMBERS, EXPLORER, consensus={"min_agree": 2, "vote": "majority"})
     agent = read_agent(file)
     assert (agent.algo, agent.env, agent.trained()) == (
         "expgen",
@@ -81,24 +81,24 @@ def test_an_agent_is_composed_of_the_policies_of_two_runs(runs: Path, command: C
     (runs / "scores.csv").unlink()
 
 
-def test_members_alone_vote_and_one_policy_alone_does_not(runs: Path) -> None:
-    votes = read_agent(by_hand(runs, MEMBERS, consensus={"fallback": "random"}))
+def test_agent_json_of_members_votes_and_of_one_policy_does_not(runs: Path) -> None:
+    votes = read_agent(write_agent_json(runs, MEMBERS, consensus={"fallback": "random"}))
     assert votes.consensus is not None and isinstance(expgen.load_agent(runs / "mine.json"), ConsensusAgent)
-    alone = read_agent(by_hand(runs, MEMBERS[1:2]))
+    alone = read_agent(write_agent_json(runs, MEMBERS[1:2]))
     assert (alone.algo, alone.consensus) == ("ppo", None)
-    by_hand(runs, MEMBERS)
+    write_agent_json(runs, MEMBERS)
     with pytest.raises(InputError, match="--fallback is explorer but there is no explorer; accepted: random, none"):
         expgen.load_agent(runs / "mine.json")
 
 
-def test_a_composed_agent_is_tuned_and_ships_like_a_run_s(runs: Path, tmp_path: Path) -> None:
+def test_composed_agent_can_be_bundled(runs: Path, tmp_path: Path) -> None:
     here = shutil.copytree(runs, tmp_path / "runs")
-    file = by_hand(here, MEMBERS, EXPLORER, consensus={"leader": 2}, algo="expgen")
+    file = write_agent_json(here, MEMBERS, EXPLORER, consensus={"leader": 2}, algo="expgen")
     made = bundle(file, "expgen train …", "a laptop", 2, where=tmp_path / "shipped")
     shipped = read_agent(made.path)
     assert [member.path for member in shipped.members] == [f"checkpoints/member{index}" for index in range(3)]
     assert not RunFolder(made.path).exists() and str(tmp_path) not in (made.path / "agent.json").read_text()
-    shutil.rmtree(here)  # it stands alone
+    shutil.rmtree(here)  # the bundle needs no other files
     assert isinstance(expgen.load_agent(made.path), ConsensusAgent)
     assert {row.agent for row in read_scores(made.scores_file)} == {"member2", "explorer", "expgen"}
 
@@ -110,14 +110,14 @@ def test_a_composed_agent_is_tuned_and_ships_like_a_run_s(runs: Path, tmp_path: 
         ({}, "lacks 'members'; accepted: an agent.json"),
         ({"members": [{}]}, "lacks 'path'"),
         ({"members": [{"path": "../ppo/checkpoints/member0"}]}, "'../ppo/checkpoints/member0' is not safe"),
-        ({"members": [{"path": "ppo/checkpoints/member7"}]}, "which .*ppo does not have; accepted: member0, member1"),
+        ({"members": [{"path": "ppo/checkpoints/member7"}]}, "which .*ppo does not have; accepted: checkpoints of"),
         ({"members": [{"path": "nobody/checkpoints/member0"}]}, "accepted: RUN/checkpoints/LEARNER, where RUN is"),
         ({"members": [{"path": MEMBERS[0]}], "colour": 1}, "field 'colour' is unknown; accepted: algo, seed"),
         ({"members": [{"path": MEMBERS[0], "colour": 1}]}, "field 'colour' is unknown; accepted: path, algo"),
         ({"members": [{"path": MEMBERS[0]}], "explorer": {"path": "other/checkpoints/member0"}}, "with these options"),
     ],
 )  # fmt: skip
-def test_a_file_that_describes_no_agent_is_one_line(data: Any, message: str, runs: Path, refused: Any) -> None:
+def test_invalid_agent_json_is_refused_in_one_line(data: Any, message: str, runs: Path, refused: Any) -> None:
     (runs / "mine.json").write_text(json.dumps(data))
     line = refused("evaluate", runs / "mine.json", "--episodes", "1")
     assert f"{runs / 'mine.json'}" in line
@@ -125,7 +125,7 @@ def test_a_file_that_describes_no_agent_is_one_line(data: Any, message: str, run
         read_agent(runs / "mine.json")
 
 
-def test_an_agent_json_by_hand_in_its_own_run_s_folder_leaves_the_rest_to_the_config(
+def test_agent_json_in_its_run_folder_takes_missing_fields_from_the_config(
     runs: Path, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     here = shutil.copytree(runs / "ppo", tmp_path / "ppo")
@@ -135,17 +135,15 @@ def test_an_agent_json_by_hand_in_its_own_run_s_folder_leaves_the_rest_to_the_co
     assert "accepted: RUN/checkpoints/LEARNER, where RUN is a run folder" in refused("evaluate", here)
 
 
-def test_two_agent_json_that_leave_the_rest_to_each_other_are_one_line(
-    refused: Callable[..., str], tmp_path: Path
-) -> None:
+def test_agent_json_that_refer_to_each_other_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "agent.json").write_text(json.dumps({"members": [{"path": "inner/checkpoints/member0"}]}))
     (tmp_path / "inner" / "agent.json").write_text(json.dumps({"members": [{"path": "member0"}]}))
     assert "path is 'member0'; accepted: RUN/checkpoints/LEARNER" in refused("evaluate", tmp_path)
 
 
-def test_the_agent_of_a_run_from_before_agent_json_is_the_same(runs: Path, tmp_path: Path) -> None:
-    """Its config.json says how it votes."""
+def test_old_run_without_agent_json_has_the_same_agent(runs: Path, tmp_path: Path) -> None:
+    """Its config.json has the voting settings."""
     here = shutil.copytree(runs / "population", tmp_path / "old")
     (here / "agent.json").unlink()
     data = json.loads((here / "config.json").read_text())
@@ -159,7 +157,7 @@ def test_the_agent_of_a_run_from_before_agent_json_is_the_same(runs: Path, tmp_p
     assert "consensus" not in json.loads((here / "config.json").read_text())["train"]
 
 
-def test_training_levels_of_several_policies_are_those_of_any() -> None:
+def test_union_of_level_sets() -> None:
     one, other = LevelSet(range(3)), LevelSet((2, 7))
     assert union([one, one]) == one and union([one, other]) == LevelSet((0, 1, 2, 7))
     assert union([one, LevelSet(None)]).seeds is None

@@ -1,4 +1,4 @@
-"""Runs that keep averaged weights: both are scored, either is played on request, tuned with and shipped."""
+"""Runs with averaged weights: both sets are scored, and either can be played, tuned and shipped."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ from tests.policies import load_policy, load_run, newest_checkpoint
 
 @pytest.fixture(scope="module")
 def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A population of two whose members keep an average and whose explorer keeps none, scored at its end."""
+    """A population of two members with averaged weights and an explorer without, scored at the end."""
     settings = {"algo": "expgen", "members": 2, "member_levels": "bootstrap", "average": 0.9, "eval_every": 10**9}
     folder = tmp_path_factory.mktemp("runs") / "population"
     small.train(folder, 3, **{**settings, **small.explorer, "features": 16})
@@ -46,13 +46,13 @@ def plain(small: Any, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def has_weights(policy: Policy, folder: RunFolder, learner: str, prefix: str) -> bool:
-    """Whether `policy` holds exactly what the checkpoint has under `prefix`."""
+    """Whether `policy` has exactly the weights that the checkpoint has under `prefix`."""
     kept = under_prefix(prefix, newest_checkpoint(folder, learner).tensors)
     own = policy.state_dict()
     return own.keys() == kept.keys() and all(torch.equal(own[name], kept[name]) for name in own)
 
 
-def test_members_and_explorer_have_a_rate_each_and_off_leaves_the_digest() -> None:
+def test_average_is_set_for_members_and_explorer_and_zero_keeps_the_digest() -> None:
     config = make_config(algo="expgen", average=0.95, explorer_average=0.99)
     assert config.explorer is not None and (config.average, config.explorer.average) == (0.95, 0.99)
     assert TrainConfig.from_json(config.to_json()) == config
@@ -64,12 +64,12 @@ def test_members_and_explorer_have_a_rate_each_and_off_leaves_the_digest() -> No
 
 
 @pytest.mark.parametrize("rate", [1.0, -0.1])
-def test_a_rate_that_averages_nothing_is_refused(rate: float) -> None:
+def test_average_out_of_range_is_refused(rate: float) -> None:
     with pytest.raises(InputError, match=rf"^--explorer-average is {rate}; accepted: 0 to 0\.9999$"):
         make_config(algo="expgen", explorer_average=rate)
 
 
-def test_both_weights_are_scored_and_their_rows_told_apart(run: RunFolder, small: Any) -> None:
+def test_live_and_averaged_weights_have_separate_score_rows(run: RunFolder, small: Any) -> None:
     agents = [agent_name(row) for row in read_scores(run.scores_file) if row.split == "test"]
     assert sorted(agents) == sorted(
         [
@@ -87,7 +87,7 @@ def test_both_weights_are_scored_and_their_rows_told_apart(run: RunFolder, small
     assert ("member1 weights=average", "test") in drawn and len(drawn) == 2 * 5
 
 
-def test_weights_play_as_asked_and_live_unless_asked(run: RunFolder) -> None:
+def test_load_agent_uses_the_requested_weights_and_live_by_default(run: RunFolder) -> None:
     for weights, prefix in ((None, "policy"), ("live", "policy"), ("average", "average")):
         asked: dict[str, Any] = {} if weights is None else {"weights": weights}
         assert has_weights(load_policy(run, "member1", **asked)[0], run, "member1", prefix)
@@ -96,7 +96,7 @@ def test_weights_play_as_asked_and_live_unless_asked(run: RunFolder) -> None:
         assert [
             has_weights(member, run, f"member{index}", prefix) for index, member in enumerate(agent.ensemble.members)
         ] == [True, True]
-        explorer = load_policy(run, "explorer", **asked)[0]  # has no average: its live weights, whatever is asked
+        explorer = load_policy(run, "explorer", **asked)[0]  # without an average: always the live weights
         assert has_weights(explorer, run, "explorer", "policy")
     live, averaged = (load_policy(run, "member1", weights=weights)[0].state_dict() for weights in ("live", "average"))  # type: ignore[arg-type]
     assert any(not torch.equal(live[name], averaged[name]) for name in live)
@@ -104,7 +104,7 @@ def test_weights_play_as_asked_and_live_unless_asked(run: RunFolder) -> None:
     assert load_run(run, "member1", weights="average").settings == {"weights": "average"}
 
 
-def test_evaluate_and_play_name_the_weights(run: RunFolder, tmp_path: Path) -> None:
+def test_evaluate_and_play_record_the_weights(run: RunFolder, tmp_path: Path) -> None:
     scores = tmp_path / "scores.csv"
     for weights in ("live", "average"):
         for learner in ([], ["--learner", "member0"]):
@@ -117,14 +117,14 @@ def test_evaluate_and_play_name_the_weights(run: RunFolder, tmp_path: Path) -> N
     assert recording.agent == "ppo member0 weights=average"
 
 
-def test_averages_that_are_not_there_are_refused_in_one_line(
+def test_missing_averaged_weights_are_refused_in_one_line(
     run: RunFolder, plain: RunFolder, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     accepted = "accepted: live, or a run trained with --average"
     for words in (["evaluate", plain.path, "--episodes", "1"], ["play", plain.path, "--out", tmp_path / "a.html"]):
         line = refused(*words, "--weights", "average")
         assert line == f"expgen: --weights is average but {plain.path} has no averaged weights of member0; {accepted}"
-    line = refused("evaluate", run.path, "--learner", "each", "--weights", "average")  # before anyone plays
+    line = refused("evaluate", run.path, "--learner", "each", "--weights", "average")  # before anything is played
     assert line == f"expgen: --weights is average but {run.path} has no averaged weights of explorer; {accepted}"
     line = refused("evaluate", run.path, "--weights", "mean")
     assert line == "expgen: --weights is 'mean'; accepted: live, average"
@@ -134,7 +134,7 @@ def test_averages_that_are_not_there_are_refused_in_one_line(
         bundle(plain.path, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
 
 
-def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tune_uses_the_requested_weights(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[Any] = []
     original = ConsensusAgent.__init__
 
@@ -147,7 +147,7 @@ def test_a_population_is_tuned_with_the_weights_asked_for(run: RunFolder, monkey
     assert [has_weights(played[index], run, f"member{index}", "average") for index in (0, 1)] == [True, True]
 
 
-def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Path) -> None:
+def test_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Path) -> None:
     bundle(run.path, "expgen train", "a laptop", 2, where=tmp_path, weights="average")
     agents = bundled_agents(tmp_path)
     assert agents["minimaze/expgen"].trained["averaged"] == ["member0", "member1"]
@@ -164,7 +164,7 @@ def test_a_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: 
     assert agents["minimaze/ppo"].scores["test"].episodes == 2
 
 
-def test_a_bundle_of_live_weights_says_nothing_of_averages(run: RunFolder, tmp_path: Path) -> None:
+def test_bundle_of_live_weights_does_not_list_averages(run: RunFolder, tmp_path: Path) -> None:
     bundle(run.path, "expgen train", "a laptop", 1, where=tmp_path)
     shipped = find_agent("minimaze/expgen", tmp_path).folder
     assert "averaged" not in read_card(shipped.card_file)["trained"]

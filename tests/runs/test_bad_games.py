@@ -1,4 +1,4 @@
-"""One bad game takes only its own learner along: the others finish, the run says what failed, and resumes."""
+"""A failing game ends only its own learner: the others finish, the run reports the failure and can be resumed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +16,12 @@ pytest.importorskip("gymnasium")
 
 ENV = "gymnasium:tests.runs.bad_games:Bad-v0"
 UPDATES, MEMBERS = 3, 3
-LEVELS = "8"  # so few that a member's first rollout meets each of its own
+LEVELS = "8"  # few enough that the first rollout of a member plays all its levels
 
 
 @pytest.fixture(scope="module")
 def settings(small: Any) -> dict[str, Any]:
-    """Three members, of which the second alone trains on the bad level."""
+    """Three members, of which only the second trains on the bad level."""
     config = make_config(ENV, preset="smoke", levels=LEVELS, member_levels="bootstrap")
     levels = [set(member_levels(config, seed).seeds or ()) for seed in range(MEMBERS)]
     bad = min(levels[1] - levels[0] - levels[2])
@@ -40,7 +40,7 @@ def with_how(settings: dict[str, Any], how: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def good(small: Any, settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run with a game that does nothing wrong."""
+    """The same run without failures."""
     path = tmp_path_factory.mktemp("games") / "good"
     assert small.train(path, UPDATES, **settings).is_complete
     return path
@@ -57,7 +57,7 @@ def good(small: Any, settings: dict[str, Any], tmp_path_factory: pytest.TempPath
     ],
     ids=["raises", "exits", "raises in a worker", "kills its worker", "hangs in a worker"],
 )
-def test_one_bad_game_ends_its_own_learner(
+def test_failing_game_ends_only_its_own_learner(
     how: str,
     limit: float,
     why: str,
@@ -76,15 +76,15 @@ def test_one_bad_game_ends_its_own_learner(
     entry = read_journal(RunFolder(tmp_path))[-1]
     assert entry.state == "failed" and entry.message == f"member1: {why}"
     assert "Traceback" not in capfd.readouterr().err
-    if how != "dies":  # which leaves no trace
+    if how != "dies":  # which has no traceback
         assert "member1" in (log := (tmp_path / "failures.log").read_text()) and "bad_games.py" in log
     config = RunFolder(tmp_path).config_file
-    config.write_text(config.read_text().replace(f'"{how}"', '""'))  # the game is mended
+    config.write_text(config.read_text().replace(f'"{how}"', '""'))  # repair the game
     assert small.train(tmp_path, UPDATES, **with_how(settings, ""), resume=True).is_complete
     assert small.facts(tmp_path, "member1")["updates"] == UPDATES
 
 
-def test_nan_from_a_game_ends_its_own_learner(
+def test_nan_reward_ends_only_its_own_learner(
     small: Any, settings: dict[str, Any], good: Path, equal: Callable[..., bool], tmp_path: Path
 ) -> None:
     result = small.train(tmp_path, UPDATES, **with_how(settings, "pays nan"))
@@ -92,7 +92,7 @@ def test_nan_from_a_game_ends_its_own_learner(
     assert all(equal(small.weights(good, name), small.weights(tmp_path, name)) for name in ("member0", "member2"))
 
 
-def test_the_command_says_what_failed_and_how_to_go_on(
+def test_command_prints_the_failure_and_how_to_resume(
     small: Any, settings: dict[str, Any], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     words = {**settings, "options": None}
@@ -107,7 +107,7 @@ def test_the_command_says_what_failed_and_how_to_go_on(
     assert status.status == 1 and "failed" in status.out and why in status.out
 
 
-def test_a_single_learner_whose_game_fails_is_the_whole_run(
+def test_error_is_raised_if_every_learner_failed(
     small: Any, settings: dict[str, Any], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     with pytest.raises(ZeroDivisionError):
@@ -116,5 +116,5 @@ def test_a_single_learner_whose_game_fails_is_the_whole_run(
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
-def test_hang_limits_that_are_none_are_refused(limit: float, refused: Callable[..., str]) -> None:
+def test_invalid_hang_seconds_is_refused(limit: float, refused: Callable[..., str]) -> None:
     assert f"--hang-seconds is {limit}; accepted: 0 to" in refused("train", "--hang-seconds", limit)

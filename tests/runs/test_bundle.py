@@ -1,4 +1,4 @@
-"""Bundles: a run's policies and no more, playable under their names, and refused when they clash."""
+"""Bundles: policies of a run as shipped agents, their names, cards and checksums."""
 
 import shutil
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def runs(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(runs: Path) -> None:
+def test_bundle_of_a_population_has_leader_explorer_and_ensemble(runs: Path) -> None:
     agents = bundled_agents(runs / "shipped")
     learners = {"minimaze/ppo": "member1", "minimaze/maxent": "explorer", "minimaze/expgen": None}
     assert {name: agent.learner for name, agent in agents.items()} == learners
@@ -40,7 +40,7 @@ def test_a_population_ships_as_the_leader_the_explorer_and_the_agent_of_both(run
         assert agent.trained["env_steps"] == 3 * 128
 
 
-def test_an_agent_with_a_name_of_its_own_ships_under_that_name_alone(small: Any, runs: Path, tmp_path: Path) -> None:
+def test_named_bundle_has_only_that_name(small: Any, runs: Path, tmp_path: Path) -> None:
     small.train(tmp_path / "explorer", 1, algo="maxent")
     for run, learner in ((runs / "population", None), (tmp_path / "explorer", "member0")):
         made = bundle(run, "expgen train", "a laptop", episodes=2, where=tmp_path / "shipped", name="best")
@@ -49,7 +49,7 @@ def test_an_agent_with_a_name_of_its_own_ships_under_that_name_alone(small: Any,
         assert set(agent.scores) == {"train", "test"}
 
 
-def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: Path) -> None:
+def test_bundle_has_only_policy_weights_in_half_precision(runs: Path) -> None:
     run, found = RunFolder(runs / "population"), find_agent("minimaze/expgen", runs / "shipped")
     assert found.is_bundled and found.learner is None and found.folder.learners() == run.learners()
     for learner in run.learners():
@@ -60,11 +60,11 @@ def test_weights_are_those_of_the_run_rounded_once_and_nothing_else_ships(runs: 
             assert weight.dtype == torch.float32 and torch.equal(weight, theirs.state_dict()[name].half().float())
         assert all(name.startswith("policy.") for name in newest_checkpoint(found.folder, learner).tensors)
     text = "".join(path.read_text() for path in found.folder.path.glob("*.*"))
-    assert str(runs) not in text  # no path of the machine that made it
+    assert str(runs) not in text  # no local path
     assert load_run(found.folder).settings == {"members": 2}
 
 
-def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path, tmp_path: Path) -> None:
+def test_checksum_depends_on_the_weights_only(runs: Path, tmp_path: Path) -> None:
     for where in (tmp_path / "one", tmp_path / "other"):
         bundle(runs / "population", "expgen train", "a laptop", episodes=1, where=where)
     one, other = (bundled_agents(tmp_path / where) for where in ("one", "other"))
@@ -74,11 +74,13 @@ def test_a_checksum_is_that_of_the_weights_and_not_of_a_file_s_bytes(runs: Path,
     assert len({agent.sha256 for agent in one.values()}) == 3
 
 
-def test_what_is_not_as_it_shipped_is_refused(runs: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_changed_weights_or_card_of_a_bundle_are_refused(
+    runs: Path, refused: Callable[..., str], tmp_path: Path
+) -> None:
     shipped = RunFolder(shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "shipped"))
     words = ("evaluate", shipped.path, "--episodes", "1", "--scores", tmp_path / "scores.csv")
     mine, theirs = shipped.checkpoints_of("member0"), shipped.checkpoints_of("member1")
-    shutil.copytree(theirs, mine, dirs_exist_ok=True)  # whole, but another's
+    shutil.copytree(theirs, mine, dirs_exist_ok=True)  # valid weights of another policy
     line = refused(*words)
     assert line == f"expgen: the weights in {mine} do not match the checksum in {shipped.card_file}"
     file = max(mine.glob("*.safetensors"))
@@ -90,15 +92,13 @@ def test_what_is_not_as_it_shipped_is_refused(runs: Path, refused: Callable[...,
         assert f"{shipped.card_file} is damaged; accepted: a card that scripts/bundle wrote" in refused(*words)
 
 
-def test_a_shipped_agent_that_was_trained_on_is_no_damaged_one(runs: Path, small: Any, tmp_path: Path) -> None:
+def test_further_trained_bundle_is_not_refused(runs: Path, small: Any, tmp_path: Path) -> None:
     here = shutil.copytree(runs / "shipped" / "minimaze-expgen", tmp_path / "on")
     small.train(here, 2, algo="expgen", members=2, leader=1, **small.explorer, resume=True)
     assert load_policy(RunFolder(here), "member0")[1] == 2 * small.update_steps
 
 
-def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_bundle_keeps_the_earlier_one(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = tmp_path / "shipped"
     shutil.copytree(runs / "shipped", where)
     before = {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
@@ -116,14 +116,14 @@ def test_an_earlier_bundle_stays_until_the_new_one_is_whole(
     assert [path.name for path in where.iterdir()] == ["minimaze-expgen"]
 
 
-def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path: Path) -> None:
+def test_card_has_commits_and_time_of_all_sessions(small: Any, tmp_path: Path) -> None:
     run, where = RunFolder(tmp_path / "run"), tmp_path / "shipped"
 
     def trained(**given: Any) -> dict[str, Any]:
         return read_card(bundle(run.path, "expgen train", "a laptop", 1, where=where, **given).card_file)["trained"]
 
     small.train(run.path, 1)
-    assert not run.scores_file.exists() and trained()["commit"] == commit()  # the checkpoints know
+    assert not run.scores_file.exists() and trained()["commit"] == commit()  # from the checkpoints
     tensors, facts = newest_checkpoint(run, "member0")
     ((_, _, mine),) = facts["sessions"]
     earlier = [(0, 60, "a"), (1000, 120, "b")]  # three minutes in two sessions
@@ -136,33 +136,33 @@ def test_card_has_the_commits_and_the_time_of_every_session(small: Any, tmp_path
         "commit": "c",
         "minutes": 7,
     }
-    add_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256})  # of weights that came alone
+    add_checkpoint(run.checkpoints_of("member0"), 256, tensors, {"env_steps": 256})  # without sessions
     assert trained(commit="c")["minutes"] == 0
     with pytest.raises(InputError, match="run does not record the commit that trained it; give it with --commit"):
         trained()
 
 
-def test_a_run_folder_comes_before_a_bundle_and_neither_is_refused(runs: Path, tmp_path: Path) -> None:
+def test_find_agent_prefers_run_folders_and_refuses_unknown_names(runs: Path, tmp_path: Path) -> None:
     found = find_agent(runs / "population", runs / "shipped")
     assert (found.location, found.learner, found.is_bundled) == (runs / "population", None, False)
     with pytest.raises(InputError, match=r"minimaze/a3c is no run folder.*or minimaze/ppo, minimaze/maxent, minimaze"):
         find_agent("minimaze/a3c", runs / "shipped")
 
 
-def test_agent_name_ships_once(small: Any, runs: Path, tmp_path: Path) -> None:
+def test_bundle_refuses_a_name_that_is_already_shipped(small: Any, runs: Path, tmp_path: Path) -> None:
     small.train(tmp_path / "ppo", 1)
     with pytest.raises(InputError, match=r"minimaze/ppo is already bundled in .*minimaze-expgen; remove that"):
         bundle(tmp_path / "ppo", "expgen train", "a laptop", 2, where=runs / "shipped")
     small.train(tmp_path / "gru", 1, algo="ppo-gru", members=2)
     bundle(tmp_path / "gru", "expgen train", "a laptop", 2, where=tmp_path / "shipped")
-    bundle(tmp_path / "gru", "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # anew
+    bundle(tmp_path / "gru", "expgen train", "a laptop", 3, where=tmp_path / "shipped")  # replaces the first
     (agent,) = bundled_agents(tmp_path / "shipped").values()
     assert agent.name == "minimaze/ppo-gru" and agent.scores["test"].episodes == 3
     assert agent.folder.learners() == ["member0"] and len(read_scores(agent.folder.scores_file)) == 2
 
 
-def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Path) -> None:
-    """From where they stand, with a fresh optimiser."""
+def test_bundle_can_be_trained_further(runs: Path, small: Any, tmp_path: Path) -> None:
+    """Training continues from the shipped weights with a new optimiser."""
     shipped = find_agent("minimaze/expgen", runs / "shipped").folder
     shutil.copytree(shipped.path, tmp_path / "on")
     small.train(tmp_path / "on", 2, resume=True, explorer_steps=2 * small.update_steps)
@@ -177,7 +177,7 @@ def test_shipped_weights_can_be_trained_on(runs: Path, small: Any, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def alone(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """A bundle of one policy of the algorithm named, trained for one update."""
+    """Return a bundle of one policy of an algorithm, trained for one update."""
     where = tmp_path_factory.mktemp("alone")
 
     def make(algo: str, **changes: Any) -> Path:
@@ -188,7 +188,7 @@ def alone(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
 
 
 @pytest.mark.parametrize("algo", ["daac", "idaac", "ppg"])
-def test_weights_alone_are_refused_where_learning_needs_a_critic(
+def test_resume_refuses_bundle_without_the_value_network(
     algo: str, alone: Callable[..., Path], small: Any, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     shipped = alone(algo)
@@ -201,7 +201,7 @@ def test_weights_alone_are_refused_where_learning_needs_a_critic(
 
 
 @pytest.mark.parametrize("algo", ["ppo-gru", "maxent", "mixed", "leep", "plr", "ucb-drac"])
-def test_shipped_agents_without_a_critic_are_trained_on_from_weights_alone(
+def test_resume_trains_bundle_of_policy_weights_only(
     algo: str, alone: Callable[..., Path], small: Any, tmp_path: Path
 ) -> None:
     changes = {"subsets": 4} if algo == "leep" else {}

@@ -14,7 +14,7 @@ from expgen.runs.plan import plans_of
 
 
 @pytest.mark.parametrize("algo", RECIPES)
-def test_json_gives_the_config_back(algo: str) -> None:
+def test_config_round_trips_through_json(algo: str) -> None:
     changes = {"options": {"texture": 0}, "gamma": 0.9, "features": 8, "levels": "3,5"}
     config = with_values(default_config(algo), changes)
     data = json.loads(json.dumps(config.to_json()))
@@ -23,21 +23,21 @@ def test_json_gives_the_config_back(algo: str) -> None:
     assert with_values(config, {"gamma": 0.91}).digest() != config.digest()
 
 
-def test_field_that_earlier_versions_wrote_and_that_decides_nothing_is_ignored() -> None:
+def test_removed_field_in_json_is_ignored() -> None:
     data = {**default_config("ppo").to_json(), "keep_at": "25000000"}
     assert TrainConfig.from_json(data) == default_config("ppo")
 
 
-def test_fields_that_json_lacks_have_the_defaults_of_the_algorithm() -> None:
+def test_missing_fields_in_json_get_defaults_of_the_algorithm() -> None:
     assert TrainConfig.from_json({"algo": "ppo-gru"}) == default_config("ppo-gru")
 
 
-def test_settings_younger_than_published_configs_change_the_digest_only_where_they_are_used() -> None:
+def test_later_settings_change_the_digest_only_if_set() -> None:
     config = default_config("expgen")
     old = config.to_json()
     for part in (old, old["explorer"]):
         del part["average"]
-    assert TrainConfig.from_json(old) == config  # what wrote it did not know it
+    assert TrainConfig.from_json(old) == config  # written by an earlier version
     variants = [with_values(config, changes) for changes in ({}, {"average": 0.9}, {"explorer_average": 0.9})]
     assert len({variant.digest() for variant in variants}) == 3
     assert [TrainConfig.from_json(json.loads(json.dumps(one.to_json()))) for one in variants] == variants
@@ -55,12 +55,12 @@ def test_settings_younger_than_published_configs_change_the_digest_only_where_th
         ({"algo": "ppo", "network": [256]}, "network is .256.; accepted: an object with encoder"),
     ],
 )
-def test_json_that_does_not_fit_is_refused(data: dict[str, Any], message: str) -> None:
+def test_invalid_json_is_refused(data: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TrainConfig.from_json(data)
 
 
-def test_settings_find_their_place_in_the_tree() -> None:
+def test_with_values_sets_nested_settings() -> None:
     config = with_values(default_config("ppo"), {"steps": 7, "gamma": 0.5, "memory": "gru", "normalize_reward": False})
     assert (config.steps, config.algorithm.gamma, config.network.memory) == (7, 0.5, "gru")
     assert not config.reward.normalize_reward
@@ -68,7 +68,7 @@ def test_settings_find_their_place_in_the_tree() -> None:
         with_values(config, {"gama": 0.5})
 
 
-def test_names_are_unique_across_the_tree() -> None:
+def test_setting_names_are_unique() -> None:
     for algo in RECIPES:
         config = default_config(algo)
         parts = [config, config.network, config.algorithm, config.reward]
@@ -80,7 +80,7 @@ def test_names_are_unique_across_the_tree() -> None:
     ("levels", "text"),
     [(50, "50"), (range(10, 60), "10:50"), ([3, 7], "3,7"), (LevelSet(range(5)), "0:5"), ("9:3", "9:3")],
 )
-def test_levels_from_python_become_the_text_that_json_keeps(levels: Any, text: str) -> None:
+def test_levels_from_python_become_text(levels: Any, text: str) -> None:
     config = validated(with_values(default_config("ppo"), {"levels": levels, "test_levels": "100000:5"}))
     assert config.levels == text and config.train_set == LevelSet.parse(levels)
     assert TrainConfig.from_json(config.to_json()) == config
@@ -92,7 +92,7 @@ def test_test_levels_are_all_but_the_training_levels() -> None:
     assert not config.test_set.overlaps(config.train_set)
 
 
-def test_training_steps_are_whole_rollouts() -> None:
+def test_training_steps_are_rounded_down_to_whole_rollouts() -> None:
     config = with_values(default_config("ppo"), {"envs": 4, "rollout_steps": 8, "steps": 95})
     assert plans_of(config)[0].steps == 2 * config.envs * config.rollout_steps
     assert config.game == "minimaze" and dataclasses.replace(config, env="procgen:maze").game == "maze"

@@ -1,4 +1,4 @@
-"""What cannot be trained is refused at the door, in one line that names the flag."""
+"""Invalid configs are refused in one line that names the flag."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from expgen.runs.make_config import RunRequest, make_config, open_run
         ({"algo": "a2c"}, "--algo is 'a2c'; accepted: ppo"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_invalid_config_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         validated(with_values(default_config("ppo"), changes))
 
@@ -46,7 +46,7 @@ def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
 
 
 @pytest.mark.parametrize("option", [{"distribution_mode": "exploration"}, {"use_sequential_levels": True}])
-def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[str, Any]) -> None:
+def test_options_that_ignore_the_level_set_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="ignores the level set; accepted: a value that uses it"):
         make_config("procgen:coinrun", options=option)
     assert make_config("procgen:coinrun", options={"use_sequential_levels": False}).options
@@ -63,11 +63,11 @@ def test_options_that_leave_the_level_set_cannot_be_trained_with(option: dict[st
         ({"gamma": 2.0}, "--gamma is 2.0; accepted: 0 to 1"),
     ],
 )
-def test_what_an_ensemble_cannot_be_is_said_before_it_trains(settings: dict, line: str) -> None:
+def test_invalid_ensemble_settings_are_refused(settings: dict, line: str) -> None:
     with pytest.raises(InputError, match=line):
         open_run(RunRequest("procgen:maze", "expgen", settings=settings))
 
 
 @pytest.mark.parametrize("settings", [{"alpha": 0.3}, {"stretch": "table"}, {"stretch": "geometric", "alpha": 0.3}])
-def test_stretches_that_contradict_nothing_are_taken(settings: dict) -> None:
+def test_valid_stretch_settings_are_accepted(settings: dict) -> None:
     assert open_run(RunRequest("procgen:maze", "expgen", settings=settings)).consensus is not None

@@ -1,4 +1,4 @@
-"""Damaged files and full disks: one line, and nothing lost that was good."""
+"""Damaged files and full disks: one line of error, and valid data is kept."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.runs.rows import MINUTE, metrics
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "empty"])
-def test_a_damaged_checkpoint_costs_one_update_and_no_more(
+def test_damaged_checkpoint_falls_back_to_the_one_before(
     damage: str, small: Any, equal: Callable[..., bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
@@ -39,7 +39,7 @@ def test_a_damaged_checkpoint_costs_one_update_and_no_more(
         *(("folder", 0, 1), ("steps", 4, 1)),
     ],
 )
-def test_damaged_metrics_never_stop_a_resume(
+def test_resume_repairs_damaged_metrics(
     damage: str,
     rows_kept: int,
     processes: int,
@@ -78,7 +78,7 @@ def test_damaged_metrics_never_stop_a_resume(
     assert small.train(run, 5, resume=True).is_complete and not (run / "metrics.csv.damaged-2").exists()
 
 
-def test_no_good_checkpoint_left_is_bad_input_and_touches_nothing(
+def test_run_without_a_valid_checkpoint_is_refused_and_unchanged(
     small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -95,9 +95,7 @@ def test_no_good_checkpoint_left_is_bad_input_and_touches_nothing(
     assert metrics(run) == rows
 
 
-def test_checkpoint_of_another_network_is_refused_by_the_command(
-    small: Any, refused: Callable[..., str], tmp_path: Path
-) -> None:
+def test_checkpoint_of_another_network_is_refused(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     small.train(tmp_path / "run", 1)
     config, agent = (json.loads((tmp_path / "run" / name).read_text()) for name in ("config.json", "agent.json"))
     config["train"]["network"]["features"] = agent["members"][0]["network"]["features"] = 24
@@ -117,11 +115,11 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.parametrize("what", ["checkpoint", "metrics"])
-def test_a_full_disk_is_one_line_and_loses_nothing(what: str, small: Any, tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_line_and_loses_no_checkpoint(what: str, small: Any, tmp_path: Path) -> None:
     whole, run = tmp_path / "whole", tmp_path / "run"
     small.train(whole, 40)
     small.train(run, 2)
-    if what == "metrics":  # checkpoints an hour away, so that the metrics are what fills the disk
+    if what == "metrics":  # no checkpoint for an hour, so that metrics.csv fills the disk
         data = json.loads((run / "config.json").read_text())
         data["train"]["checkpoint_seconds"] = 3600.0
         (run / "config.json").write_text(json.dumps(data, indent=2))
@@ -130,16 +128,16 @@ def test_a_full_disk_is_one_line_and_loses_nothing(what: str, small: Any, tmp_pa
     words = ["train", "--resume", "--run", str(run), "--steps", str(40 * small.update_steps), "--device", "cpu"]
     program = [sys.executable, "-c", FULL_DISK, str(limit), *words]
     done = subprocess.run(program, capture_output=True, text=True, timeout=MINUTE)
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("expgen: ")]  # less banner and progress
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("expgen: ")]  # without banner and progress
     assert done.returncode == 1 and line.startswith("expgen: cannot write ") and "File too large; accepted: " in line
     assert ("checkpoints" in line) == (what == "checkpoint")
     assert small.facts(run)["updates"] == 2 and not list(run.rglob("*.part"))
-    assert expgen.train(run=run, resume=True, device="cpu").is_complete  # with space again
+    assert expgen.train(run=run, resume=True, device="cpu").is_complete  # there is space again
     assert small.facts(run)["updates"] == 40
     assert metrics(run) == metrics(whole)
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_unwritable_folder_is_refused(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     line = refused(*small.flags(tmp_path / "file" / "run"))
     assert line.startswith(f"expgen: cannot write {tmp_path}/file/run/scores.csv: Not a directory; ")
@@ -148,7 +146,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(small: Any, refused: Callab
 
 
 @pytest.mark.parametrize("content", ["notes", "algorithm,game\n", "{header}\ngarbage\n{row}\n"])
-def test_scores_that_cannot_be_read_are_told_before_anything_is_trained(
+def test_unreadable_scores_are_refused_before_training(
     content: str, small: Any, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"

@@ -1,6 +1,6 @@
-"""Digests of the configs that presets make: results/ and run folders name configs by them, so they may not drift.
+"""Digests of the presets' configs, which must not change: results/ and run folders identify configs by them.
 
-A change here changes what training does, or makes recorded digests name nothing; it belongs under Results in the
+A new digest means that training changes or that recorded digests become invalid; it needs an entry under Results in the
 changelog.
 """
 
@@ -28,5 +28,5 @@ DIGESTS = {
 
 
 @pytest.mark.parametrize("algo", RECIPES)
-def test_every_preset_makes_the_config_it_always_made(algo: str) -> None:
+def test_digests_of_presets_do_not_change(algo: str) -> None:
     assert tuple(make_config(env, algo, preset).digest() for env, preset in WHERE) == DIGESTS[algo]

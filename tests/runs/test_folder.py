@@ -1,4 +1,4 @@
-"""A run folder: its config, frozen, and its checkpoints."""
+"""RunFolder: config, checkpoints and files of a run."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ def folder(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def test_config_and_spec_come_back(folder: RunFolder) -> None:
+def test_config_and_spec_round_trip(folder: RunFolder) -> None:
     assert folder.exists() and not RunFolder(folder.path / "other").exists()
     assert folder.read_config() == (default_config("ppo-gru"), SPEC)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere is no run folder: config\.json: No such file"):
         RunFolder(tmp_path / "nowhere").read_config()
 
@@ -44,13 +44,13 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         (json.dumps({"spec": {"name": "x", "obs_shape": [1]}, "train": {}}), "accepted: a config.json that"),
     ],
 )
-def test_a_config_that_is_none_is_refused(folder: RunFolder, text: str, message: str) -> None:
+def test_invalid_config_file_is_refused(folder: RunFolder, text: str, message: str) -> None:
     folder.config_file.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=message):
         folder.read_config()
 
 
-def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> None:
+def test_learners_with_a_checkpoint_are_sorted_by_number(folder: RunFolder) -> None:
     assert folder.learners() == []
     for index in (10, 2, 0):
         add_checkpoint(folder.checkpoints_of(f"member{index}"), 1, {"x": torch.zeros(1)}, {"env_steps": index})
@@ -58,7 +58,7 @@ def test_learners_are_those_with_a_checkpoint_in_order(folder: RunFolder) -> Non
     assert folder.learners() == ["member0", "member2", "member10"]
 
 
-def test_what_a_run_leaves_is_where_it_should_be(small: Any, tmp_path: Path) -> None:
+def test_files_of_a_finished_run(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, eval_every=10**9)
     names = {path.name for path in tmp_path.iterdir()}
     files = {"config.json", "agent.json", "metrics.csv", "scores.csv", "journal.json"}

@@ -1,4 +1,4 @@
-"""Runs end the same however they are interrupted."""
+"""Interrupted and resumed runs end bit-equal to uninterrupted ones."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def wait_for_rows(run: Path, count: int, process: subprocess.Popen[str]) -> None
 
 KILLER = """
 import json, os, random, signal, sys, time
-os.sched_setaffinity(0, {int(sys.argv[3])})  # one core: no threads that a fork would lose
+os.sched_setaffinity(0, {int(sys.argv[3])})  # one core, so that there are no threads, which a fork would lose
 import expgen
 
 folder, settings = sys.argv[1], json.loads(sys.argv[2])
@@ -38,18 +38,18 @@ while kills < 20:
     if child == 0:
         os._exit(0 if expgen.train(run=run, resume=True, **settings).is_complete else 1)
     time.sleep(random.uniform(0, 0.4))
-    os.kill(child, signal.SIGKILL)  # still a zombie of ours if it has ended
+    os.kill(child, signal.SIGKILL)  # a zombie if it has ended
     status = os.waitpid(child, 0)[1]
     kills += os.WIFSIGNALED(status)
     assert os.WIFSIGNALED(status) or status == 0, status
-    lives += not os.WIFSIGNALED(status)  # it came to its end: go on with another
+    lives += not os.WIFSIGNALED(status)  # it finished: continue with another run
 expgen.train(run=f"{folder}/killed{lives}", resume=True, **settings)
 print(lives + 1)
 """
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_a_run_ends_the_same(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
+def test_run_killed_twenty_times_ends_bit_equal(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     settings = {**small.settings, "steps": 30 * small.update_steps, "members": 2, "algo": "ppo-gru"}
     settings["eval_every"] = 10 * small.update_steps
     core = min(os.sched_getaffinity(0))
@@ -72,7 +72,7 @@ UPDATES = 60
 
 @pytest.fixture(scope="module")
 def whole(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody interrupted."""
+    """An uninterrupted run."""
     run = tmp_path_factory.mktemp("runs") / "whole"
     small.train(run, UPDATES, eval_every=10**9, checkpoint_seconds=3600.0)
     return run
@@ -80,7 +80,7 @@ def whole(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_command_that_is_stopped_goes_on_where_it_was(
+def test_stopped_command_resumes_bit_equal(
     number: signal.Signals,
     small: Any,
     whole: Path,
@@ -89,7 +89,7 @@ def test_a_command_that_is_stopped_goes_on_where_it_was(
     tmp_path: Path,
 ) -> None:
     run, updates = tmp_path / "run", UPDATES
-    # only the checkpoint that a stop asks for saves a run whose next one is an hour away
+    # after SIGTERM and SIGINT there is only the checkpoint written on stopping
     changes = {"eval_every": 10**9, "checkpoint_seconds": 0.0 if number == signal.SIGKILL else 3600.0}
     command = process(*small.flags(run, updates, **changes))
     wait_for_rows(run, random.randint(2, 10), command)

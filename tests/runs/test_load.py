@@ -1,4 +1,4 @@
-"""load_agent: what a learner has become, from its run folder."""
+"""load_agent: policies of a run folder."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def edited(run: Path, tmp_path: Path) -> Callable[..., Path]:
-    """A copy of the run whose config.json was changed by hand."""
+    """Return a copy of the run with a changed config.json."""
 
     def edit(part: str, **changes: Any) -> Path:
         data = json.loads((run / "config.json").read_text())
@@ -39,7 +39,7 @@ def edited(run: Path, tmp_path: Path) -> Callable[..., Path]:
     return edit
 
 
-def test_the_agent_has_the_learner_s_weights(run: Path, small: Any) -> None:
+def test_load_agent_has_the_weights_of_the_learner(run: Path, small: Any) -> None:
     for member in (0, 1):
         agent = expgen.load_agent(run, f"member{member}")
         weights = small.weights(run, f"member{member}")
@@ -48,7 +48,7 @@ def test_the_agent_has_the_learner_s_weights(run: Path, small: Any) -> None:
         assert all(torch.equal(own[name], weights[f"policy.{name}"]) for name in own)
 
 
-def test_loaded_agent_plays_the_same_with_the_same_seed(run: Path) -> None:
+def test_load_agent_samples_the_same_actions_with_the_same_seed(run: Path) -> None:
     obs = np.random.default_rng(0).integers(256, size=(6, 11, 11, 3), dtype=np.uint8)
     first = np.ones(6, dtype=bool)
     actions = [expgen.load_agent(run, seed=seed).act(obs, first) for seed in (0, 0, 1)]
@@ -56,7 +56,7 @@ def test_loaded_agent_plays_the_same_with_the_same_seed(run: Path) -> None:
     assert np.array_equal(actions[0], actions[1]) and not np.array_equal(actions[0], actions[2])
 
 
-def test_loaded_agent_knows_its_name_and_steps(run: Path, small: Any) -> None:
+def test_loaded_agent_has_name_and_steps(run: Path, small: Any) -> None:
     loaded = load_run(run, "member1")
     assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
@@ -80,14 +80,14 @@ def test_learner_flag_selects_players(run: Path, tmp_path: Path) -> None:
         ({"memory": "none"}, r"memory\.gru\.bias_hh_l0 is \(48,\)"),
     ],
 )
-def test_weights_of_another_network_are_refused(
+def test_load_agent_refuses_weights_of_another_network(
     edited: Callable[..., Path], changes: dict[str, Any], tensor: str
 ) -> None:
     with pytest.raises(InputError, match=f"member0 holds another network: {tensor}; accepted: "):
         expgen.load_agent(edited("network", **changes))
 
 
-def test_resuming_with_another_network_is_refused_too(edited: Callable[..., Path], small: Any) -> None:
+def test_resume_refuses_weights_of_another_network(edited: Callable[..., Path], small: Any) -> None:
     run = edited("network", features=32)
     before = small.newest(run).read_bytes()
     with pytest.raises(InputError, match=r"another network: encoder\.linear1\.bias is \(16,\); accepted: \(32,\)"):
@@ -95,6 +95,6 @@ def test_resuming_with_another_network_is_refused_too(edited: Callable[..., Path
     assert small.newest(run).read_bytes() == before
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_load_agent_refuses_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no run folder"):
         expgen.load_agent(tmp_path)

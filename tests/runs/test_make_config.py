@@ -1,4 +1,4 @@
-"""The config of a run that is asked for by environment, algorithm and preset."""
+"""make_config and make_consensus: the settings of a run by environment, algorithm and preset."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from expgen.runs.make_config import RunRequest, make_config, make_consensus, ope
 
 
 @pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
-def test_the_laptops_quorum_of_all_stays_one_of_all(members: int, quorum: int) -> None:
+def test_laptop_quorum_is_the_number_of_members(members: int, quorum: int) -> None:
     config = make_config("minimaze", "expgen", "laptop", members=members)
     usual, asked = (make_consensus(config, "laptop", settings) for settings in ({}, {"min_agree": 1}))
     assert usual is not None and usual.min_agree == quorum
     assert asked is not None and asked.min_agree == 1
 
 
-def test_settings_of_the_vote_are_told_apart_from_those_that_train() -> None:
+def test_split_settings_separates_voting_from_training() -> None:
     settings = {"steps": 10, "min_agree": 3, "explorer_gamma": 0.5}
     trains, votes = split_settings("expgen", settings)
     assert (trains, votes) == ({"steps": 10, "explorer_gamma": 0.5}, {"min_agree": 3})
@@ -22,7 +22,7 @@ def test_settings_of_the_vote_are_told_apart_from_those_that_train() -> None:
         open_run(RunRequest(algo="ppo", settings={"min_agree": 3}))
 
 
-def test_preset_best_votes_by_majority_and_trains_the_same_without() -> None:
+def test_preset_best_votes_by_majority() -> None:
     consensus = make_consensus(make_config("procgen:maze", "expgen", "best"), "best")
     assert consensus is not None and (consensus.vote, consensus.once, consensus.min_agree) == ("majority", True, 6)
     assert make_consensus(make_config("procgen:maze", "ppo", "best"), "best") is None

@@ -1,4 +1,4 @@
-"""Where a run is kept, and what it becomes when it goes on."""
+"""open_run: folder and config of a new or resumed run."""
 
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, default_folder, make_config, make_consensus, open_run
 
 
-def test_the_default_folder_names_game_algorithm_and_seed() -> None:
+def test_default_folder_has_game_algorithm_and_seed() -> None:
     assert default_folder(make_config("procgen:maze", "ppo-gru", seed=3)) == Path("runs/maze-ppo-gru-seed3")
     assert default_folder(make_config("gymnasium:ALE/Pong-v5")) == Path("runs/ALE-Pong-v5-ppo-seed0")
 
 
-def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tmp_path: Path) -> None:
+def test_folder_with_checkpoints_but_no_config_is_refused(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1)
     (tmp_path / "config.json").unlink()
     with pytest.raises(
@@ -27,7 +27,7 @@ def test_checkpoints_without_a_config_are_not_taken_for_a_new_run(small: Any, tm
 
 
 @pytest.mark.parametrize(("before", "asked", "after", "quorum"), [(4, {}, 10, 6), (4, {"min_agree": 4}, 10, 10)])
-def test_a_population_that_grows_gets_the_quorum_of_its_size(
+def test_resume_with_more_members_adapts_the_quorum(
     before: int, asked: dict, after: int, quorum: int, tmp_path: Path
 ) -> None:
     frozen = make_config("procgen:maze", "expgen", members=before)
@@ -38,7 +38,7 @@ def test_a_population_that_grows_gets_the_quorum_of_its_size(
     assert grown.consensus is not None and (grown.config.members, grown.consensus.min_agree) == (after, quorum)
 
 
-def test_a_resumed_run_may_vote_otherwise_and_trains_as_before(small: Any, tmp_path: Path) -> None:
+def test_resume_can_change_voting_without_changing_the_config(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, **small.explorer)
     before = (tmp_path / "config.json").read_text()
     small.train(tmp_path, 1, resume=True, min_agree=1, vote="majority")

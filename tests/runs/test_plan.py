@@ -1,4 +1,4 @@
-"""Which learners a run has: members, their levels, and the explorer beside an ensemble."""
+"""Plans of a run's learners: members, their levels, and the explorer of an ensemble."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from expgen.runs.plan import first_plans, plans_of
 EXPLORER_OF_THE_PAPER = {"maze": 0.9, "heist": 0.5, "jumper": 0.99}
 
 
-def test_a_run_of_one_algorithm_has_members_that_differ_in_their_seed() -> None:
+def test_members_of_a_run_have_consecutive_seeds() -> None:
     plans = plans_of(make_config("procgen:maze", "ppo", members=3, seed=5))
     assert [(plan.name, plan.algo, plan.seed, plan.steps) for plan in plans] == [
         ("member0", "ppo", 5, 24_985_600),
@@ -23,7 +23,7 @@ def test_a_run_of_one_algorithm_has_members_that_differ_in_their_seed() -> None:
 
 
 @pytest.mark.parametrize("game", EXPLORER_OF_THE_PAPER)
-def test_expgen_is_ten_members_and_an_explorer(game: str) -> None:
+def test_expgen_has_ten_members_and_an_explorer(game: str) -> None:
     plans = plans_of(make_config(f"procgen:{game}", "expgen"))
     assert [plan.algo for plan in plans] == ["ppo"] * 10 + ["maxent"]
     member, explorer = plans[0], plans[-1]
@@ -34,7 +34,7 @@ def test_expgen_is_ten_members_and_an_explorer(game: str) -> None:
     assert (explorer.network, explorer.algorithm, explorer.reward) == (alone.network, alone.algorithm, alone.reward)
 
 
-def test_expgen_over_idaac_has_idaac_members_and_the_same_explorer() -> None:
+def test_expgen_idaac_has_idaac_members_and_the_same_explorer() -> None:
     plans = plans_of(make_config("procgen:bigfish", "expgen-idaac"))
     assert [plan.algo for plan in plans] == ["idaac"] * 10 + ["maxent"]
     alone = [plans_of(make_config("procgen:bigfish", algo))[0] for algo in ("idaac", "maxent")]
@@ -42,17 +42,19 @@ def test_expgen_over_idaac_has_idaac_members_and_the_same_explorer() -> None:
         assert (mine.envs, mine.rollout_steps, mine.steps) == (theirs.envs, theirs.rollout_steps, theirs.steps)
         assert (mine.network, mine.algorithm, mine.reward) == (theirs.network, theirs.algorithm, theirs.reward)
     assert (plans[0].envs, plans[0].rollout_steps) == (64, 256)
-    assert plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16  # as a member, but for the paper's scale
+    assert (
+        plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16
+    )  # as many as a member, except at the paper's scale
 
 
 @pytest.mark.parametrize(("algo", "last"), [("ppo", "ppo"), ("expgen", "maxent")])
-def test_of_a_few_learners_the_last_is_the_explorer_and_one_alone_a_member(algo: str, last: str) -> None:
+def test_first_plans_end_with_the_explorer_if_there_are_several(algo: str, last: str) -> None:
     config = make_config(algo=algo)
     assert [plan.algo for plan in first_plans(config, 1)] == ["ppo"]
     assert [plan.algo for plan in first_plans(config, 3)] == ["ppo", "ppo", last]
 
 
-def test_settings_of_the_explorer_have_names_of_their_own() -> None:
+def test_explorer_settings_have_a_prefix() -> None:
     config = make_config(algo="expgen", gamma=0.98, explorer_gamma=0.7, explorer_steps=10**6, explorer_neighbor_rank=3)
     member, explorer = plans_of(config)[0], plans_of(config)[-1]
     assert (member.algorithm.gamma, explorer.algorithm.gamma, explorer.reward.neighbor_rank) == (0.98, 0.7, 3)
@@ -65,36 +67,36 @@ def test_settings_of_the_explorer_have_names_of_their_own() -> None:
         make_config(algo="expgen", explorer_steps=7)
 
 
-def test_the_quorum_is_the_paper_s_where_it_has_one() -> None:
+def test_quorum_is_the_papers_or_a_majority() -> None:
     for game, quorum in (("maze", 6), ("heist", 8), ("jumper", 4), ("miner", 2)):
         consensus = make_consensus(make_config(f"procgen:{game}", "expgen"))
         assert consensus is not None and consensus.min_agree == quorum
-    for members, quorum in ((4, 3), (5, 3), (10, 6)):  # the same share of the others
+    for members, quorum in ((4, 3), (5, 3), (10, 6)):  # the same share of the other members
         consensus = make_consensus(make_config("procgen:maze", "expgen", members=members))
         assert consensus is not None and consensus.min_agree == quorum
     given = make_consensus(make_config("procgen:maze", "expgen", members=4), settings={"min_agree": 6})
-    assert given is not None and given.min_agree == 6  # an impossible one plays as the explorer, if that is asked for
+    assert given is not None and given.min_agree == 6  # an unreachable quorum is allowed: the explorer always acts
     elsewhere = make_consensus(make_config(algo="expgen", preset="paper"), "paper")
     assert elsewhere is not None and elsewhere.quorum(10) == 6
 
 
-def test_a_bootstrap_leaves_out_a_third_of_the_levels_for_each_member() -> None:
+def test_bootstrap_leaves_out_about_a_third_of_the_levels() -> None:
     plans = plans_of(make_config(algo="expgen", member_levels="bootstrap", levels="1000:200", members=8))
     sets = [set(plan.levels.seeds or ()) for plan in plans[:-1]]
     assert all(levels <= set(range(1000, 1200)) and 100 <= len(levels) <= 150 for levels in sets)
     assert len({frozenset(levels) for levels in sets}) == 8
-    assert len(plans[-1].levels) == 200  # the explorer sees no reward to overfit
+    assert len(plans[-1].levels) == 200  # explorers train on all levels
     assert [set(plan.levels.seeds or ()) for plan in plans_of(make_config(algo="ppo", levels="1000:200"))] == [
         set(range(1000, 1200))
     ]
 
 
-def test_the_config_of_a_population_survives_json() -> None:
+def test_config_of_a_population_round_trips_through_json() -> None:
     config = make_config("procgen:heist", "expgen", explorer_gamma=0.6, options={"use_backgrounds": False})
     assert TrainConfig.from_json(config.to_json()) == config
 
 
-def test_a_population_trains_resumes_and_is_scored_as_a_whole(small: Any, equal: Any, tmp_path: Path) -> None:
+def test_population_resumes_bit_equal_and_its_ensemble_is_scored(small: Any, equal: Any, tmp_path: Path) -> None:
     changes = {"algo": "expgen", "members": 2, "eval_every": 2 * small.update_steps}
     changes |= {**small.explorer, "explorer_steps": 3 * small.update_steps}
     small.train(tmp_path / "whole", 2, **changes)

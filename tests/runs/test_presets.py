@@ -1,4 +1,4 @@
-"""Presets: what each changes, on which environment."""
+"""Presets: the settings that each changes, by environment and algorithm."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from expgen.settings import flatten
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("algo", RECIPES)
 @pytest.mark.parametrize("env", ["minimaze", "procgen:maze", "gymnasium:CartPole-v1"])
-def test_every_preset_makes_a_valid_config_of_every_algorithm(preset: str, algo: str, env: str) -> None:
+def test_every_preset_is_valid_for_every_algorithm(preset: str, algo: str, env: str) -> None:
     config = make_config(env, algo, preset)
     assert config.env == env and config.algo == algo
     asked = preset_values(preset, env) | game_values(algo, env, preset)
@@ -26,7 +26,7 @@ def test_paper_preset_is_the_defaults() -> None:
     assert config == with_values(default_config("ppo"), {"env": "procgen:maze"})
 
 
-def test_default_is_the_paper_on_procgen_and_minutes_elsewhere() -> None:
+def test_default_preset_is_paper_on_procgen_and_laptop_elsewhere() -> None:
     assert default_preset("procgen:maze") == "paper"
     assert {default_preset(env) for env in ("minimaze", "gymnasium:CartPole-v1", "envpool:Pong-v5")} == {"laptop"}
     assert make_config("procgen:maze").steps == 25_000_000 and make_config().steps == PRESETS["laptop"]["steps"]
@@ -44,7 +44,7 @@ def test_default_is_the_paper_on_procgen_and_minutes_elsewhere() -> None:
         *((game, (9, 1, 0.25), (0.001, 0)) for game in ("maze", "heist", "jumper", "starpilot", "coinrun", "ninja")),
     ],
 )
-def test_what_the_authors_of_daac_tuned_by_game(game: str, daac: tuple, order: tuple) -> None:
+def test_daac_and_idaac_use_the_authors_settings_by_game(game: str, daac: tuple, order: tuple) -> None:
     for algo in ("daac", "idaac", "expgen-idaac"):
         c = make_config(f"procgen:{game}", algo).algorithm
         assert (c.value_epochs, c.value_every, c.advantage_coef) == daac
@@ -52,29 +52,29 @@ def test_what_the_authors_of_daac_tuned_by_game(game: str, daac: tuple, order: t
             assert (c.order_coef, c.order_hidden) == order
 
 
-def test_the_rivals_play_wider_and_shorter_rollouts() -> None:
+def test_daac_idaac_and_ppg_use_more_envs_and_shorter_rollouts() -> None:
     for algo in ("daac", "idaac", "ppg"):
         config = make_config("procgen:maze", algo)
         assert (config.envs, config.rollout_steps, config.steps) == (64, 256, 25_000_000)
     assert make_config(algo="daac", preset="laptop").algorithm.gamma == PRESETS["laptop"]["gamma"]
 
 
-def test_settings_win_over_the_preset() -> None:
+def test_settings_override_the_preset() -> None:
     assert make_config(preset="smoke", envs=8).envs == 8
 
 
-def test_presets_keep_whole_columns_for_memory() -> None:
+def test_policies_with_memory_use_column_minibatches() -> None:
     assert make_config(algo="ppo", preset="laptop").algorithm.minibatch_order == "shuffled"
     assert make_config(algo="ppo-gru", preset="laptop").algorithm.minibatch_order == "columns"
     assert make_config(algo="ppo", preset="laptop", memory="gru").algorithm.minibatch_order == "columns"
 
 
-def test_an_unknown_preset_is_refused() -> None:
+def test_unknown_preset_is_refused() -> None:
     with pytest.raises(InputError, match="--preset is 'huge'; accepted: paper, best, laptop, smoke"):
         make_config(preset="huge")
 
 
-def test_best_changes_the_explorer_and_the_vote_and_mirrors_mazes() -> None:
+def test_preset_best_changes_explorer_vote_and_mirroring() -> None:
     for env, scale in (("procgen:maze", "paper"), ("procgen:heist", "paper"), ("minimaze", "laptop")):
         best, other = flatten(make_config(env, "expgen", "best")), flatten(make_config(env, "expgen", scale))
         changed = {name: value for name, value in best.items() if value != other[name]}
@@ -93,7 +93,7 @@ def test_best_changes_the_explorer_and_the_vote_and_mirrors_mazes() -> None:
     assert make_config("procgen:heist", "ppo", "best") == make_config("procgen:heist", "ppo", "paper")
 
 
-def test_best_trains_members_and_guided_explorers_where_novelty_leads_to_deaths() -> None:
+def test_preset_best_on_jumper_trains_idaac_members_and_mixed_explorers() -> None:
     assert default_algo("best", "procgen:jumper") == "expgen-idaac+mixed"
     assert {default_algo("best", env) for env in ("procgen:maze", "procgen:heist", "minimaze", None)} == {"openend"}
     assert {default_algo(preset, "procgen:jumper") for preset in ("paper", "laptop", None)} == {"ppo"}

@@ -1,4 +1,4 @@
-"""Learners in several worker processes: the same run as in one, whoever dies on the way."""
+"""Training in several worker processes is bit-equal to one process, even if workers die."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def settings(small: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one process makes of it."""
+    """The run trained in one process."""
     run = tmp_path_factory.mktemp("runs") / "whole"
     small.train(run, **settings(small))
     return run
@@ -33,7 +33,7 @@ def whole(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def is_whole(whole: Path, small: Any, equal: Callable[..., bool]) -> Callable[[Path], bool]:
-    """Whether a run has the same weights, rows and scores, and nothing left to score."""
+    """Return a function: whether a run has the same weights, rows and scores, and no pending scores."""
 
     def is_same(run: Path) -> bool:
         assert all(equal(small.state(run, learner), small.state(whole, learner)) for learner in LEARNERS)
@@ -46,19 +46,19 @@ def is_whole(whole: Path, small: Any, equal: Callable[..., bool]) -> Callable[[P
     return is_same
 
 
-def test_two_processes_train_what_one_does(small: Any, is_whole: Callable[[Path], bool], tmp_path: Path) -> None:
-    told: dict[str, list[dict[str, float]]] = {learner: [] for learner in LEARNERS}
+def test_two_processes_train_bit_equal_to_one(small: Any, is_whole: Callable[[Path], bool], tmp_path: Path) -> None:
+    reported: dict[str, list[dict[str, float]]] = {learner: [] for learner in LEARNERS}
     result = small.train(
-        tmp_path, **settings(small), processes=2, on_row=lambda learner, row: told[learner].append(row)
+        tmp_path, **settings(small), processes=2, on_row=lambda learner, row: reported[learner].append(row)
     )
     assert result.is_complete and result.failed == () and is_whole(tmp_path)
     assert not children_of(os.getpid())
-    for rows in told.values():
+    for rows in reported.values():
         assert [row["env_steps"] for row in rows] == sorted(row["env_steps"] for row in rows)
         assert sum("test_return" in row for row in rows) == 2 and len(rows) == UPDATES + 2
 
 
-def test_killed_workers_are_started_again_and_nothing_differs(
+def test_killed_workers_are_restarted_and_the_run_is_bit_equal(
     small: Any, is_whole: Callable[[Path], bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = 0
@@ -67,7 +67,7 @@ def test_killed_workers_are_started_again_and_nothing_differs(
         nonlocal rows
         rows += 1
         if rows == 17:
-            for child in children_of(os.getpid()):  # also the one that scores, where there is one yet
+            for child in children_of(os.getpid()):  # including the scoring worker, if it has started
                 os.kill(child, signal.SIGKILL)
 
     assert small.train(tmp_path, **settings(small), processes=2, on_row=kill_at_once).is_complete
@@ -76,7 +76,7 @@ def test_killed_workers_are_started_again_and_nothing_differs(
     assert "expgen: worker 0 died (killed by SIGKILL); restarting it" in lines
 
 
-def test_worker_that_dies_again_and_again_takes_only_its_own_learners_along(
+def test_worker_that_keeps_dying_fails_only_its_own_learners(
     small: Any, equal: Callable[..., bool], whole: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     def kill_second(learner: str, row: dict[str, float]) -> None:
@@ -91,7 +91,7 @@ def test_worker_that_dies_again_and_again_takes_only_its_own_learners_along(
     assert not children_of(os.getpid())
 
 
-def test_diverged_learner_leaves_the_other_processes_alone(
+def test_diverged_learner_does_not_affect_other_processes(
     small: Any, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     explorer = {**small.explorer, "explorer_steps": 2 * small.update_steps, "explorer_learning_rate": 1e38}
@@ -103,7 +103,7 @@ def test_diverged_learner_leaves_the_other_processes_alone(
     assert equal(small.weights(tmp_path / "alone"), small.weights(tmp_path / "two"))
 
 
-def test_runs_of_several_seeds_share_the_processes(
+def test_runs_of_several_seeds_share_processes(
     small: Any, whole: Path, equal: Callable[..., bool], command: Callable[..., Any], tmp_path: Path
 ) -> None:
     words = small.flags(tmp_path, UPDATES, seed="0,1", processes=2)
@@ -118,7 +118,7 @@ def test_runs_of_several_seeds_share_the_processes(
 
 
 @pytest.mark.slow
-def test_workers_end_with_a_parent_that_is_killed_and_the_run_goes_on(
+def test_workers_exit_when_the_parent_is_killed_and_the_run_resumes(
     small: Any, is_whole: Callable[[Path], bool], process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -133,11 +133,11 @@ def test_workers_end_with_a_parent_that_is_killed_and_the_run_goes_on(
 
 
 @pytest.mark.slow
-def test_ctrl_c_to_all_processes_stops_at_a_checkpoint_that_one_process_goes_on_from(
+def test_ctrl_c_to_all_processes_writes_a_checkpoint_that_resumes_in_one_process(
     small: Any, is_whole: Callable[[Path], bool], process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    changes = {**settings(small), "checkpoint_seconds": 3600.0}  # only the checkpoint that the stop asks for
+    changes = {**settings(small), "checkpoint_seconds": 3600.0}  # only the checkpoint written on stopping
     command = process(*small.flags(run, **changes, processes=2), start_new_session=True)
     until(lambda: len(metrics(run)) >= 5)
     workers = children_of(command.pid)

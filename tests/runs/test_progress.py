@@ -1,4 +1,4 @@
-"""Progress: plain lines where there is no terminal, a bar where there is one."""
+"""Progress: a bar on a terminal, plain lines elsewhere."""
 
 import io
 import re
@@ -23,7 +23,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_line_has_steps_rate_time_left_and_scores(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
     watch = Progress()
     watch.start(4000, {})
     watch.row("member0", {"env_steps": 500, "episode_return": 1.0})
@@ -33,11 +35,11 @@ def test_lines_have_steps_rate_time_left_and_scores(clock: list[float], capsys: 
     watch.row("member0", {"env_steps": 1000, "episode_return": 3.0, "episode_solved": 0.25})
     watch.close()
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2 and lines[0] == "500/4,000 steps  return 1.00"  # no rate is known yet
+    assert len(lines) == 2 and lines[0] == "500/4,000 steps  return 1.00"  # the rate is not known yet
     assert re.sub(" +", " ", lines[1]) == "1,500/4,000 steps 100 steps/s 25 s left return 2.50 solved 0.25"
 
 
-def test_each_kind_of_a_population_has_its_own_scores(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_shows_scores_by_kind_of_learner(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress()
     watch.start(10**9, {"a/member0": 0, "a/member1": 0, "a/explorer": 0})
     watch.row("a/member0", {"env_steps": 1000, "episode_return": 2.0})
@@ -49,7 +51,7 @@ def test_each_kind_of_a_population_has_its_own_scores(clock: list[float], capsys
     assert "694.4 h left" in line  # a billion steps at 400 a second
 
 
-def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_always_shows_scores_and_the_end(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress()
     watch.start(300, {})
     watch.row("member0", {"env_steps": 100})
@@ -59,7 +61,7 @@ def test_scores_and_the_end_are_always_said(clock: list[float], capsys: pytest.C
     assert len(lines) == 3 and "train 8.00 test 6.50" in lines[1] and lines[2].startswith("300/300 steps")
 
 
-def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_of_episodes_starts_after_a_delay(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress("episode")
     watch.start(8, {})
     watch.row("agent", {"episodes": 1, "episode_return": 4.0, "episode_solved": 0.5})
@@ -71,7 +73,7 @@ def test_episodes_are_told_once_they_take_a_while(clock: list[float], capsys: py
     assert re.sub(" +", " ", line) == "6/8 episodes 0.6 episodes/s 3 s left return 5.00 solved 0.50"
 
 
-def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     watch = Progress()
@@ -85,7 +87,7 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "step/s" in shown and "\n" not in shown.rstrip("\n")
 
 
-def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_bar_returns_with_the_next_row(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     watch = Progress("episode")
@@ -100,36 +102,36 @@ def test_a_bar_makes_room_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
     watch.close()
 
 
-def test_steps_of_earlier_sessions_count(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_counts_steps_of_earlier_sessions(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress()
-    watch.start(4000, {"member0": 1500, "member1": 2000})  # member1 is done and will not be heard of
+    watch.start(4000, {"member0": 1500, "member1": 2000})  # member1 is done and reports no rows
     watch.row("member0", {"env_steps": 2000})
     assert capsys.readouterr().err.startswith("4,000/4,000 steps")
 
 
-def test_each_episode_tells_the_means_so_far() -> None:
-    told: list[tuple[str, dict[str, float]]] = []
-    so_far = EpisodeMeans("member0", lambda who, row: told.append((who, row)))
-    so_far(Episode(level=1, episode_return=10.0, length=5, solved=True))
-    so_far(Episode(level=2, episode_return=0.0, length=9, solved=False))
-    assert told == [
+def test_episode_means_are_reported_after_each_episode() -> None:
+    rows: list[tuple[str, dict[str, float]]] = []
+    means = EpisodeMeans("member0", lambda player, row: rows.append((player, row)))
+    means(Episode(level=1, episode_return=10.0, length=5, solved=True))
+    means(Episode(level=2, episode_return=0.0, length=9, solved=False))
+    assert rows == [
         ("member0", {"episodes": 1, "episode_return": 10.0, "episode_solved": 1.0}),
         ("member0", {"episodes": 2, "episode_return": 5.0, "episode_solved": 0.5}),
     ]
 
 
-def test_work_that_begins_again_is_counted_anew(capsys: pytest.CaptureFixture[str]) -> None:
+def test_restarted_progress_counts_from_zero(capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress()
     for total in (100, 200):
         watch.start(total, {})
         watch.row("member0", {"env_steps": total})
     watch.close()
-    watch.close()  # nothing is open any more
+    watch.close()  # a second call does nothing
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["100/100", "200/200"]
 
 
-def test_a_stop_is_as_far_away_as_the_slowest_learners_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_stopping_has_the_time_of_the_slowest_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     watch = Progress()

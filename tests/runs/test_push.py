@@ -1,4 +1,4 @@
-"""expgen push: an agent in a folder and on a hub plays as it did at home; strangers' files are refused."""
+"""expgen push: exported agents play like the originals; invalid targets and untrusted files are refused."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def played(agent: Any) -> list[Any]:
     return expgen.evaluate(agent, env, episodes=10).episodes
 
 
-def test_a_pushed_folder_plays_as_its_run_does(population: Path, tmp_path: Path) -> None:
+def test_pushed_folder_plays_like_its_run(population: Path, tmp_path: Path) -> None:
     folder = tmp_path / "agent"
     assert len(push(population, folder).policies) == 3
     assert played(expgen.load_agent(folder)) == played(expgen.load_agent(population))
@@ -56,13 +56,13 @@ def test_a_pushed_folder_plays_as_its_run_does(population: Path, tmp_path: Path)
     ]
 
 
-def test_one_policy_of_an_agent_that_ships_can_be_pushed(tmp_path: Path) -> None:
+def test_single_policy_of_a_shipped_agent_can_be_pushed(tmp_path: Path) -> None:
     for name in ("ppo", "maxent"):
         assert len(push(f"minimaze/{name}", tmp_path / name).policies) == 1
         assert played(expgen.load_agent(tmp_path / name)) == played(expgen.load_agent(f"minimaze/{name}"))
 
 
-def test_the_card_says_what_the_agent_is_and_scores(population: Path, tmp_path: Path) -> None:
+def test_model_card_describes_the_agent_and_its_scores(population: Path, tmp_path: Path) -> None:
     push(population, tmp_path / "agent")
     text = (tmp_path / "agent" / "README.md").read_text()
     _, head, body = text.split("---\n", 2)
@@ -71,7 +71,7 @@ def test_the_card_says_what_the_agent_is_and_scores(population: Path, tmp_path: 
     assert "| member0 | unseen | 4 |" in body and 'expgen.load_agent("agent")' in body
 
 
-def test_damaged_weights_of_a_pushed_agent_are_refused(population: Path, tmp_path: Path) -> None:
+def test_changed_weights_of_a_pushed_agent_are_refused(population: Path, tmp_path: Path) -> None:
     push(population, tmp_path / "agent")
     member = tmp_path / "agent" / "checkpoints" / "member0"
     shutil.copy(next((member.parent / "member1").glob("*")), next(member.glob("*")))
@@ -79,7 +79,7 @@ def test_damaged_weights_of_a_pushed_agent_are_refused(population: Path, tmp_pat
         expgen.load_agent(tmp_path / "agent")
 
 
-def test_an_agent_comes_back_from_the_hub(
+def test_agent_round_trips_through_the_hub(
     hub: Hub, population: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     outcome = command("push", population, "hf://someone/maze-agent", "--private")
@@ -94,7 +94,7 @@ def test_an_agent_comes_back_from_the_hub(
     assert outcome.status == 0 and scores.exists(), outcome.err
 
 
-def test_only_files_of_an_agent_are_taken(hub: Hub, population: Path) -> None:
+def test_download_takes_only_agent_files(hub: Hub, population: Path) -> None:
     push(population, "hf://someone/agent")
     extra = {"setup.py": b"boom", "weights.bin": b"pickle", "checkpoints/x/../../y.safetensors": b"", "a.json": b"{}"}
     hub.files["someone/agent"].update(extra)
@@ -103,19 +103,19 @@ def test_only_files_of_an_agent_are_taken(hub: Hub, population: Path) -> None:
     assert names == {"agent.json", "card.json", "scores.csv", "000000000128.safetensors"}
 
 
-def test_a_module_that_a_stranger_names_is_not_imported(hub: Hub, population: Path) -> None:
+def test_module_named_in_a_downloaded_file_is_not_imported(hub: Hub, population: Path) -> None:
     push(population, "hf://stranger/agent")
     files = hub.files["stranger/agent"]
     agent = json.loads(files["agent.json"])
     agent["env"] = "gymnasium:antigravity:X-v0"
     files["agent.json"] = json.dumps(agent).encode()
-    loaded = expgen.load_agent("hf://stranger/agent")  # weights alone
+    loaded = expgen.load_agent("hf://stranger/agent")  # loading needs no environment
     assert loaded.act(np.zeros((1, 11, 11, 3), dtype=np.uint8), np.ones(1, dtype=bool)).shape == (1,)
     with pytest.raises(InputError, match="would import the module 'antigravity', named only in a file"):
         expgen.diagnose("hf://stranger/agent", episodes=1)
 
 
-def test_repositories_that_hold_no_agent_are_one_line(
+def test_repository_without_a_valid_agent_is_refused(
     hub: Hub, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "cannot read hf://no/body" in refused("evaluate", "hf://no/body")
@@ -128,7 +128,7 @@ def test_repositories_that_hold_no_agent_are_one_line(
     assert "hf://some/giant holds 1 files of 2 bytes; accepted: at most 200" in refused("evaluate", "hf://some/giant")
 
 
-def test_a_hub_that_does_not_respond_is_a_failure_in_one_line(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_hub_is_a_storage_failure(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(FailedStorage, match="cannot read hf://some/body"):
         expgen.load_agent("hf://some/body")
@@ -161,7 +161,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_uses_of_push_are_one_line(
+def test_invalid_push_arguments_are_refused(
     case: str, population: Path, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -173,11 +173,11 @@ def test_wrong_uses_of_push_are_one_line(
 @pytest.mark.parametrize(
     "words", [["train", "--run", "hf://user/agent"], ["status", "hf://user/agent"], ["fetch", "hf://user/agent", "x"]]
 )
-def test_an_agent_on_the_hub_is_no_run(words: list[str], refused: Callable[..., str]) -> None:
+def test_hub_url_is_refused_as_a_run(words: list[str], refused: Callable[..., str]) -> None:
     assert "hf://user/agent holds an agent to play, not a run; accepted: a folder, or a URL" in refused(*words)
 
 
-def test_without_the_library_one_line_says_what_to_install(
+def test_missing_hub_library_is_reported_in_one_line(
     refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)

@@ -37,7 +37,7 @@ MAZE = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
 
 @pytest.fixture(autouse=True)
 def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names registered by one test are gone in the next, and so are the modules."""
+    """Remove the names and modules that a test registers."""
     before, modules = [dict(table) for table in TABLES], set(sys.modules)
     for table in ("_TRUSTED", "_FOLDERS", "_ORIGINS"):
         monkeypatch.setattr(plugins, table, {})
@@ -58,14 +58,14 @@ class Settings:
 
 
 class OneStep(PPO):
-    """PPO, of one epoch."""
+    """PPO with one epoch."""
 
     def __init__(self, policy: Any, config: Any) -> None:
         super().__init__(policy, PPOConfig(gamma=config.gamma, gae_lambda=config.gae_lambda, epochs=1, minibatches=2))
 
 
 class Ones(RewardSource):
-    """A point for every step."""
+    """A reward of 1 for every step."""
 
     def __init__(self, config: Any, num_envs: int) -> None:
         self.intrinsic = torch.zeros(0, num_envs)
@@ -76,7 +76,7 @@ class Ones(RewardSource):
 
 
 class Flat(nn.Module):
-    """One dense layer over all numbers."""
+    """One dense layer."""
 
     def __init__(self, obs_shape: tuple[int, ...], features: int) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Flat(nn.Module):
 
 
 class Still:
-    """Always the last action."""
+    """An agent that always takes the last action."""
 
     def __init__(self, policies: dict[str, Any], spec: EnvSpec, seed: int) -> None:
         self.policies, self.spec = policies, spec
@@ -113,7 +113,7 @@ class First:
 """
 
 
-def test_a_user_s_file_is_trained_resumed_evaluated_reported_and_played(
+def test_registered_module_works_in_train_evaluate_play_and_report(
     small: Any, tmp_path: Path, command: Callable[..., Any], refused: Callable[..., str], monkeypatch: Any
 ) -> None:
     (tmp_path / "my_methods.py").write_text(FILE)
@@ -131,13 +131,13 @@ def test_a_user_s_file_is_trained_resumed_evaluated_reported_and_played(
     assert command("evaluate", run, "--episodes", 3, "--learner", "first-member", *named).status == 0
     assert command("play", run, "--out", tmp_path / "a.html", *named).status == 0
     assert command("play", run, "--learner", "first-member", "--out", tmp_path / "b.gif", *named).status == 0
-    reported = command("report", run, "--out", tmp_path / "report")  # rows are text: nothing need be imported
+    reported = command("report", run, "--out", tmp_path / "report")  # needs no import
     assert reported.status == 0, reported.err
     text = (tmp_path / "report" / "report.html").read_text()
     assert "expgen-a2c+rnd" in text and "first-member" in text
 
 
-def test_a_stranger_s_run_of_an_unknown_algorithm_imports_nothing(
+def test_run_of_an_unknown_algorithm_imports_nothing(
     small: Any, tmp_path: Path, refused: Callable[..., str], monkeypatch: Any
 ) -> None:
     register("algorithm", "one-step", OneStep, Settings())
@@ -161,7 +161,7 @@ WHOLE = [("own_reward", {"algo": "rnd"}), ("own_algorithm", {"algo": "a2c"}), ("
 
 
 @pytest.mark.parametrize(("file", "settings"), WHOLE)
-def test_example_has_forty_lines_at_most_and_resumes_bit_equal(
+def test_example_has_at_most_forty_lines_and_resumes_bit_equal(
     file: str, settings: dict[str, Any], small: Any, tmp_path: Path, equal: Callable[..., bool]
 ) -> None:
     text = (EXAMPLES / f"{file}.py").read_text()
@@ -173,7 +173,7 @@ def test_example_has_forty_lines_at_most_and_resumes_bit_equal(
     assert equal(small.state(tmp_path / "whole"), small.state(tmp_path / "parts"))
 
 
-def test_rnd_pays_less_for_what_it_has_seen_often(small: Any, tmp_path: Path) -> None:
+def test_rnd_example_pays_less_for_familiar_observations(small: Any, tmp_path: Path) -> None:
     plugins.import_module(str(EXAMPLES / "own_reward.py"))
     config, build = REWARDS["rnd"]
     reward = build(dataclasses.replace(config, rnd_rate=1e-3), 2)
@@ -192,7 +192,7 @@ def test_rnd_pays_less_for_what_it_has_seen_often(small: Any, tmp_path: Path) ->
     assert last[0, 0] / last[0, 1] < 0.5 * first[0, 0] / first[0, 1]
 
 
-def test_a2c_follows_the_gradient_of_its_loss(small: Any, tmp_path: Path) -> None:
+def test_a2c_example_follows_the_gradient_of_its_loss(small: Any, tmp_path: Path) -> None:
     """One update on a rollout of one action: its probability rises where the advantage is positive."""
     plugins.import_module(str(EXAMPLES / "own_algorithm.py"))
     policy = make_policy(MAZE, NetworkConfig(features=16), torch.Generator().manual_seed(0), CPU)
@@ -211,7 +211,7 @@ def test_a2c_follows_the_gradient_of_its_loss(small: Any, tmp_path: Path) -> Non
     assert probability() > before and metrics["policy_loss"] == pytest.approx(np.log(5), abs=0.05)
 
 
-def test_a_registered_algorithm_is_built_of_its_parts() -> None:
+def test_registered_algorithm_is_built_with_its_config_reward_and_network() -> None:
     register("reward", "ones", Ones)
     register("algorithm", "one-step", OneStep, Settings(), reward="ones", run={"envs": 7}, needs_full_view=True)
     recipe, config = recipe_of("one-step"), make_config("minimaze", "one-step", "paper", gamma=0.25)
@@ -224,7 +224,7 @@ def test_a_registered_algorithm_is_built_of_its_parts() -> None:
     assert recipe_of("expgen").build_reward is GameReward
 
 
-def test_an_own_encoder_starts_from_the_seed_alone_and_keeps_its_constants() -> None:
+def test_registered_encoder_is_initialised_from_the_seed_and_keeps_its_buffers() -> None:
     register("encoder", "flat", Flat)
     torch.manual_seed(1)
     state = torch.random.get_rng_state()
@@ -239,7 +239,7 @@ def test_an_own_encoder_starts_from_the_seed_alone_and_keeps_its_constants() -> 
     assert weights[0].std().item() == pytest.approx(1 / np.sqrt(3 * 363), rel=0.1)  # torch's own: uniform, ±1/√inputs
 
 
-def test_an_own_agent_plays_over_all_policies_of_a_run(small: Any, tmp_path: Path) -> None:
+def test_registered_agent_gets_all_policies_of_a_run(small: Any, tmp_path: Path) -> None:
     register("agent", "still", Still)
     small.train(tmp_path / "run", 1, members=2)
     agent = expgen.load_agent(tmp_path / "run", learner="still")
@@ -248,7 +248,7 @@ def test_an_own_agent_plays_over_all_policies_of_a_run(small: Any, tmp_path: Pat
     assert len(scores.episodes) == 2
 
 
-def test_the_agent_of_the_docs_plays(small: Any, tmp_path: Path) -> None:
+def test_agent_in_the_docs_plays(small: Any, tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "extending.md").read_text()
     exec(page.split("```python\n")[1].split("```")[0], {"__name__": "my_vote"})
     small.train(tmp_path / "run", 1, members=2)
@@ -329,12 +329,12 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("number", call("reward", "mine", 1.0), "reward 'mine' is 1.0; accepted: a class or function"),
         ("list", call("reward", "mine", [Ones]), "reward 'mine' is .*; accepted: a class or function"),
         ("made already", call("reward", "mine", torch.zeros(2)), "reward 'mine' is .*; accepted: a class or function"),
-        ("config's class", call("reward", "mine", Ones, Settings), "config of 'mine' is <class .*; accepted: an obj"),
+        ("config's class", call("reward", "mine", Ones, Settings), "config of 'mine' is <class .*; accepted: an ins"),
         ("number as config", call("reward", "mine", Ones, 3), "config of 'mine' is 3; accepted: an instance of a d"),
-        ("text as config", call("reward", "mine", Ones, "x"), "config of 'mine' is 'x'; accepted: an object"),
-        ("dict as config", call("reward", "mine", Ones, {}), "config of 'mine' is {}; accepted: an object"),
-        ("name of PPO's setting", call("reward", "mine", Ones, Without()), "has a field 'gamma', which another settin"),
-        ("name of the run's setting", call("reward", "mine", Ones, Clash()), "has a field '(gamma|steps)', which anot"),
+        ("text as config", call("reward", "mine", Ones, "x"), "config of 'mine' is 'x'; accepted: an instance"),
+        ("dict as config", call("reward", "mine", Ones, {}), "config of 'mine' is {}; accepted: an instance"),
+        ("name of PPO's setting", call("reward", "mine", Ones, Without()), "has a field 'gamma', which is the name"),
+        ("name of the run's setting", call("reward", "mine", Ones, Clash()), "has a field '(gamma|steps)', which is"),
         ("detail of algorithms", call("reward", "mine", Ones, reward="game"), "detail of a reward is 'reward'; accept"),
         ("unknown detail", call("reward", "mine", Ones, scale=3), "detail of a reward is 'scale'; accepted: network, "),
         ("decorated number", lambda: register("reward", "mine")(3), "reward 'mine' is 3; accepted: a class"),
@@ -388,7 +388,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("make", "message"), CASES)
-def test_a_wrong_registration_is_refused_in_one_line(make: Callable[[], Any], message: str) -> None:
+def test_invalid_registration_is_refused_in_one_line(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         make()
     assert "\n" not in str(error.value)
@@ -441,7 +441,7 @@ def answering(answer: Callable[[np.ndarray], Any]) -> Any:
         (answering(lambda first: [-1] * len(first)), "actions are -1 to -1; accepted: 0 to 4"),
     ],
 )
-def test_an_agent_that_answers_wrongly_is_refused_by_evaluate_and_play(
+def test_registered_agent_with_invalid_actions_is_refused(
     make: Any, message: str, agent_run: Path, refused: Callable[..., str], tmp_path: Path
 ) -> None:
     register("agent", "still", make)
@@ -458,7 +458,7 @@ def agent_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_wrong_learner_is_refused_by_evaluate(agent_run: Path, refused: Callable[..., str]) -> None:
+def test_evaluate_refuses_unknown_learner(agent_run: Path, refused: Callable[..., str]) -> None:
     register("agent", "still", Still)
     line = refused("evaluate", agent_run, "--episodes", 1, "--learner", "stil")
     assert "--learner is 'stil'; accepted: each, member0, still, or what --import MODULE registers" in line

@@ -1,4 +1,4 @@
-"""Requests of expgen evaluate: which agents and levels they mean, and what is refused."""
+"""EvaluationRequest: the selected players and levels, and invalid requests."""
 
 from functools import partial
 from typing import Any
@@ -28,16 +28,16 @@ def population(small: Any, tmp_path_factory: pytest.TempPathFactory) -> AgentDes
     return read_agent(run)
 
 
-def test_each_learner_is_scored_on_the_levels_asked_for(run: AgentDescription) -> None:
+def test_each_learner_is_scored_on_the_requested_levels(run: AgentDescription) -> None:
     for split, levels, shown in (("train", None, "0:20"), ("test", None, "all"), (None, "3,4", "3,4")):
         request = EvaluationRequest(split, levels, episodes=6, envs=4)
         rows = [scored.score for scored in score_all(run, request)]
         assert [row.agent for row in rows] == ["member0", "member1"]
         assert {(row.levels, row.episodes) for row in rows} == {(shown, 6)}
-    assert rows[0].split == "train"  # levels named by hand say themselves what they are
+    assert rows[0].split == "train"  # the split follows from the levels
 
 
-def test_levels_that_are_not_what_the_split_says_are_refused(run: AgentDescription) -> None:
+def test_levels_of_another_split_are_refused(run: AgentDescription) -> None:
     for split, levels, kind in (("train", "20:5", "unseen"), ("test", "3,4", "training")):
         request = EvaluationRequest(split, levels)  # type: ignore[arg-type]
         for ask in (lambda asked: next(score_all(run, asked)), partial(single_requests, run)):
@@ -45,13 +45,13 @@ def test_levels_that_are_not_what_the_split_says_are_refused(run: AgentDescripti
                 ask(request)
 
 
-def test_the_same_seed_scores_the_same(run: AgentDescription) -> None:
+def test_score_does_not_depend_on_the_number_of_envs(run: AgentDescription) -> None:
     asked = [EvaluationRequest(episodes=12, learner="member0", envs=envs) for envs in (4, 12)]
     rows = [next(score_all(run, request)).score for request in asked]
     assert rows[0] == rows[1]
 
 
-def test_levels_are_all_trained_on_or_none(run: AgentDescription) -> None:
+def test_split_of_refuses_a_mix_of_training_and_unseen_levels(run: AgentDescription) -> None:
     assert split_of(run, "20")[0] == "train" and split_of(run, "19,3")[0] == "train"
     assert split_of(run, "20:5")[0] == "test"
     split, levels = split_of(run, "all")
@@ -70,32 +70,32 @@ def test_levels_are_all_trained_on_or_none(run: AgentDescription) -> None:
         ({"seed": 2**31}, f"--seed is {2**31}; accepted: 0 to {2**31 - 1}"),
     ],
 )
-def test_numbers_out_of_range_are_named(changes: dict[str, int], message: str) -> None:
+def test_request_out_of_range_is_refused(changes: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         EvaluationRequest(**changes)
 
 
 @pytest.mark.parametrize(
-    ("learner", "meant"),
+    ("learner", "selected"),
     [(None, [None]), ("each", ["member0", "member1", "explorer"]), ("explorer", ["explorer"])],
 )
-def test_a_request_to_a_population_is_one_for_each_agent_meant(
-    learner: str | None, meant: list[str | None], population: AgentDescription
+def test_request_for_a_population_is_split_by_player(
+    learner: str | None, selected: list[str | None], population: AgentDescription
 ) -> None:
     request = EvaluationRequest("train", episodes=3, seed=4, learner=learner)
     singles = single_requests(population, request)
-    assert sorted(map(str, (one.learner for one in singles))) == sorted(map(str, meant))
+    assert sorted(map(str, (one.learner for one in singles))) == sorted(map(str, selected))
     assert all((one.split, one.episodes, one.seed) == ("train", 3, 4) for one in singles)
-    for one in singles:  # what a cluster is handed means the same there: one agent
+    for one in singles:  # each request for a cluster selects one agent
         assert [again.learner for again in single_requests(population, one)] == [one.learner]
 
 
-def test_without_an_ensemble_every_member_is_meant(run: AgentDescription) -> None:
+def test_request_without_an_ensemble_selects_every_member(run: AgentDescription) -> None:
     singles = single_requests(run, EvaluationRequest())
     assert [one.learner for one in singles] == ["member0", "member1"]
 
 
-def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: AgentDescription) -> None:
+def test_ensemble_and_single_policies_are_scored(population: AgentDescription) -> None:
     (whole,) = score_all(population, EvaluationRequest(episodes=2, consensus={"min_agree": 1}))
     assert isinstance(whole.agent, ConsensusAgent) and whole.exploration is None
     assert (whole.score.algorithm, agent_name(whole.score)) == ("expgen", "expgen min_agree=1 members=2")
@@ -116,7 +116,7 @@ def test_the_ensemble_plays_as_one_and_its_parts_as_policies(population: AgentDe
         (EvaluationRequest(levels="5,30"), "--levels 5,30 overlap the training levels"),
     ],
 )
-def test_what_a_run_does_not_have_is_refused(
+def test_request_that_does_not_fit_the_run_is_refused(
     request_: EvaluationRequest, message: str, population: AgentDescription
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Scores taken while training become score rows that reports can draw."""
+"""curve_rows: the scores in metrics.csv as score rows for reports."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ def folder(small: Any, tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "run")
 
 
-def test_a_row_for_each_learner_scored_step_and_split(folder: RunFolder, small: Any) -> None:
+def test_curve_rows_have_a_row_per_learner_scored_step_and_split(folder: RunFolder, small: Any) -> None:
     lines = folder.metrics_file.read_text().splitlines()
     header, rows = lines[0].split(","), curve_rows(folder, "c0ffee")
     assert sorted((row.agent, row.seed, row.env_steps, row.split) for _, row in rows) == sorted(
@@ -36,13 +36,13 @@ def test_a_row_for_each_learner_scored_step_and_split(folder: RunFolder, small: 
         assert math.isnan(row.ci_low) and math.isnan(row.ci_high) and math.isnan(row.std_return)
 
 
-def test_a_member_s_train_score_is_on_its_own_levels(folder: RunFolder) -> None:
+def test_curve_rows_have_the_training_levels_of_each_member(folder: RunFolder) -> None:
     levels = {(row.agent, row.split): row.levels for _, row in curve_rows(folder)}
     assert len({levels["member0", "train"], levels["member1", "train"], "0:20"}) == 3
     assert levels["member0", "test"] == levels["member1", "test"]
 
 
-def test_rows_of_nobody_known_and_of_nothing_scored_are_passed_over(small: Any, tmp_path: Path) -> None:
+def test_curve_rows_skip_unknown_learners_and_unscored_rows(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path / "run", 2)  # never scored
     folder = RunFolder(tmp_path / "run")
     assert curve_rows(folder) == []

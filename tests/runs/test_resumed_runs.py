@@ -1,4 +1,4 @@
-"""A resumed run goes on, may grow, and refuses what would make it another run."""
+"""Resumed runs: they may get more steps or members; other changes are refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from expgen.runs.folder import RunFolder
 from tests.runs.rows import by_learner, metrics
 
 
-def test_a_run_that_is_done_stays_as_it_is(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
+def test_resuming_a_finished_run_changes_nothing(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     small.train(tmp_path, eval_every=10**9)
     state, rows, scores = small.state(tmp_path), metrics(tmp_path), read_scores(tmp_path / "scores.csv")
     assert small.train(tmp_path, eval_every=10**9, resume=True).is_complete
@@ -21,9 +21,7 @@ def test_a_run_that_is_done_stays_as_it_is(small: Any, equal: Callable[..., bool
     assert scores == read_scores(tmp_path / "scores.csv")
 
 
-def test_more_steps_and_members_may_be_asked_of_a_resumed_run(
-    small: Any, equal: Callable[..., bool], tmp_path: Path
-) -> None:
+def test_resume_can_add_steps_and_members(small: Any, equal: Callable[..., bool], tmp_path: Path) -> None:
     small.train(tmp_path / "long", 6, members=2)
     small.train(tmp_path / "grown", 3)
     result = small.train(tmp_path / "grown", 6, members=2, resume=True)
@@ -35,7 +33,7 @@ def test_more_steps_and_members_may_be_asked_of_a_resumed_run(
     assert (config.members, config.steps) == (2, 6 * small.update_steps)
 
 
-def test_where_nothing_is_yet_resume_begins(small: Any, tmp_path: Path) -> None:
+def test_resume_without_a_run_starts_one(small: Any, tmp_path: Path) -> None:
     assert small.train(tmp_path / "new", 1, resume=True).is_complete
 
 
@@ -54,7 +52,7 @@ def test_where_nothing_is_yet_resume_begins(small: Any, tmp_path: Path) -> None:
         ({"gama": 0.5}, "setting 'gama' is unknown"),
     ],
 )
-def test_another_run_is_refused_and_the_old_one_kept(
+def test_resume_with_other_settings_is_refused_and_changes_nothing(
     changes: dict[str, Any], message: str, two: Path, small: Any, equal: Callable[..., bool]
 ) -> None:
     config, before = (two / "config.json").read_bytes(), small.state(two)
@@ -70,7 +68,7 @@ def two(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_the_default_folder_resumes_too(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_folder_is_resumed(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     settings = {**small.settings, "steps": 2 * small.update_steps}
     assert expgen.train(**settings).folder.path == Path("runs/minimaze-ppo-seed0")

@@ -1,4 +1,4 @@
-"""Each rival from the command line to a score: it learns mazes it trains on, is loaded, and plays."""
+"""The algorithms that the paper compares with: each learns minimaze, is loaded, evaluated and reported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def score(agent: Any) -> float:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The run of each algorithm, trained when first asked for."""
+    """Return the run of an algorithm, trained on the first call."""
     folder = tmp_path_factory.mktemp("runs")
 
     def run(algo: str) -> Path:
@@ -50,7 +50,9 @@ def test_every_rival_algorithm_learns_minimaze(algo: str, runs: Callable[[str], 
 
 
 @pytest.mark.parametrize("algo", list(RIVALS))
-def test_the_command_line_evaluates_it(algo: str, runs: Callable[[str], Path], command: Callable[..., Any]) -> None:
+def test_evaluate_scores_every_rival_algorithm(
+    algo: str, runs: Callable[[str], Path], command: Callable[..., Any]
+) -> None:
     run = runs(algo)
     for split in ("train", "test"):
         assert command("evaluate", run, "--split", split, "--episodes", "20").status == 0
@@ -87,12 +89,14 @@ def test_leep_plays_the_joint_policy(runs: Callable[[str], Path]) -> None:
         (["--algo", "plr", "--staleness-coef", "2"], "--staleness-coef is 2.0; accepted: 0 to 1"),
     ],
 )
-def test_bad_input_is_one_line(words: list[str], message: str, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_invalid_settings_of_rivals_are_refused(
+    words: list[str], message: str, refused: Callable[..., str], tmp_path: Path
+) -> None:
     assert message in refused("train", *words, "--preset", "smoke", "--device", "cpu", "--run", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_any_encoder_for_any_algorithm(small: Any, tmp_path: Path) -> None:
+def test_impoola_encoder_works_with_every_algorithm(small: Any, tmp_path: Path) -> None:
     for algo in ("ppo-gru", "plr", "ucb-drac", "leep", "maxent"):
         run = tmp_path / algo
         small.train(run, 1, algo=algo, encoder="impoola", width=2, features=4, rollout_steps=8)

@@ -1,4 +1,4 @@
-"""A run is written by one process at a time: its owner, which the last entry of its journal names."""
+"""RunLock: a run is written by one process at a time, which the last entry of its journal names."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from expgen.runs.run_lock import RunLock, check_owner, own_run, refuse_if_alive
 from tests.children import until
 
 
-def test_journal_has_an_entry_for_each_process_that_worked_on_a_run(small: Any, tmp_path: Path) -> None:
+def test_journal_has_an_entry_for_each_session(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path / "run", 2)
     small.train(tmp_path / "run", 4, resume=True, should_stop=lambda: True)
     first, second = read_journal(RunFolder(tmp_path / "run"))
@@ -34,7 +34,7 @@ def test_failure_is_written_to_the_journal_in_one_line_and_raised(tmp_path: Path
     assert (entry.state, entry.message) == ("failed", "ZeroDivisionError: of a division")
 
 
-def test_later_process_takes_over_and_the_earlier_one_writes_nothing_more(small: Any, equal: Any, tmp_path: Path):
+def test_taken_over_process_stops_at_its_next_write(small: Any, equal: Any, tmp_path: Path):
     folder = RunFolder(tmp_path / "run")
     later = RunLock(folder)
     written: list[bytes] = []
@@ -47,21 +47,21 @@ def test_later_process_takes_over_and_the_earlier_one_writes_nothing_more(small:
     with pytest.raises(TakenOver, match="another process has taken over"):
         small.train(folder.path, 6, on_row=take_over)
     assert written == [folder.metrics_file.read_bytes()] and small.facts(folder.path)["updates"] == 2
-    assert read_journal(folder)[-1].owner == later.owner  # the earlier one does not write that it failed
+    assert read_journal(folder)[-1].owner == later.owner  # the earlier process writes no failure
     small.train(folder.path, 6, resume=True)
     small.train(tmp_path / "whole", 6)
     assert equal(small.state(folder.path), small.state(tmp_path / "whole"))
 
 
-def test_error_of_a_process_that_was_taken_over_is_told_as_that(tmp_path: Path) -> None:
+def test_error_after_a_takeover_becomes_taken_over(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     with pytest.raises(TakenOver), own_run(folder):
         RunLock(folder).take()
-        raise InputError("cannot write a file that the other process has swept")
+        raise InputError("cannot write a file that the other process has deleted")
     assert [entry.state for entry in read_journal(folder)] == ["running", "running"]
 
 
-def test_time_is_saved_now_and_then_so_that_a_kill_costs_little(tmp_path: Path) -> None:
+def test_working_time_is_saved_periodically(tmp_path: Path) -> None:
     for name, save_seconds in (("seldom", 1e6), ("often", 0.0)):
         lock = RunLock(RunFolder(tmp_path / name), save_seconds=save_seconds)
         lock.began -= 500
@@ -71,7 +71,7 @@ def test_time_is_saved_now_and_then_so_that_a_kill_costs_little(tmp_path: Path) 
     assert seldom == 0 and 500 <= often < 560
 
 
-def test_earlier_owner_cannot_take_a_run_back_by_saving_its_time(tmp_path: Path) -> None:
+def test_earlier_owner_cannot_save_after_a_takeover(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     earlier, later = RunLock(folder), RunLock(folder)
     earlier.take()
@@ -82,7 +82,7 @@ def test_earlier_owner_cannot_take_a_run_back_by_saving_its_time(tmp_path: Path)
     assert [entry.state for entry in read_journal(folder)] == ["running", "running"]
 
 
-def test_run_folder_that_was_deleted_is_not_created_again(tmp_path: Path) -> None:
+def test_deleted_run_folder_is_not_recreated(tmp_path: Path) -> None:
     lock = RunLock(RunFolder(tmp_path / "run"))
     lock.take()
     shutil.rmtree(tmp_path / "run")
@@ -92,7 +92,7 @@ def test_run_folder_that_was_deleted_is_not_created_again(tmp_path: Path) -> Non
     assert not (tmp_path / "run").exists()
 
 
-def test_half_written_files_of_killed_processes_are_deleted(small: Any, tmp_path: Path) -> None:
+def test_partial_files_of_killed_processes_are_deleted(small: Any, tmp_path: Path) -> None:
     left = tmp_path / "run" / "checkpoints" / "member0" / "000000000128.safetensors.0badcafe.part"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
@@ -101,7 +101,7 @@ def test_half_written_files_of_killed_processes_are_deleted(small: Any, tmp_path
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '[{"state": 3}]', "\x00" * 99, "[" * 100_000])
-def test_damaged_journal_is_told_and_does_not_stop_a_resume(
+def test_resume_replaces_a_damaged_journal(
     content: str, small: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = RunFolder(tmp_path / "run")
@@ -112,9 +112,7 @@ def test_damaged_journal_is_told_and_does_not_stop_a_resume(
     assert [entry.state for entry in read_journal(folder)] == ["done"]
 
 
-def test_run_that_another_process_trains_is_refused_unless_it_is_taken_over(
-    small: Any, process: Any, refused: Any, tmp_path: Path
-) -> None:
+def test_run_in_use_is_refused_without_take_over(small: Any, process: Any, refused: Any, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     trainer = process(*small.flags(folder.path, 100_000))
     until(lambda: folder.metrics_file.exists())
@@ -129,7 +127,7 @@ def test_run_that_another_process_trains_is_refused_unless_it_is_taken_over(
     assert [entry.state for entry in read_journal(folder)] == ["running", "stopped"]
 
 
-def test_run_of_a_killed_process_is_resumed_without_asking(small: Any, process: Any, tmp_path: Path) -> None:
+def test_run_of_a_killed_process_is_resumed_without_take_over(small: Any, process: Any, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     trainer = process(*small.flags(folder.path, 100_000))
     until(lambda: folder.metrics_file.exists())

@@ -28,7 +28,7 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_the_last_scores_of_a_run_are_its_rows(run: Path, small: Any) -> None:
+def test_final_scores_are_written_to_scores_csv(run: Path, small: Any) -> None:
     rows = read_scores(run / "scores.csv")
     assert [(row.agent, row.seed, row.split, row.levels) for row in rows] == [
         *(("member0", 5, "train", "0:20"), ("member0", 5, "test", "all")),
@@ -40,7 +40,7 @@ def test_the_last_scores_of_a_run_are_its_rows(run: Path, small: Any) -> None:
         assert row.ci_low <= row.mean_return <= row.ci_high and row.mean_return == 10 * row.solved_rate
 
 
-def test_scores_on_schedule_are_in_the_metrics(run: Path, small: Any) -> None:
+def test_scheduled_scores_are_written_to_metrics_csv(run: Path, small: Any) -> None:
     rows = MetricsFile(run / "metrics.csv").rows()
     scored = {(row["learner"], int(row["env_steps"]) // small.update_steps) for row in rows if row["test_return"]}
     assert scored == {("member0", 2), ("member0", 4), ("member1", 2), ("member1", 4)}
@@ -49,7 +49,7 @@ def test_scores_on_schedule_are_in_the_metrics(run: Path, small: Any) -> None:
     assert float(last["test_return"]) == test.mean_return and float(last["test_solved"]) == test.solved_rate
 
 
-def test_a_score_names_the_commit_at_which_it_began_to_play(run: Path) -> None:
+def test_score_row_has_the_commit_at_its_start(run: Path) -> None:
     commit.cache_clear()
     known: list[int] = []
     request = EvaluationRequest(episodes=2, learner="member0")
@@ -57,7 +57,7 @@ def test_a_score_names_the_commit_at_which_it_began_to_play(run: Path) -> None:
     assert known == [1, 1] and scored.score.commit == commit()
 
 
-def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
+def test_repeated_score_is_written_once(run: Path, small: Any) -> None:
     folder = RunFolder(run)
     config, _ = folder.read_config()
     before = read_scores(folder.scores_file)
@@ -67,7 +67,7 @@ def test_a_score_told_twice_is_written_once(run: Path, small: Any) -> None:
     assert read_scores(folder.scores_file) == before
 
 
-def test_a_bootstrapped_member_s_training_levels_are_those_it_saw(small: Any, tmp_path: Path) -> None:
+def test_bootstrapped_member_is_scored_on_its_own_training_levels(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, members=2, member_levels="bootstrap", eval_every=10**9)
     folder = RunFolder(tmp_path)
     config, _ = folder.read_config()
@@ -101,7 +101,7 @@ class Flicker(gymnasium.Env):
         return self.np_random.integers(256, size=(8, 8, 3), dtype=np.uint8)
 
 
-def test_an_explorer_is_scored_where_an_option_is_a_list(small: Any, tmp_path: Path) -> None:
+def test_explorer_is_scored_if_an_option_is_a_list(small: Any, tmp_path: Path) -> None:
     expgen.register("env", "flicker", Flicker)
     small.train(tmp_path, 1, env="flicker", algo="maxent", options={"lengths": [2, 3]}, eval_every=10**9)
     assert {row.agent for row in read_scores(tmp_path / "scores.csv")} == {"member0"}

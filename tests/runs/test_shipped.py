@@ -20,7 +20,7 @@ MAX_BYTES = 20 * 2**20  # of one game
 
 
 @pytest.mark.parametrize("name", bundled_agents())
-def test_every_agent_s_weights_are_those_of_its_card(name: str) -> None:
+def test_shipped_weights_match_their_card(name: str) -> None:
     agent = bundled_agents()[name]
     described = read_agent(agent.folder.path)
     learners = [
@@ -35,13 +35,15 @@ def test_every_agent_s_weights_are_those_of_its_card(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MINIMAZE)
-def test_a_bundled_agent_scores_as_its_card_says(name: str) -> None:
+def test_shipped_agent_reproduces_the_scores_of_its_card(name: str) -> None:
     agent, card = expgen.load_agent(name), bundled_agents()[name].scores["test"]
     scores = expgen.evaluate(agent, expgen.make_env("minimaze", levels=range(5000, 5200)), episodes=200)
     assert abs(scores.mean_return - card.mean_return) < 4 * card.std_return / 200**0.5
 
 
-def test_evaluate_knows_them_by_name_and_leaves_the_package_alone(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_evaluate_finds_shipped_agent_by_name_and_does_not_write_to_it(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
     before = sorted((path, path.stat().st_mtime_ns) for path in PRETRAINED.rglob("*"))
     words = ("evaluate", "minimaze/ppo", "--episodes", "6")
     outcome = command(*words)

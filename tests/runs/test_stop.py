@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first is a question, the second an end, and afterwards all is as it was."""
+"""StopSignals: the first signal asks to stop, the second stops at once, and previous handlers are restored."""
 
 import os
 import pty
@@ -18,25 +18,25 @@ from tests.runs.rows import metrics
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_asks_and_the_second_stops_at_once(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_first_signal_asks_and_second_raises_keyboard_interrupt(number: int, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt), StopSignals() as signals:
         assert not signals.arrived()
         signal.raise_signal(number)
         assert signals.arrived() and signals.number == number
         assert capfd.readouterr().err.count("\n") == 1
         signal.raise_signal(signal.SIGINT)
-        pytest.fail("the second one passed unnoticed")
-    assert signals.number == number  # the exit status names what came first
+        pytest.fail("the second signal was ignored")
+    assert signals.number == number  # the exit status is that of the first signal
 
 
-def test_a_stop_says_what_is_still_done(capfd: pytest.CaptureFixture[str]) -> None:
+def test_stop_message_says_when_the_command_stops(capfd: pytest.CaptureFixture[str]) -> None:
     with StopSignals(when_stopping=lambda: "in 3 s, with a checkpoint"):
         signal.raise_signal(signal.SIGINT)
     assert capfd.readouterr().err == "expgen: stopping in 3 s, with a checkpoint; a second signal stops at once\n"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_handlers_of_before_are_back_also_after_an_error(number: int) -> None:
+def test_previous_handlers_are_restored_after_an_error(number: int) -> None:
     heard: list[int] = []
     before = signal.signal(number, lambda number, frame: heard.append(number))
     try:
@@ -48,7 +48,7 @@ def test_handlers_of_before_are_back_also_after_an_error(number: int) -> None:
     assert heard == [number]
 
 
-def test_one_within_another_asks_the_inner_one() -> None:
+def test_nested_stop_signals_use_the_inner_handler() -> None:
     with StopSignals() as outer:
         with StopSignals() as inner:
             signal.raise_signal(signal.SIGTERM)
@@ -66,7 +66,7 @@ stop.UNWIND_SECONDS = 0.2
 
 class Deleted:
     def __del__(self):
-        signal.raise_signal(int(sys.argv[2]))  # an exception raised here is printed and forgotten
+        signal.raise_signal(int(sys.argv[2]))  # an exception raised here is swallowed
 
 
 with stop.StopSignals(sys.argv[1]):
@@ -77,7 +77,7 @@ with stop.StopSignals(sys.argv[1]):
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("reaction", ["unwind", "exit"])
-def test_a_signal_whose_exception_is_swallowed_still_ends_the_process(reaction: str, number: int) -> None:
+def test_signal_ends_the_process_if_its_exception_is_swallowed(reaction: str, number: int) -> None:
     words = [sys.executable, "-c", SWALLOWED, reaction, str(number)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 128 + number and done.stderr.endswith("expgen: interrupted\n")
@@ -93,7 +93,7 @@ def test_nohup_keeps_sighup_ignored() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_command_at_any_moment_of_its_start(
+def test_ctrl_c_during_startup_ends_the_command(
     small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     for number, seconds in enumerate((0.1, 0.3, 0.6, 1.0, 1.5)):
@@ -105,15 +105,13 @@ def test_ctrl_c_ends_a_command_at_any_moment_of_its_start(
 
 
 @pytest.mark.slow
-def test_a_closed_terminal_stops_a_run_at_a_checkpoint(
+def test_closed_terminal_stops_a_run_with_a_checkpoint(
     small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
     attach = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
-    hear = (
-        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # under nohup it is ignored, which is inherited
-    )
+    hear = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # nohup ignores it, and children inherit that
     program = f"{attach}; {hear}; from expgen.cli.main import main; sys.exit(main())"
     words = [sys.executable, "-c", program, *small.flags(tmp_path, 10**5, checkpoint_seconds=3600.0)]
     with subprocess.Popen(list(map(str, words)), **streams) as command:

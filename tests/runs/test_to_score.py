@@ -1,4 +1,4 @@
-"""Scores that an earlier process has left to be played."""
+"""Scores that an earlier session left pending."""
 
 import csv
 from pathlib import Path
@@ -11,8 +11,8 @@ from expgen.training.checkpoint import checkpoint_file, write_checkpoint
 from tests.runs.rows import metrics
 
 
-def test_resumed_run_has_the_scores_that_were_due_and_no_others(small: Any, tmp_path: Path) -> None:
-    """A kill has come between the row of the last step and its scores; the learner was on its way to the next one."""
+def test_resume_scores_pending_weights_and_drops_obsolete_ones(small: Any, tmp_path: Path) -> None:
+    """As if the run was killed after writing the row of the last step, before its scores, while the learner went on."""
     small.train(tmp_path, 2, eval_every=small.update_steps)
     folder, rows, scores = RunFolder(tmp_path), metrics(tmp_path), read_scores(tmp_path / "scores.csv")
     with open(folder.metrics_file, newline="") as file:

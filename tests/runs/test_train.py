@@ -1,4 +1,4 @@
-"""What a run is trained and scored on."""
+"""train: levels, environments without levels, and several runs in turn."""
 
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from expgen.runs.train import train_runs
 from expgen.training.loop import Watcher
 
 
-def test_levels_from_python_survive_the_run_folder(small: Any, tmp_path: Path) -> None:
+def test_levels_from_python_are_resumed(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path, 1, levels=range(10, 20), test_levels=[3])
     assert small.train(tmp_path, 2, levels=range(10, 20), test_levels=[3], resume=True).config.levels == "10:10"
     expgen.load_agent(tmp_path)
 
 
-def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any, tmp_path: Path) -> None:
+def test_envpool_task_without_levels_trains_and_is_scored(small: Any, tmp_path: Path) -> None:
     pytest.importorskip("envpool", reason="EnvPool is an optional extra")
     changes = {"env": "envpool:CartPole-v1", "levels": "all", "eval_every": small.update_steps}
     assert small.train(tmp_path / "run", 1, **changes).is_complete
@@ -32,7 +32,7 @@ def test_a_task_without_levels_trains_and_is_scored_on_what_it_plays(small: Any,
         next(score_all(read_agent(tmp_path / "run"), EvaluationRequest()))
 
 
-def test_a_run_that_another_process_begins_before_its_turn_is_left_to_it(small: Any, tmp_path: Path) -> None:
+def test_run_started_by_another_process_before_its_turn_is_refused(small: Any, tmp_path: Path) -> None:
     settings = {name: value for name, value in small.settings.items() if name not in ("preset", "device")}
     asked = {"settings": {**settings, "steps": small.update_steps}, "preset": "smoke"}
     first, second = (RunRequest(run=tmp_path / name, **asked) for name in ("first", "second"))

@@ -1,4 +1,4 @@
-"""`expgen.train` in a script or notebook: a bar where somebody sees it, Ctrl-C, and what the result has."""
+"""expgen.train in a script or notebook: progress bar, signals and RunResult."""
 
 import io
 import os
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_gets_a_bar_and_other_streams_nothing(
+def test_train_shows_a_bar_on_a_terminal_only(
     tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.train(tmp_path / "unseen")
@@ -35,7 +35,7 @@ def test_a_terminal_gets_a_bar_and_other_streams_nothing(
     assert "100%" in shown and "512/512" in shown and "step/s" in shown
 
 
-def test_a_notebook_gets_a_bar(tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_shows_a_bar_in_a_notebook(tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch) -> None:
     ipython: Any = types.ModuleType("IPython")
     ipython.get_ipython = lambda: types.SimpleNamespace(kernel=None)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
@@ -44,16 +44,20 @@ def test_a_notebook_gets_a_bar(tmp_path: Path, small: SmallRun, monkeypatch: pyt
     assert "100%" in sys.stderr.getvalue()  # type: ignore[attr-defined]
 
 
-def test_callbacks_are_told_beside_the_bar(tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_start_and_on_row_are_called_with_a_bar(
+    tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
-    told: list[Any] = []
+    calls: list[Any] = []
     small.train(
-        tmp_path, on_start=lambda *said: told.append(said), on_row=lambda who, row: told.append(row["env_steps"])
+        tmp_path,
+        on_start=lambda *started: calls.append(started),
+        on_row=lambda learner, row: calls.append(row["env_steps"]),
     )
-    assert told == [(512, {"member0": 0}), 128, 256, 384, 512]
+    assert calls == [(512, {"member0": 0}), 128, 256, 384, 512]
 
 
-def test_ctrl_c_leaves_a_checkpoint_and_a_result_that_goes_on(
+def test_ctrl_c_writes_a_checkpoint_and_the_run_resumes_bit_equal(
     tmp_path: Path, small: SmallRun, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(learner: str, row: dict[str, float]) -> None:
@@ -62,11 +66,11 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_result_that_goes_on(
 
     result = small.train(tmp_path / "run", on_row=interrupt)
     assert not result.is_complete and small.facts(tmp_path / "run")["env_steps"] == 2 * small.update_steps
-    said = capfd.readouterr().err.splitlines()
-    assert said[0].startswith("expgen: stopping when every learner has finished its rollout") and len(said) == 2
-    assert said[1] == f"expgen: stopped; continue with: expgen.train(run={str(tmp_path / 'run')!r}, resume=True)"
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("expgen: stopping when every learner has finished its rollout") and len(lines) == 2
+    assert lines[1] == f"expgen: stopped; continue with: expgen.train(run={str(tmp_path / 'run')!r}, resume=True)"
     assert "ppo on minimaze, stopped" in repr(result)
-    with pytest.raises(KeyboardInterrupt):  # the handlers of before are back
+    with pytest.raises(KeyboardInterrupt):  # the previous handlers are restored
         os.kill(os.getpid(), signal.SIGINT)
     whole = small.train(tmp_path / "whole")
     assert whole.is_complete and expgen.train(run=tmp_path / "run", resume=True, device="cpu").is_complete
@@ -74,7 +78,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_result_that_goes_on(
         assert weight.equal(small.weights(tmp_path / "run")[name])
 
 
-def test_a_second_ctrl_c_interrupts_at_once(tmp_path: Path, small: SmallRun) -> None:
+def test_second_ctrl_c_raises_keyboard_interrupt(tmp_path: Path, small: SmallRun) -> None:
     def interrupt(learner: str, row: dict[str, float]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
@@ -83,12 +87,12 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path: Path, small: SmallRun) -> 
         small.train(tmp_path, on_row=interrupt)
 
 
-def test_sigterm_writes_a_checkpoint_and_then_ends_the_script(tmp_path: Path, small: SmallRun) -> None:
+def test_sigterm_writes_a_checkpoint_and_ends_the_script(tmp_path: Path, small: SmallRun) -> None:
     settings = {**small.settings, "steps": 8 * small.update_steps}
     code = f"""
 import expgen, os, signal
-expgen.train(run={str(tmp_path)!r}, on_row=lambda who, row: os.kill(os.getpid(), signal.SIGTERM), **{settings!r})
-print("never")
+expgen.train(run={str(tmp_path)!r}, on_row=lambda learner, row: os.kill(os.getpid(), signal.SIGTERM), **{settings!r})
+print("not reached")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == -signal.SIGTERM and done.stdout == ""
@@ -100,13 +104,13 @@ def result(tmp_path_factory: pytest.TempPathFactory, small: SmallRun) -> expgen.
     return small.train(tmp_path_factory.mktemp("runs") / "run", eval_every=2 * small.update_steps)
 
 
-def test_a_result_has_scores_and_an_agent(result: expgen.RunResult) -> None:
+def test_result_has_scores_and_an_agent(result: expgen.RunResult) -> None:
     assert {(row.agent, row.split) for row in result.scores} == {("member0", "train"), ("member0", "test")}
     env = expgen.make_env("minimaze", levels=5, num_envs=2)
     assert len(expgen.evaluate(result.agent, env, 4).episodes) == 4
 
 
-def test_a_result_has_its_curves_as_a_data_frame(result: expgen.RunResult) -> None:
+def test_result_has_curves_as_a_data_frame(result: expgen.RunResult) -> None:
     pandas = pytest.importorskip("pandas")
     curves = result.curves
     assert isinstance(curves, pandas.DataFrame) and curves["env_steps"].tolist() == [128, 256, 384, 512]
@@ -119,24 +123,24 @@ def test_a_result_has_its_curves_as_a_data_frame(result: expgen.RunResult) -> No
     assert curves.dtypes["entropy"] == "float64" and curves.dtypes["env_steps"] == "int64"
 
 
-def test_curves_without_pandas_are_one_line(result: expgen.RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_curves_without_pandas_raise_input_error(result: expgen.RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"^curves need pandas, which is missing: pip install pandas$"):
         result.curves  # noqa: B018
 
 
-def test_reprs_are_one_short_line(result: expgen.RunResult) -> None:
-    said = re.sub(r"'.*/run'", "'run'", repr(result))
+def test_reprs_are_short(result: expgen.RunResult) -> None:
+    lines = re.sub(r"'.*/run'", "'run'", repr(result))
     assert re.fullmatch(
-        r"RunResult\('run': ppo on minimaze, done; member0 train \d+\.\d\d, member0 test \d+\.\d\d\)", said
+        r"RunResult\('run': ppo on minimaze, done; member0 train \d+\.\d\d, member0 test \d+\.\d\d\)", lines
     )
     env = expgen.make_env("minimaze", levels=range(3, 9), num_envs=2)
     assert repr(env) == "Minimaze('minimaze', 2 games, levels 3:6)"
     assert repr(expgen.LevelSet.parse(200)) == "LevelSet('0:200')"
     assert repr(expgen.LevelSet.parse("all").without(expgen.LevelSet.parse(200))) == "LevelSet('all', 200 excluded)"
     assert len(repr(expgen.LevelSet.parse(range(0, 999, 2)))) < 60
-    said = repr(expgen.evaluate(result.agent, env, 4))
-    assert re.fullmatch(r"Evaluation\(mean_return=\d.* \(95 % .* to .*\), solved_rate=\d.*%, 4 episodes\)", said)
+    lines = repr(expgen.evaluate(result.agent, env, 4))
+    assert re.fullmatch(r"Evaluation\(mean_return=\d.* \(95 % .* to .*\), solved_rate=\d.*%, 4 episodes\)", lines)
     assert repr(result.folder) == f"RunFolder({str(result.folder.path)!r})"
     assert repr(result.agent) == "PolicyAgent(minimaze, no memory, on cpu)"
 
@@ -169,7 +173,7 @@ def test_reprs_are_one_short_line(result: expgen.RunResult) -> None:
         ({"options": {"colour": 1}}, "option 'colour' is unknown; accepted: "),
     ],
 )
-def test_wrong_uses_of_train_are_refused_in_one_line(
+def test_invalid_train_arguments_are_refused_in_one_line(
     how: dict[str, Any], message: str, tmp_path: Path, small: SmallRun
 ) -> None:
     with pytest.raises(InputError, match=message) as refusal:

@@ -1,4 +1,4 @@
-"""expgen tune: the levels it plays, what it picks, and what the run's agent makes of it."""
+"""expgen tune: the levels it plays, the settings it picks, and the tuned agent."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def trial(min_agree: int, alpha: float, mean: float) -> Trial:
 NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 
-def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tune_plays_training_levels_that_two_members_never_saw(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = read_agent(run)
     seen, levels = tuning_levels(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
@@ -48,13 +48,13 @@ def test_only_training_levels_that_two_voters_never_saw_are_played(run: Path, mo
     trials = list(tune(agent, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
     assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
     for one, env in zip(trials, made, strict=True):
-        assert env.levels == levels  # whatever it played beyond the list it drew from here
+        assert env.levels == levels  # further episodes, beyond the list, are drawn from these too
         played = [episode.level for episode in one.evaluation.episodes]
         assert len(played) == 24 and set(played) == set(levels.seeds or ())
         assert all(sum(level not in own for own in seen) >= 2 for level in played)
 
 
-def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tmp_path: Path) -> None:
+def test_tune_plays_only_levels_that_the_explorer_left_out(small: Any, tmp_path: Path) -> None:
     small.train(tmp_path / "explorer", 1, algo="maxent", levels="12")
     population(small, tmp_path / "population")
     members = [{"path": f"population/checkpoints/member{index}"} for index in range(4)]
@@ -66,12 +66,12 @@ def test_an_explorer_that_left_out_levels_is_asked_on_those_alone(small: Any, tm
     assert list(levels.seeds) == expected
 
 
-def test_the_pick_is_the_best_and_of_equals_the_least_strict() -> None:
+def test_best_trial_has_the_highest_return_then_the_lowest_quorum() -> None:
     trials = [trial(5, 0.5, 7.0), trial(3, 1.0, 8.0), trial(4, 0.5, 8.0), trial(3, 0.25, 8.0), trial(1, 0.5, 4.0)]
     assert best_trial(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
 
 
-def test_the_agent_plays_what_was_picked_and_a_flag_wins(small: Any, tmp_path: Path) -> None:
+def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path) -> None:
     run = population(small, tmp_path / "run")
     before = load_run(run)
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
@@ -82,15 +82,15 @@ def test_the_agent_plays_what_was_picked_and_a_flag_wins(small: Any, tmp_path: P
     asked = expgen.load_agent(run, min_agree=4)
     assert isinstance(asked, ConsensusAgent) and (asked.quorum, asked.config.alpha) == (4, 0.25)
     fewer = expgen.load_agent(run, ensemble_size=2)
-    assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # in proportion
+    assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # the quorum is scaled
     population(small, run, resume=True)
-    assert load_run(run).settings == tuned.settings  # training changes nothing of it
+    assert load_run(run).settings == tuned.settings  # resuming keeps it
     population(small, run, resume=True, members=7)
     grown = read_agent(run)
     assert grown.consensus is not None and (grown.consensus.min_agree, grown.tuned) == (5, ())  # 1 + ⅔ of six
 
 
-def test_every_point_of_the_grid_is_kept_and_one_is_picked(tmp_path: Path) -> None:
+def test_write_trials_has_a_row_per_trial_and_marks_the_pick(tmp_path: Path) -> None:
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
     write_trials(tmp_path / "tune.csv", 4, trials, trials[1], "live")
     lines = (tmp_path / "tune.csv").read_text().splitlines()
@@ -98,7 +98,7 @@ def test_every_point_of_the_grid_is_kept_and_one_is_picked(tmp_path: Path) -> No
     assert lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
 
 
-def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[..., Any]) -> None:
+def test_tune_prints_and_writes_the_grid(run: Path, command: Callable[..., Any]) -> None:
     outcome = command("tune", run, "--quorums", "1,4", "--alphas", "0.5", "--episodes", "8")
     assert outcome.status == 0 and outcome.err == ""
     first, header, one, four, picked, paper = outcome.out.splitlines()
@@ -111,9 +111,7 @@ def test_the_command_prints_the_grid_and_writes_it(run: Path, command: Callable[
     assert consensus is not None and picked.startswith(f"picked: --min-agree {consensus.min_agree} --alpha 0.5")
 
 
-def test_a_long_grid_shows_how_far_it_is(
-    run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tune_shows_progress(run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
     assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
@@ -131,19 +129,21 @@ def test_a_long_grid_shows_how_far_it_is(
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
 )
-def test_bad_input_is_one_line(words: list[str], message: str, run: Path, refused: Callable[..., str]) -> None:
+def test_invalid_tune_arguments_are_refused(
+    words: list[str], message: str, run: Path, refused: Callable[..., str]
+) -> None:
     assert message in refused("tune", run, *words)
 
 
-def test_a_run_without_left_out_levels_is_refused(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_tune_refuses_a_run_without_left_out_levels(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
     population(small, tmp_path / "all", member_levels="all")
     message = "has no training level that two members never saw; accepted: a population trained with --member-levels"
     assert message in refused("tune", tmp_path / "all")
     small.train(tmp_path / "ppo", 1)
-    assert "is a run of --algo ppo; accepted: one with an ensemble" in refused("tune", tmp_path / "ppo")
+    assert "is a run of --algo ppo; accepted: an ensemble" in refused("tune", tmp_path / "ppo")
 
 
-def test_what_would_come_to_nothing_is_told_before_anything_is_played(run: Path, command: Callable[..., Any]) -> None:
+def test_tune_refuses_bad_device_and_unwritable_file_before_playing(run: Path, command: Callable[..., Any]) -> None:
     wrong_device = command("tune", run, "--device", "cuda:x")
     assert (wrong_device.status, wrong_device.out) == (2, "") and "--device is 'cuda:x'" in wrong_device.err
     (run / "tune.csv").unlink(missing_ok=True)

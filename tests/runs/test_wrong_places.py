@@ -1,4 +1,4 @@
-"""Files of strangers with any one place made wrong: each can be used all the same, or is refused in one line."""
+"""agent.json and config.json with one invalid value are usable or refused in one line."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ JUNK: list[Any] = [None, True, 2**70, float("nan"), "x" * 10_000, "\x00", [[]], 
 
 
 def places(tree: Any, path: tuple = ()) -> Iterator[tuple]:
-    """Every place in plain data, as the names and indices that lead there; of lists the first entry."""
+    """Yield the path (keys and indices) of every value in plain data; only the first item of lists."""
     yield path
     names = tree if isinstance(tree, dict) else range(len(tree))[:1] if isinstance(tree, list) else ()
     for name in names:
@@ -43,7 +43,7 @@ def use_config(run: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "use"), [("agent.json", use_agent), ("config.json", use_config)])
-def test_a_file_with_any_one_place_made_wrong_is_refused_or_can_be_used(
+def test_file_with_one_invalid_value_is_usable_or_refused_in_one_line(
     file: str, use: Any, small: Any, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
