@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from expgen.runs.train import RunResult, train
     from expgen.training.callbacks import Callback
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, as torch loads: threads that spin stall neighbours
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch loads; spinning threads slow down other processes
 
 __all__ = [
     "Callback", "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
@@ -33,7 +33,7 @@ __all__ = [
     "load_agent", "make_env", "register", "register_env", "train",
 ]  # fmt: skip
 
-_HOMES = {  # imported when first asked for, so that `expgen --help` need not wait for torch
+_MODULES = {  # module of each public name, imported on first access so that `expgen --help` does not load torch
     "Callback": "expgen.training.callbacks",
     "Diagnosis": "expgen.diagnosis.diagnose",
     "Evaluation": "expgen.evaluation.evaluate",
@@ -65,12 +65,12 @@ def __getattr__(name: str) -> Any:
         from expgen.provenance import version
 
         return version().removeprefix("v")
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_MODULES})

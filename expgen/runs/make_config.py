@@ -106,14 +106,12 @@ class OpenedRun:
 
     @cached_property
     def plans(self) -> list[LearnerPlan]:
-        """The plans of its learners."""
         return plans_of(self.config)
 
     def check_can_train(self) -> int:
-        """Return how many learners have steps left; raise InputError, before anything is written, for invalid files.
+        """Return how many learners have steps left; raise InputError if the run's files are invalid.
 
-        A checkpoint of the policy alone is refused if the algorithm has a separate value network: a newly initialised
-        one would undo what the policy has learnt.
+        Without the value network a policy is refused: a newly initialised one would undo what the policy has learnt.
         """
         check_can_append(self.folder.scores_file)
         unfinished = 0

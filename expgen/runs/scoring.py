@@ -22,7 +22,7 @@ from expgen.reward.knn import KnnConfig
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
-from expgen.runs.plan import LearnerPlan, plans_of
+from expgen.runs.plan import plans_of
 from expgen.training.average import Weights, has_average
 from expgen.training.learner import Learner
 from expgen.training.loop import Policies, Scores
@@ -79,8 +79,8 @@ class RunScorer:
         before_writing: Callable[[], None] = lambda: None,
     ) -> None:
         """`agent` is the run's agent; `before_writing` is called before each write and raises if the run is lost."""
-        self.agent, self.config, self.folder, self.before_writing = agent, config, folder, before_writing
-        self.plans = {plan.name: plan for plan in plans_of(config)}
+        self.agent, self.folder, self.before_writing = agent, folder, before_writing
+        self.steps = {plan.name: plan.steps for plan in plans_of(config)}
         self.device = str(resources.device)
         self.arena = Arena(config.env, config.options, config.eval_episodes, threads=resources.env_threads)
 
@@ -99,19 +99,19 @@ class RunScorer:
 
     def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
         """Score a learner's policies on both splits and return metrics; the final scores also go to scores.csv."""
-        plan, metrics = self.plans[learner], Scores()
+        metrics = Scores()
         for weights, policy in policies.items():
-            load = partial(self._loaded, plan, env_steps, for_play(policy), weights)
-            scored = yield from self._score_splits(load, plan.levels)
-            if env_steps >= plan.steps:
+            load = partial(self._loaded, learner, env_steps, for_play(policy), weights)
+            scored = yield from self._score_splits(load, self.agent.policies[learner].levels)
+            if env_steps >= self.steps[learner]:
                 self._save(scored)
             metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
         return metrics
 
-    def _loaded(self, plan: LearnerPlan, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
-        player, described = PolicyAgent(policy, self.config.seed), self.agent.policies[plan.name]
+    def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
+        player, described = PolicyAgent(policy, self.agent.seed), self.agent.policies[learner]
         settings = {**({} if weights == "live" else {"weights": weights}), **training_settings([described])}
-        return LoadedAgent(player, plan.algo, plan.seed, plan.name, settings, env_steps, described)
+        return LoadedAgent(player, described.algo, described.seed, learner, settings, env_steps, described)
 
     def score_ensemble(self) -> None:
         """Score all policies together: with the explorers, with random actions instead, and with averaged weights."""

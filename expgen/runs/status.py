@@ -52,8 +52,8 @@ def _progress(folder: RunFolder) -> tuple[int, int, float | None]:
     steps, total, left = 0, 0, 0.0
     for plan in plans_of(config):
         row = latest.get(plan.name, {})
-        done = max(int(row.get("env_steps", 0)), newest_checkpoint_steps(folder, plan.name))
-        seconds = row.get("seconds", 0.0)
+        done, seconds = int(row.get("env_steps", 0)), row.get("seconds", 0.0)
+        done = max(done, newest_checkpoint_steps(folder, plan.name))
         steps, total = steps + min(done, plan.steps), total + plan.steps
         if done < plan.steps:
             is_known = done and seconds
@@ -83,10 +83,7 @@ def _state_of(folder: RunFolder, entry: Entry | None) -> RunState:
 
 
 def find_runs(where: Location) -> Iterator[Path]:
-    """Yield `where` if it is a run folder, else the run folders in it or in its `runs`.
-
-    For a URL these are local copies without weights.
-    """
+    """Yield `where` if it is a run folder, else those in it or in its `runs`; for a URL, copies without weights."""
     if is_url(where):
         yield from _runs_at(str(where))
         return

@@ -78,8 +78,8 @@ def train(
     Ctrl-C finishes the current rollouts, writes checkpoints and returns a result whose `is_complete` is False; a second
     Ctrl-C raises KeyboardInterrupt at once.
     """
-    for name, text in (("algo", algo), ("preset", preset)):
-        check_type(name, text, (str, type(None)), "a name; see expgen train --help")
+    for name, value in (("algo", algo), ("preset", preset)):
+        check_type(name, value, (str, type(None)), "a name; see expgen train --help")
     for name, flag in (("resume", resume), ("take_over", take_over), ("quiet", quiet)):
         check_type(name, flag, bool, "True or False")
     if run is not None:
@@ -109,6 +109,7 @@ def train_runs(
     check_type("--hang-seconds", hang_seconds, (int, float), "seconds, or 0 for no limit")
     check_range("--hang-seconds", hang_seconds, 0, sys.maxsize)
     watcher = watcher or Watcher()
+    requests = [_with_env_name(request) for request in requests]
     with contextlib.ExitStack() as cleanup:
         runs = []
         for request in requests:
@@ -123,7 +124,7 @@ def train_runs(
             if results and watcher.should_stop():
                 break
             if results and not is_url(request.run):  # another process may have started it during the previous runs
-                open_run(_with_env_name(request))
+                open_run(request)
             results.append(_train_here(run, device, watcher))
         return results
 
@@ -132,7 +133,6 @@ def _open(
     cleanup: contextlib.ExitStack, request: RunRequest, should_stop: Callable[[], bool]
 ) -> tuple[OpenedRun, Callable[[], bool]]:
     """Open a run and return it with its stop condition; `cleanup` uploads a run at a URL."""
-    request = _with_env_name(request)
     check_loggers(request.log)
     check_callbacks(request.callbacks)
     name = str(request.run).rpartition("/")[2]
@@ -148,14 +148,16 @@ def _open(
 
 def _with_env_name(request: RunRequest) -> RunRequest:
     """Replace the environment and its options by what config.json stores; modules that they name become trusted."""
-    settings, env = dict(request.settings), request.env
+    env, settings = request.env, dict(request.settings)
     check_type("options", settings.get("options", {}), Mapping, "a dictionary of the environment's options")
     options = dict(settings.get("options", {}))
-    options |= {WRAPPERS: settings.pop(WRAPPERS)} if WRAPPERS in settings else {}
+    if WRAPPERS in settings:
+        options[WRAPPERS] = settings.pop(WRAPPERS)
     if env is None and not options:
         return request
     name, options = resolve_env("minimaze" if env is None else env, options)
-    settings |= {"options": options} if options else {}
+    if options:
+        settings["options"] = options
     return replace(request, env=None if env is None else name, settings=settings)
 
 
@@ -185,14 +187,9 @@ def _train_here(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
             writer.write_scores(request, result_of(scorer.score_request(request)))
         generators = {}
         for learner in learners:
-            generators[learner.name] = train_learner(
-                learner,
-                scorer.score_learner,
-                writer.write_row,
-                run.folder.checkpoints_of(learner.name),
-                watcher.should_stop,
-                writer.report_checkpoint,
-            )
+            checkpoints = run.folder.checkpoints_of(learner.name)
+            hooks = (writer.write_row, checkpoints, watcher.should_stop, writer.report_checkpoint)
+            generators[learner.name] = train_learner(learner, scorer.score_learner, *hooks)
         errors = run_pipeline(generators, LocalPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}

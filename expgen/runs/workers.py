@@ -58,7 +58,7 @@ def train_learners(
             learners[learner_id] = build_learner(config, plan, resources)
             cleanup.callback(learners[learner_id].close)
         parent.send(Built({learner_id.run: learner.env.spec for learner_id, learner in learners.items()}))
-        reporter, limit = _Reporter(parent), HangLimit(settings.hang_seconds)
+        is_stopping, limit = bool(parent.recv()), HangLimit(settings.hang_seconds)
         generators = {}
         for learner_id, learner in learners.items():
             folder = RunFolder(learner_id.run)
@@ -66,9 +66,9 @@ def train_learners(
             if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
             score = partial(save_to_score, folder.to_score(learner_id.name))
-            report, on_checkpoint = partial(reporter.row, learner_id), partial(reporter.checkpoint, learner_id)
-            training = train_learner(learner, score, report, checkpoints, reporter.should_stop, on_checkpoint)
-            generators[learner_id] = _reporting_end(training, learner_id, learner, parent, limit)
+            reporter = _Reporter(parent, learner_id, learner, is_stopping)
+            hooks = (reporter.on_row, checkpoints, reporter.should_stop, reporter.on_checkpoint)
+            generators[learner_id] = reporter.until_end(train_learner(learner, score, *hooks), limit)
         number, shared = resources.updates_at_once, settings.permits
         run_pipeline(generators, LocalPermits(number) if shared is None else SharedPermits(shared, number))
 
@@ -86,52 +86,44 @@ def save_to_score(folder: Path, learner: Learner) -> Generator[None, None, Score
 
 
 class _Reporter:
-    """Reports rows and checkpoints to the parent, which answers each row with whether to stop."""
+    """Reports rows, checkpoints and the end of one learner to the parent, which answers rows with whether to stop."""
 
-    def __init__(self, parent: Connection) -> None:
-        self.parent, self.is_stopping = parent, bool(parent.recv())  # the answer to `Built`
+    def __init__(self, parent: Connection, learner_id: LearnerId, learner: Learner, is_stopping: bool) -> None:
+        self.parent, self.learner_id, self.learner, self.is_stopping = parent, learner_id, learner, is_stopping
 
     def should_stop(self) -> bool:
         return self.is_stopping
 
-    def row(self, learner_id: LearnerId, name: str, row: dict[str, float]) -> None:
-        """OnRow a row and wait until it is written, so that no checkpoint is ahead of the rows."""
-        self.parent.send(Row(learner_id, row))
+    def on_row(self, name: str, row: dict[str, float]) -> None:
+        """Send a row and wait until it is written, so that no checkpoint is ahead of the rows."""
+        self.parent.send(Row(self.learner_id, row))
         self.is_stopping = self.parent.recv()
 
-    def checkpoint(self, learner_id: LearnerId, name: str, env_steps: int) -> None:
-        self.parent.send(Saved(learner_id, env_steps))
+    def on_checkpoint(self, name: str, env_steps: int) -> None:
+        self.parent.send(Saved(self.learner_id, env_steps))
 
+    def on_failure(self, error: str, trace: str) -> None:
+        self.parent.send(Ended(self.learner_id, self.learner.env_steps, error=error, traceback=trace))
 
-def _reporting_end(
-    training: Generator[Phase, None, None],
-    learner_id: LearnerId,
-    learner: Learner,
-    parent: Connection,
-    limit: HangLimit,
-) -> Iterator[Phase]:
-    """Yield from `training` and tell the parent how it ended."""
-
-    def fail(error: str, trace: str) -> None:
-        parent.send(Ended(learner_id, learner.env_steps, error=error, traceback=trace))
-
-    try:
-        yield from limit.limit(training, fail)
-    except Diverged:
-        parent.send(Ended(learner_id, learner.env_steps, has_diverged=True))
-        raise
-    except (StorageError, EOFError, ConnectionError, GeneratorExit):  # of the run or the parent, not of this learner
-        raise
-    except (Exception, SystemExit) as error:
-        fail(error_line(error), traceback.format_exc())
-        raise
-    parent.send(Ended(learner_id, learner.env_steps))
+    def until_end(self, training: Generator[Phase, None, None], limit: HangLimit) -> Iterator[Phase]:
+        """Yield from `training`, then report how it ended."""
+        try:
+            yield from limit.limit(training, self.on_failure)
+        except Diverged:
+            self.parent.send(Ended(self.learner_id, self.learner.env_steps, has_diverged=True))
+            raise
+        except (StorageError, EOFError, ConnectionError, GeneratorExit):  # of the run or the parent, not the learner
+            raise
+        except (Exception, SystemExit) as error:
+            self.on_failure(error_line(error), traceback.format_exc())
+            raise
+        self.parent.send(Ended(self.learner_id, self.learner.env_steps))
 
 
 def serve_score_requests(owners: Mapping[Path, str], settings: WorkerSettings, parent: Connection) -> None:
     """Play each `ScoreRequest` of `parent` and send back the scores.
 
-    owners: the `RunLock.owner` of each run folder, which is checked before each write.
+    owners: the `RunLock.owner` of each run folder, checked before each write.
     """
     with limit_cores(settings.cores):
         resources = plan_resources(settings.device, PARALLEL_SCORES)
@@ -146,9 +138,8 @@ def serve_score_requests(owners: Mapping[Path, str], settings: WorkerSettings, p
         while True:
             while len(playing) < PARALLEL_SCORES and (not playing or parent.poll()):
                 request: ScoreRequest = parent.recv()
-                playing[request] = limit.limit(
-                    scorers[request.run].score_request(request), _on_failure(request, parent)
-                )
+                scoring = scorers[request.run].score_request(request)
+                playing[request] = limit.limit(scoring, _on_failure(request, parent))
             for request, work in list(playing.items()):
                 try:
                     next(work)

@@ -95,16 +95,6 @@ def test_run_without_a_valid_checkpoint_is_refused_and_unchanged(
     assert metrics(run) == rows
 
 
-def test_checkpoint_of_another_network_is_refused(small: Any, refused: Callable[..., str], tmp_path: Path) -> None:
-    small.train(tmp_path / "run", 1)
-    config, agent = (json.loads((tmp_path / "run" / name).read_text()) for name in ("config.json", "agent.json"))
-    config["train"]["network"]["features"] = agent["members"][0]["network"]["features"] = 24
-    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
-    (tmp_path / "run" / "agent.json").write_text(json.dumps(agent))
-    for words in (("train", "--resume", "--run", tmp_path / "run", "--device", "cpu"), ("evaluate", tmp_path / "run")):
-        assert "another network: encoder.linear1.bias is (16,); accepted: (24,)" in refused(*words)
-
-
 FULL_DISK = """
 import resource, sys
 from expgen.cli.main import main

@@ -1,4 +1,4 @@
-"""expgen.register: a user's file is trained, resumed, scored, reported and played; wrong uses are refused."""
+"""expgen.register: registered names work in every command; invalid registrations are refused."""
 
 import dataclasses
 import re
@@ -151,16 +151,20 @@ def test_run_of_an_unknown_algorithm_imports_nothing(
 
 @pytest.fixture(autouse=True)
 def only_common_settings(small: Any, monkeypatch: Any) -> None:
-    """Algorithms without minibatches and epochs are trained as small as the others."""
+    """Remove settings that registered algorithms do not have."""
     monkeypatch.setattr(
         small, "settings", {k: v for k, v in small.settings.items() if k not in ("minibatches", "epochs")}
     )
 
 
-WHOLE = [("own_reward", {"algo": "rnd"}), ("own_algorithm", {"algo": "a2c"}), ("own_encoder", {"encoder": "mixer"})]
+EXAMPLE_SETTINGS = [
+    ("own_reward", {"algo": "rnd"}),
+    ("own_algorithm", {"algo": "a2c"}),
+    ("own_encoder", {"encoder": "mixer"}),
+]
 
 
-@pytest.mark.parametrize(("file", "settings"), WHOLE)
+@pytest.mark.parametrize(("file", "settings"), EXAMPLE_SETTINGS)
 def test_example_has_at_most_forty_lines_and_resumes_bit_equal(
     file: str, settings: dict[str, Any], small: Any, tmp_path: Path, equal: Callable[..., bool]
 ) -> None:
@@ -179,7 +183,7 @@ def test_rnd_example_pays_less_for_familiar_observations(small: Any, tmp_path: P
     reward = build(dataclasses.replace(config, rnd_rate=1e-3), 2)
     reward.prepare(EnvSpec("minimaze", (5, 5, 3), "uint8", 5), CPU, 0)
     rollout = Rollout(EnvSpec("minimaze", (5, 5, 3), "uint8", 5), 4, 2, 0, CPU)
-    rollout.obs[:, 0] = 200  # the same frame all along
+    rollout.obs[:, 0] = 200  # the same frame at every step
     rollout.obs[:, 1] = torch.randint(
         0, 256, rollout.obs[:, 1].shape, generator=torch.Generator().manual_seed(0)
     ).byte()
@@ -215,12 +219,12 @@ def test_registered_algorithm_is_built_with_its_config_reward_and_network() -> N
     register("reward", "ones", Ones)
     register("algorithm", "one-step", OneStep, Settings(), reward="ones", run={"envs": 7}, needs_full_view=True)
     recipe, config = recipe_of("one-step"), make_config("minimaze", "one-step", "paper", gamma=0.25)
-    assert recipe.summary == "PPO, of one epoch" and recipe.build_reward is Ones and recipe.needs_full_view
+    assert recipe.summary == "PPO with one epoch" and recipe.build_reward is Ones and recipe.needs_full_view
     assert (config.envs, config.algorithm) == (7, Settings(gamma=0.25))
-    over = recipe_of("expgen-one-step+ones")
-    assert (over.member, over.explorer, over.build) == ("one-step", "ones", OneStep)
+    ensemble = recipe_of("expgen-one-step+ones")
+    assert (ensemble.member, ensemble.explorer, ensemble.build) == ("one-step", "ones", OneStep)
     assert recipe_of("expgen+ones").member == "ppo" and recipe_of("ones").network.memory == "gru"
-    assert make_config("minimaze", "ones", "laptop").algorithm.gamma == 0.9  # a reward keeps its discount
+    assert make_config("minimaze", "ones", "laptop").algorithm.gamma == 0.9  # the discount belongs to the reward
     assert recipe_of("expgen").build_reward is GameReward
 
 
@@ -236,7 +240,7 @@ def test_registered_encoder_is_initialised_from_the_seed_and_keeps_its_buffers()
     weights = [policy.encoder.encoder.linear.weight for policy in (one, other, third)]  # type: ignore[union-attr]
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
     assert one.encoder.encoder.scale == torch.tensor(1 / 255)  # type: ignore[union-attr]
-    assert weights[0].std().item() == pytest.approx(1 / np.sqrt(3 * 363), rel=0.1)  # torch's own: uniform, ±1/√inputs
+    assert weights[0].std().item() == pytest.approx(1 / np.sqrt(3 * 363), rel=0.1)  # torch's default: ±1/√inputs
 
 
 def test_registered_agent_gets_all_policies_of_a_run(small: Any, tmp_path: Path) -> None:
@@ -394,14 +398,14 @@ def test_invalid_registration_is_refused_in_one_line(make: Callable[[], Any], me
     assert "\n" not in str(error.value)
 
 
-def acting(act: Callable[..., Any]) -> Any:
-    """Agents whose `act` is `act(self, obs, first, episode)`."""
+def agent_with_act(act: Callable[..., Any]) -> Any:
+    """Return an agent class with the method `act(self, obs, first, episode)`."""
     return type("Mine", (Still,), {"act": act})
 
 
-def answering(answer: Callable[[np.ndarray], Any]) -> Any:
-    """Agents that answer `answer(first)`."""
-    return acting(lambda self, obs, first, episode: answer(first))
+def agent_returning(actions: Callable[[np.ndarray], Any]) -> Any:
+    """Return an agent class whose actions are `actions(first)`."""
+    return agent_with_act(lambda self, obs, first, episode: actions(first))
 
 
 @pytest.mark.parametrize(
@@ -414,31 +418,34 @@ def answering(answer: Callable[[np.ndarray], Any]) -> Any:
             lambda policies, spec, seed: policies["explorer"],
             "agent 'still' failed with policies member0: KeyError",
         ),
-        (acting(lambda self: 0), r"act of agent 'still' has parameters \(\); accepted: \(obs, first, episode\)"),
         (
-            acting(lambda self, obs, first: first),
+            agent_with_act(lambda self: 0),
+            r"act of agent 'still' has parameters \(\); accepted: \(obs, first, episode\)",
+        ),
+        (
+            agent_with_act(lambda self, obs, first: first),
             r"act of agent 'still' has parameters \(obs, first\); accepted: \(obs, f",
         ),
-        (answering(lambda first: None), r"actions have shape \(\), type object; accepted: \d whole n"),
+        (agent_returning(lambda first: None), r"actions have shape \(\), type object; accepted: \d whole n"),
         (
-            answering(lambda first: 2),
+            agent_returning(lambda first: 2),
             r"actions have shape \(\), type int64; accepted: \d whole numbers",
         ),
         (
-            answering(lambda first: first * 0.5),
+            agent_returning(lambda first: first * 0.5),
             "actions have .*type float64; accepted: . whole numbers",
         ),
         (
-            answering(lambda first: first),
+            agent_returning(lambda first: first),
             "actions have shape .*, type bool; accepted: . whole numbers",
         ),
         (
-            answering(lambda first: [[0]] * len(first)),
+            agent_returning(lambda first: [[0]] * len(first)),
             r"actions have shape \(\d, 1\).*; accepted: \d wh",
         ),
-        (answering(lambda first: ["left"] * len(first)), "actions have .*type <U4; accepted: . whole"),
-        (answering(lambda first: [99] * len(first)), "actions are 99 to 99; accepted: 0 to 4"),
-        (answering(lambda first: [-1] * len(first)), "actions are -1 to -1; accepted: 0 to 4"),
+        (agent_returning(lambda first: ["left"] * len(first)), "actions have .*type <U4; accepted: . whole"),
+        (agent_returning(lambda first: [99] * len(first)), "actions are 99 to 99; accepted: 0 to 4"),
+        (agent_returning(lambda first: [-1] * len(first)), "actions are -1 to -1; accepted: 0 to 4"),
     ],
 )
 def test_registered_agent_with_invalid_actions_is_refused(

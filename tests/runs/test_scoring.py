@@ -1,4 +1,4 @@
-"""Scores while training and after: the right levels, each row once."""
+"""Scores during and after training: levels, rows and metrics."""
 
 from pathlib import Path
 from typing import Any
@@ -73,14 +73,14 @@ def test_bootstrapped_member_is_scored_on_its_own_training_levels(small: Any, tm
     config, _ = folder.read_config()
     seen = {plan.name: str(plan.levels) for plan in plans_of(config)}
     assert len(set(seen.values())) == 2 and "0:20" not in seen.values()
-    at_the_end = [row for row in read_scores(folder.scores_file) if row.split == "train"]
+    final = [row for row in read_scores(folder.scores_file) if row.split == "train"]
     asked = [scored.score for scored in score_all(read_agent(tmp_path), EvaluationRequest("train", episodes=6))]
-    for rows in (at_the_end, asked):
+    for rows in (final, asked):
         assert {row.agent: row.levels for row in rows} == seen
 
 
 class Flicker(gymnasium.Env):
-    """Frames of noise, in episodes of one of `lengths`."""
+    """Random frames; the length of an episode is drawn from `lengths`."""
 
     observation_space = gymnasium.spaces.Box(0, 255, (8, 8, 3), np.uint8)
     action_space = gymnasium.spaces.Discrete(2)

@@ -1,4 +1,4 @@
-"""What ships with the package: whole, playable by name, and as good as its card says."""
+"""Shipped agents: weights, scores and cards; loading by name."""
 
 import hashlib
 from collections.abc import Callable
