@@ -1,4 +1,4 @@
-"""What the tests of algorithms with several networks share: tiny networks, rollouts of noise, weights to compare."""
+"""Fixtures for tests of algorithms: tiny networks, random rollouts, and checks of weights and resuming."""
 
 from collections.abc import Callable, Sequence
 from math import log
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 
 
 class Toy:
-    """Three numbers as observation, four actions, rollouts of 5 steps in 6 environments."""
+    """Observations of three numbers, four actions, rollouts of 5 steps in 6 environments."""
 
     spec = EnvSpec("toy", (3,), "float32", 4)
     num_steps, num_envs = 5, 6
@@ -27,7 +27,7 @@ class Toy:
         return make_decoupled(self.spec, NetworkConfig(features=8), torch.Generator().manual_seed(seed), CPU)
 
     def rollout(self, seed: int = 3) -> Rollout:
-        """Noise in every slot."""
+        """Return a rollout with random values in every slot."""
         T, N = self.num_steps, self.num_envs
         rollout, generator = Rollout(self.spec, T, N, 0, CPU), torch.Generator().manual_seed(seed)
         for tensor in (rollout.obs, rollout.value, rollout.advantage, rollout.value_target):
@@ -46,27 +46,27 @@ def toy() -> Toy:
 
 @pytest.fixture
 def weights() -> Callable[[nn.Module], Tensor]:
-    """A copy of all weights of a module, as one vector."""
+    """Return a copy of all weights of a module as one vector."""
     return lambda module: torch.cat([parameter.detach().flatten().clone() for parameter in module.parameters()])
 
 
 @pytest.fixture
-def goes_on_exactly(equal: Callable[..., bool]) -> Callable[..., Algorithm]:
-    """Checks that an algorithm saved after the first rollout and loaded by another goes on as one never saved."""
+def check_exact_resume(equal: Callable[..., bool]) -> Callable[..., Algorithm]:
+    """Check that an algorithm saved after the first rollout and loaded into another continues identically."""
 
     def check(build: Callable[[int], Algorithm], rollouts: Sequence[Rollout]) -> Algorithm:
-        """`build` makes one from a seed; the one that was saved comes back."""
-        whole, before, after = build(0), build(0), build(5)
+        """`build` returns an algorithm from a seed; return the one that was saved."""
+        uninterrupted, before, after = build(0), build(0), build(5)
 
         def learn(algorithm: Algorithm, first: int, last: int) -> None:
             for number in range(first, last):
                 assert list(algorithm.update(rollouts[number], torch.Generator().manual_seed(number)))
 
-        learn(whole, 0, len(rollouts))
+        learn(uninterrupted, 0, len(rollouts))
         learn(before, 0, 1)
         after.load_state({name: tensor.clone() for name, tensor in before.state().items()})
         learn(after, 1, len(rollouts))
-        assert equal(whole.state(), after.state()) and not equal(before.state(), after.state())
+        assert equal(uninterrupted.state(), after.state()) and not equal(before.state(), after.state())
         return before
 
     return check
@@ -74,7 +74,7 @@ def goes_on_exactly(equal: Callable[..., bool]) -> Callable[..., Algorithm]:
 
 @pytest.fixture
 def single() -> Callable[..., GivenBatch]:
-    """One transition with π_old(a) = 0.4, to set against π = (½, ½)."""
+    """Return one transition with π_old(a) = 0.4, for tests with π = (½, ½)."""
 
     def make(advantage: float = 1.0, value: float = 0.0, target: float = 0.0) -> GivenBatch:
         def one(number: float) -> Tensor:

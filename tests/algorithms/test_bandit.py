@@ -1,4 +1,4 @@
-"""The bandit's bound by hand, and whether it finds the best of synthetic arms."""
+"""UcbBandit: its bounds by hand, and its choices among synthetic arms."""
 
 from math import log, sqrt
 
@@ -8,18 +8,18 @@ import torch
 from expgen.algorithms.ucb_drac import UcbBandit
 
 
-def test_the_first_arm_comes_first_and_bounds_are_the_formula():
+def test_bandit_bounds_match_the_formula_and_ties_go_to_the_first_arm():
     bandit = UcbBandit(3, exploration=0.1, window=2)
     assert bandit.bounds().tolist() == [0, 0, 0] and bandit.pull() == 0  # ln 1 = 0
     bandit.reward(-1.0)
     expected = [-1 + 0.1 * sqrt(log(2) / 2), 0.1 * sqrt(log(2)), 0.1 * sqrt(log(2))]
     assert bandit.bounds().tolist() == pytest.approx(expected)
-    assert bandit.pull() == 1  # of equals the first
+    assert bandit.pull() == 1  # ties go to the first arm
     bandit.reward(0.5)
     assert bandit.bounds()[1].item() == pytest.approx(0.5 + 0.1 * sqrt(log(3) / 2))
 
 
-def test_quality_is_the_mean_of_the_last_returns():
+def test_bandit_quality_is_the_mean_of_the_last_returns():
     bandit = UcbBandit(2, exploration=0.0, window=2)
     for value in (9.0, 1.0, 2.0):
         bandit.arm[:] = 1
@@ -40,8 +40,8 @@ def test_bandit_finds_the_best_of_synthetic_arms(best: int, tries_each: bool):
     assert counts.argmax() == best and counts[best] > 200 and (counts > 0).all()
 
 
-def test_a_good_first_arm_is_left_only_where_each_is_tried():
-    """The authors' start: with c = 0.1 a return of 1 beats every bonus of an arm nobody has pulled."""
+def test_bandit_leaves_a_good_first_arm_only_with_tries_each():
+    """With the authors' initial values and c = 0.1, a return of 1 exceeds the bonus of arms that were never pulled."""
     for tries_each, expected in ((False, [0] * 12), (True, [0, 1, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2])):
         bandit, pulled = UcbBandit(4, exploration=0.1, window=10, tries_each=tries_each), []
         for _ in range(12):
@@ -50,7 +50,7 @@ def test_a_good_first_arm_is_left_only_where_each_is_tried():
         assert pulled == expected
 
 
-def test_bandit_follows_arms_that_change():
+def test_bandit_adapts_when_the_best_arm_changes():
     bandit, last = UcbBandit(2, exploration=0.3, window=5), []
     for step in range(300):
         arm = bandit.pull()
@@ -59,7 +59,7 @@ def test_bandit_follows_arms_that_change():
     assert sum(last[:100]) < 20 and sum(last[-50:]) > 40
 
 
-def test_a_restored_bandit_goes_on_the_same():
+def test_restored_bandit_continues_identically():
     bandit, other = UcbBandit(4, 0.1, 3), UcbBandit(4, 0.1, 3)
     for value in (0.3, 0.1, 0.7, 0.2, 0.5):
         bandit.pull()

@@ -1,4 +1,4 @@
-"""The critic: when it learns, from what, and the values it is asked for."""
+"""DAAC's critic: when it learns, what it learns from, and the values it computes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +23,12 @@ def learn(critic: Critic, rollout: Rollout, seed: int = 0) -> list[dict[str, Ten
     return list(critic.update(rollout, torch.Generator().manual_seed(seed)))
 
 
-def test_critic_learns_from_one_rollout_in_so_many(toy: Any) -> None:
+def test_critic_learns_from_every_nth_rollout(toy: Any) -> None:
     critic = Critic(toy.networks().value, config(value_every=3))
     assert [len(learn(critic, toy.rollout())) for _ in range(7)] == [6, 0, 0, 6, 0, 0, 6]
 
 
-def test_the_loss_is_that_of_the_whole_rollout_before_the_step(toy: Any) -> None:
+def test_critic_reports_the_loss_before_its_step(toy: Any) -> None:
     network, rollout = toy.networks().value, toy.rollout()
     with torch.no_grad():
         value = network(rollout.obs[:-1])
@@ -38,9 +38,7 @@ def test_the_loss_is_that_of_the_whole_rollout_before_the_step(toy: Any) -> None
     torch.testing.assert_close(metrics["value_loss"], expected)
 
 
-def test_critic_predicts_its_targets_and_leaves_the_policy_alone(
-    toy: Any, weights: Callable[[nn.Module], Tensor]
-) -> None:
+def test_critic_fits_its_targets_without_changing_the_policy(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
     networks, rollout = toy.networks(), toy.rollout()
     before = weights(networks.policy)
     critic = Critic(networks.value, config(value_epochs=200, clip=100.0, max_grad_norm=10.0))
@@ -49,7 +47,7 @@ def test_critic_predicts_its_targets_and_leaves_the_policy_alone(
     assert torch.equal(before, weights(networks.policy))
 
 
-def test_critic_reads_no_advantages(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
+def test_critic_ignores_advantages(toy: Any, weights: Callable[[nn.Module], Tensor]) -> None:
     learnt = []
     for scale in (1.0, float("nan")):
         network, rollout = toy.networks().value, toy.rollout()
@@ -59,7 +57,7 @@ def test_critic_reads_no_advantages(toy: Any, weights: Callable[[nn.Module], Ten
     assert torch.equal(*learnt)
 
 
-def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
+def test_loaded_critic_continues_identically(
     toy: Any, equal: Callable[[dict[str, Tensor], dict[str, Tensor]], bool]
 ) -> None:
     saved, loaded = (DAAC(toy.networks(seed), config(value_every=2)) for seed in (0, 1))
@@ -71,8 +69,8 @@ def test_a_critic_that_is_loaded_goes_on_as_the_one_that_was_saved(
 
 
 @pytest.mark.parametrize("num_parts", [1, 8, 36, 50])
-def test_values_do_not_depend_on_the_parts_they_are_read_off_in(num_parts: int, toy: Any) -> None:
-    """36 frames: into 8 parts they do not go evenly, and of 50 parts some are empty."""
+def test_values_do_not_depend_on_the_number_of_batches(num_parts: int, toy: Any) -> None:
+    """36 frames do not split evenly into 8 batches, and of 50 batches some are empty."""
     networks, rollout = toy.networks(), toy.rollout()
     with torch.no_grad():
         expected = networks.value(rollout.obs)

@@ -1,4 +1,4 @@
-"""Order in the episode: ages counted one by one, partners of the same level, labels by hand."""
+"""IDAAC's frame pairs: ages, partners of the same level, and labels by hand."""
 
 import torch
 
@@ -9,15 +9,15 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_ages_are_counted_across_rollouts():
-    """Three rollouts that share their boundary frames, against a counter that steps through all of them."""
+def test_steps_in_episode_continue_across_rollouts():
+    """Three rollouts that share their boundary frames, against a step-by-step counter."""
     first = torch.rand(31, 5, generator=generator()) < 0.15
     first[0] = True
     counted, age = [], torch.zeros(5, dtype=torch.int64)
     for row in first:
         age = torch.where(row, 0, age + 1)
         counted.append(age)
-    elapsed = torch.zeros(1, dtype=torch.int64)  # before the first rollout nobody knows how many games there are
+    elapsed = torch.zeros(1, dtype=torch.int64)  # the number of environments is not known before the first rollout
     for begin in (0, 10, 20):
         steps = steps_in_episode(first[begin : begin + 11], elapsed)
         assert torch.equal(steps, torch.stack(counted[begin : begin + 11]))
@@ -25,7 +25,7 @@ def test_ages_are_counted_across_rollouts():
     assert elapsed.max() > 10  # an episode longer than a rollout
 
 
-def test_partners_are_drawn_evenly_from_all_frames_of_the_level():
+def test_partners_are_uniform_over_frames_of_the_same_level():
     level = torch.tensor([7, 3, 7, 9, 3, 7], dtype=torch.int32)
     drawn = torch.stack([partners(level, 4, generator(seed)) for seed in range(3000)])
     assert torch.equal(level[drawn], level[:4].expand(3000, 4))
@@ -35,7 +35,7 @@ def test_partners_are_drawn_evenly_from_all_frames_of_the_level():
 
 
 def test_idaac_order_labels_by_hand():
-    """Two games of one level, ages 0 1 2 and 4 0 1: earlier means younger, equal ages do not count."""
+    """Two games of one level, ages 0 1 2 and 4 0 1: earlier means lower age, equal ages are not earlier."""
     first = torch.tensor([[True, False], [False, True], [False, False]])
     level, age = torch.zeros(3, 2, dtype=torch.int32), torch.tensor([0, 4, 1, 0, 2, 1])
     seen = set()
@@ -45,4 +45,4 @@ def test_idaac_order_labels_by_hand():
         for row, (partner, is_earlier) in enumerate(zip(pairs.partner.tolist(), pairs.is_earlier.tolist())):
             assert is_earlier == float(age[partner] < age[row])
             seen.add((row, partner))
-    assert seen == {(row, partner) for row in range(4) for partner in range(6)}  # the last frames are partners too
+    assert seen == {(row, partner) for row in range(4) for partner in range(6)}  # frames of slot T are partners too

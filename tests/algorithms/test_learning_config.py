@@ -1,4 +1,4 @@
-"""The settings that every algorithm shares: each has them, in one place of config.json, within the same limits."""
+"""The settings shared by all algorithms come first in every config and have the same ranges."""
 
 import dataclasses
 from typing import Any
@@ -15,7 +15,7 @@ ALGOS = sorted(RECIPES)
 
 
 @pytest.mark.parametrize("algo", ALGOS)
-def test_every_algorithm_has_them_and_has_them_first(algo: str) -> None:
+def test_every_config_starts_with_the_shared_settings(algo: str) -> None:
     config = RECIPES[algo].config
     assert isinstance(config, LearningConfig)
     assert [field.name for field in dataclasses.fields(config)][: len(SHARED)] == SHARED
@@ -35,8 +35,8 @@ def test_every_algorithm_has_them_and_has_them_first(algo: str) -> None:
         ("clip", -0.2, "0 or more"),
     ],
 )
-def test_none_takes_what_is_out_of_range(algo: str, name: str, value: Any, accepted: str) -> None:
-    """Also where an algorithm has a default of its own: `changed_default` keeps the limits."""
+def test_every_algorithm_rejects_settings_out_of_range(algo: str, name: str, value: Any, accepted: str) -> None:
+    """`changed_default` keeps the range."""
     flag = "--" + name.replace("_", "-")
     with pytest.raises(InputError, match=f"{flag} is .*; accepted: {accepted}"):
         make_config(algo=algo, **{name: value})
@@ -46,6 +46,6 @@ def test_none_takes_what_is_out_of_range(algo: str, name: str, value: Any, accep
     ("algo", "name"),
     [("ppg", "policy_phases"), ("ppg", "aux_columns"), ("ucb-drac", "ucb_window"), ("idaac", "order_hidden")],
 )
-def test_sizes_that_no_machine_has_room_for_are_refused(algo: str, name: str) -> None:
+def test_config_rejects_sizes_too_large_for_memory(algo: str, name: str) -> None:
     with pytest.raises(InputError, match=f"--{name.replace('_', '-')} is 1000.*; accepted: [01] to "):
         make_config("minimaze", algo, **{name: 10**23})

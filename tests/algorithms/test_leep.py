@@ -1,4 +1,4 @@
-"""LEEP's loss by hand, who learns from what, one subset against PPO, and the levels of each member."""
+"""LEEP: its loss by hand, what each member learns from, equality with PPO for one subset, and the level subsets."""
 
 import dataclasses
 from math import log
@@ -32,7 +32,7 @@ def make(seed: int = 0, **changes: object) -> Leep:
 
 
 def batch_of(num_actions: int) -> tuple[PolicyOutput, GivenBatch]:
-    """One transition with a uniform π, as old as new, and nothing to learn from reward."""
+    """Return one transition with a uniform π = π_old and zero advantage."""
     zero, nothing = torch.zeros(1, 1), torch.zeros(1, 0)
     output = PolicyOutput(torch.zeros(1, 1, num_actions, requires_grad=True), zero, nothing)
     action, log_prob = torch.zeros(1, 1, dtype=torch.int64), torch.full((1, 1), -log(num_actions))
@@ -57,7 +57,7 @@ def test_leep_penalty_by_hand(direction: str, kl: float):
 
 
 @pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
-def test_the_joint_policy_has_no_gradient(direction: str):
+def test_leep_loss_has_no_gradient_through_the_joint_policy(direction: str):
     """∂/∂z of Σ π log π/π̄ with π̄ fixed: π_k (log π_k/π̄_k − KL); of Σ π̄ log π̄/π: π_k − π̄_k. π as above."""
     output, batch = batch_of(2)
     others = torch.tensor([[[0.8, 0.1]]]).log().requires_grad_()
@@ -82,7 +82,7 @@ def test_log_max_of_others_by_hand(toy: Any):
     assert (make(subsets=1).log_max_of_others(0, batch) == -torch.inf).all()
 
 
-def test_a_member_learns_from_its_own_environments_and_nothing_else_changes(toy: Any):
+def test_update_member_uses_only_its_own_environments(toy: Any):
     rollout = toy.rollout()
     one, other = make(), make()
     list(one.update_member(0, rollout, torch.Generator().manual_seed(0)))
@@ -91,14 +91,14 @@ def test_a_member_learns_from_its_own_environments_and_nothing_else_changes(toy:
         same = all(torch.equal(a, b) for a, b in zip(member.parameters(), fresh.members[index].parameters()))
         assert same == (index != 0)
         assert all((parameter.grad is None) == (index != 0) for parameter in member.parameters())
-    rollout.obs[:, 2:].normal_()  # others' environments
+    rollout.obs[:, 2:].normal_()  # environments of other members
     rollout.advantage[:, 2:].normal_()
     list(other.update_member(0, rollout, torch.Generator().manual_seed(0)))
     for a, b in zip(one.members[0].parameters(), other.members[0].parameters()):
         assert torch.equal(a, b)
 
 
-def test_the_penalty_pulls_members_together(toy: Any):
+def test_kl_penalty_brings_members_closer(toy: Any):
     def spread(coef: float) -> float:
         algorithm, rollout, generator = (
             make(kl_coef=coef, entropy_coef=0.0, learning_rate=5e-3),
@@ -117,7 +117,7 @@ def test_the_penalty_pulls_members_together(toy: Any):
 
 @pytest.mark.parametrize("order", ["shuffled", "columns"])
 @pytest.mark.parametrize("direction", ["to-joint", "from-joint"])
-def test_leep_with_one_subset_is_ppo(toy: Any, order: str, direction: str):
+def test_leep_with_one_subset_equals_ppo(toy: Any, order: str, direction: str):
     same = {"minibatches": 3, "epochs": 2, "minibatch_order": order}
     ppo = PPO(make_policy(SPEC, NETWORK, torch.Generator().manual_seed(0), CPU), PPOConfig(**same))  # type: ignore[arg-type]
     leep = make(**same, subsets=1, kl_direction=direction)
@@ -130,13 +130,13 @@ def test_leep_with_one_subset_is_ppo(toy: Any, order: str, direction: str):
         torch.testing.assert_close(b, a, atol=1e-5, rtol=1e-4)
 
 
-def test_restored_it_goes_on_the_same(toy: Any, goes_on_exactly: Any):
-    saved = goes_on_exactly(make, [toy.rollout(seed) for seed in range(3)]).state()
+def test_leep_resumes_exactly(toy: Any, check_exact_resume: Any):
+    saved = check_exact_resume(make, [toy.rollout(seed) for seed in range(3)]).state()
     for of_the_last in ("adam.2.", "policy.members.2."):
         assert any(name.startswith(of_the_last) for name in saved)
 
 
-def test_the_policy_is_joint_and_yields_once_per_minibatch(toy: Any):
+def test_leep_updates_a_joint_policy_once_per_minibatch(toy: Any):
     algorithm = make()
     assert isinstance(algorithm.policy, JointPolicy) and len(policies_in(algorithm.policy)) == 3
     assert len(list(algorithm.update(toy.rollout(), torch.Generator().manual_seed(0)))) == 3 * 2 * 2
@@ -145,7 +145,7 @@ def test_the_policy_is_joint_and_yields_once_per_minibatch(toy: Any):
 LEVELS = LevelSet.parse("50:200")
 
 
-def test_a_bootstrap_draws_as_many_levels_as_there_are():
+def test_bootstrap_subsets_have_as_many_levels_as_the_set():
     config = LeepConfig()
     subsets = level_subsets(config, LEVELS, seed=0)
     assert len(subsets) == 4 and all(len(subset) == 200 for subset in subsets)
@@ -161,7 +161,7 @@ def test_leep_level_subsets_disjoint_or_all():
     assert level_subsets(LeepConfig(subset_levels="all"), LEVELS, 0) == [tuple(range(50, 250))] * 4
 
 
-def test_environments_play_their_members_levels_as_often_as_they_were_drawn():
+def test_environments_play_levels_in_proportion_to_their_member_subset():
     config = LeepConfig(subsets=2)
     chooser = SubsetLevels(config, LevelSet.parse(6), num_envs=4, seed=1)
     drawn = np.stack([chooser.choose(np.arange(4)) for _ in range(1500)])  # [1500, N]
@@ -175,7 +175,7 @@ def test_environments_play_their_members_levels_as_often_as_they_were_drawn():
     assert other.choose(env).tolist() == chooser.choose(env).tolist()
 
 
-def test_what_does_not_divide_is_refused():
+def test_leep_rejects_indivisible_envs_and_too_few_levels():
     with pytest.raises(InputError, match=r"--envs is 6; accepted: a multiple of --subsets \(4\)"):
         SubsetLevels(LeepConfig(), LEVELS, 6, 0)
     with pytest.raises(InputError, match=r"accepted for --algo leep: a finite set of at least --subsets \(4\)"):

@@ -1,4 +1,4 @@
-"""Each loss with numbers worked out by hand, and its gradient where clipping decides it."""
+"""Each loss term by hand, and its gradient with and without clipping."""
 
 from math import log
 
@@ -22,10 +22,10 @@ def tensor(*numbers: float) -> Tensor:
 @pytest.mark.parametrize(
     ("ratio", "advantage", "loss", "slope"),
     [
-        (1.5, 2.0, -2.4, 0.0),  # min(3, 1.2 · 2): clipped, no pull further up
+        (1.5, 2.0, -2.4, 0.0),  # min(3, 1.2 · 2): clipped, no gradient
         (1.5, -2.0, 3.0, 3.0),  # min(−3, −2.4): not clipped, pulled back
         (0.5, 2.0, -1.0, -1.0),  # min(1, 1.6): not clipped, pulled back
-        (0.5, -2.0, 1.6, 0.0),  # min(−1, −1.6): clipped, no push further down
+        (0.5, -2.0, 1.6, 0.0),  # min(−1, −1.6): clipped, no gradient
         (1.1, 2.0, -2.2, -2.2),  # inside the range
         (0.9, -2.0, 1.8, 1.8),
     ],
@@ -39,7 +39,7 @@ def test_clipped_surrogate_by_hand(ratio: float, advantage: float, loss: float, 
     assert value.item() == pytest.approx(loss) and log_prob.grad.item() == pytest.approx(slope)
 
 
-def test_the_surrogate_is_a_mean():
+def test_clipped_surrogate_is_a_mean():
     log_ratio = tensor(1.5, 0.5, 0.5).log()
     loss = clipped_surrogate(log_ratio, torch.zeros(3), tensor(2, 2, -2), 0.2)
     assert loss.item() == pytest.approx((-2.4 - 1.0 + 1.6) / 3)
@@ -61,7 +61,7 @@ def test_clipped_value_loss_around_an_old_value_of_one(value: float, target: flo
     assert result.item() == pytest.approx(loss) and leaf.grad.item() == pytest.approx(slope)
 
 
-def test_the_value_loss_takes_the_maximum_per_element():
+def test_clipped_value_loss_takes_the_maximum_per_element():
     """Per element 4 and 3.24; the larger of the two means would be that of (4 + 1) and (1.44 + 3.24)."""
     loss = clipped_value_loss(tensor(2, 2), tensor(1, 1), tensor(0, 3), 0.2)
     assert loss.item() == pytest.approx(0.5 * (4 + 3.24) / 2)

@@ -1,4 +1,4 @@
-"""PPG: both losses by hand, which head learns when, and what auxiliary phases change and hold."""
+"""PPG: both losses by hand, and what policy and auxiliary phases train."""
 
 from math import log
 from typing import Any
@@ -22,8 +22,8 @@ def generator(seed: int = 7) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_the_policy_phase_by_hand(single: Any):
-    """ρ = 1.25 is clipped to 1.2; V − R = 2 − 5, which no clip softens; the second head does not count."""
+def test_policy_phase_loss_by_hand(single: Any):
+    """ρ = 1.25 is clipped to 1.2; V − R = 2 − 5 is not clipped; the policy's value head is not used."""
     head, value = one(100.0), one(2.0)
     loss, parts = policy_phase_loss(
         PolicyOutput(EVEN, head, torch.zeros(1, 0)), value, single(value=1.9, target=5.0), PPGConfig()
@@ -34,7 +34,7 @@ def test_the_policy_phase_by_hand(single: Any):
     assert value.grad.item() == pytest.approx(-3) and head.grad is None
 
 
-def test_the_auxiliary_phase_by_hand():
+def test_auxiliary_loss_by_hand():
     config = PPGConfig(clone_coef=2.0, aux_value_coef=3.0)
     head, value, target = one(1.0), one(4.0), one(2.0)
     logits, old = EVEN.clone().requires_grad_(), SKEWED.clone().requires_grad_()
@@ -49,7 +49,7 @@ def test_the_auxiliary_phase_by_hand():
     assert old.grad is None and target.grad is None
 
 
-def test_divergence_is_from_the_old_policy_and_a_mean():
+def test_divergence_is_the_mean_kl_from_the_old_policy():
     assert divergence(SKEWED, EVEN).item() == pytest.approx(KL)
     assert divergence(EVEN, SKEWED).item() != pytest.approx(KL)
     assert divergence(torch.cat([SKEWED, EVEN]), torch.cat([EVEN, EVEN])).item() == pytest.approx(KL / 2)
@@ -63,7 +63,7 @@ def test_ppg_defaults_are_the_authors():
     assert (c.gamma, c.gae_lambda, c.minibatch_order) == (0.999, 0.95, "columns")
 
 
-def test_policy_phases_leave_the_second_head_alone_and_auxiliary_phases_move_everything(toy: Any, weights: Any):
+def test_auxiliary_phases_train_the_value_head_and_policy_phases_do_not(toy: Any, weights: Any):
     ppg = PPG(toy.networks(), PPGConfig(policy_phases=2, aux_epochs=1, minibatches=2))
     parts = (ppg.policy.encoder, ppg.policy.policy_head, ppg.policy.value_head, ppg.value_network)
     before, seen = [weights(part) for part in parts], []
@@ -79,8 +79,8 @@ def test_policy_phases_leave_the_second_head_alone_and_auxiliary_phases_move_eve
     assert seen == ["policy"] * 4 + ["old policy"] * 3 + ["aux"] * 3  # 12 columns, 4 at a time
 
 
-def test_without_auxiliary_phases_it_is_its_policy_phase(toy: Any, equal: Any):
-    """Never learning from the history is not having one; and one that is not yet full changes nothing."""
+def test_ppg_without_auxiliary_phases_takes_only_policy_steps(toy: Any, equal: Any):
+    """Equal without auxiliary phases and with a history that is not yet full."""
     never, not_yet = PPG(toy.networks(), PPGConfig(aux_epochs=0)), PPG(toy.networks(), PPGConfig(policy_phases=9))
     bare = PPG(toy.networks(), PPGConfig())
     for seed in range(3):
@@ -107,7 +107,7 @@ def test_without_auxiliary_phases_it_is_its_policy_phase(toy: Any, equal: Any):
         torch.testing.assert_close(states[0][name], states[2][name], rtol=1e-3, atol=2e-5)
 
 
-def test_an_auxiliary_phase_teaches_the_second_head_and_holds_the_policy(toy: Any):
+def test_auxiliary_phase_fits_the_value_head_and_keeps_the_policy(toy: Any):
     ppg = PPG(toy.networks(), PPGConfig(policy_phases=2, aux_epochs=60, aux_learning_rate=3e-3, minibatches=2))
     list(ppg.update(toy.rollout(0), generator(0)))
     metrics = [row for row in ppg.update(toy.rollout(1), generator(1)) if "aux_loss" in row]
@@ -118,13 +118,13 @@ def test_an_auxiliary_phase_teaches_the_second_head_and_holds_the_policy(toy: An
     assert ppg.history.count == 0
 
 
-def test_every_column_of_the_history_is_learnt_from_once_an_epoch(toy: Any):
+def test_auxiliary_epoch_uses_every_column_once(toy: Any):
     ppg, columns = PPG(toy.networks(), PPGConfig(policy_phases=3, aux_epochs=2, aux_columns=5)), []
     step = ppg.auxiliary_step
     ppg.auxiliary_step = lambda obs, old, target: columns.append(target[:, 0].long()) or step(obs, old, target)  # type: ignore[method-assign]
     for seed in range(3):
         rollout = toy.rollout(seed)
-        rollout.value_target.copy_(torch.arange(toy.num_envs) + seed * toy.num_envs)  # the column's number
+        rollout.value_target.copy_(torch.arange(toy.num_envs) + seed * toy.num_envs)  # the column's index
         list(ppg.update(rollout, generator(seed)))
     assert [len(column) for column in columns] == [5, 5, 5, 3] * 2
     for epoch in (columns[:4], columns[4:]):
@@ -132,8 +132,8 @@ def test_every_column_of_the_history_is_learnt_from_once_an_epoch(toy: Any):
     assert not torch.equal(torch.cat(columns[:4]), torch.cat(columns[4:]))
 
 
-def test_targets_are_those_of_the_time_of_collection(toy: Any):
-    """The rollout is overwritten by the next one; the history keeps its own."""
+def test_auxiliary_targets_are_those_of_collection_time(toy: Any):
+    """The rollout is overwritten by the next one; the history keeps a copy."""
     ppg, rollout = PPG(toy.networks(), PPGConfig(policy_phases=2, aux_epochs=1)), toy.rollout(0)
     kept = rollout.value_target.clone(), rollout.obs[: toy.num_steps].clone()
     list(ppg.update(rollout, generator()))

@@ -1,4 +1,4 @@
-"""History: columns of several rollouts, and observations seen again after a checkpoint that left them out."""
+"""PPG's history: its columns, and the replay of observations that checkpoints do not contain."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ T, N = 5, 3
 
 
 def play(env: VecEnv, history: History, rollouts: int, seed: int) -> None:
-    """Random rollouts, each kept."""
+    """Play random rollouts and add each to the history."""
     generator = torch.Generator().manual_seed(seed)
     for _ in range(rollouts):
         history.open(env)
@@ -33,7 +33,7 @@ def maze() -> VecEnv:
     return make_env("minimaze", levels=20, num_envs=N, seed=0, max_cells=2, time_limit=7)
 
 
-def test_columns_are_environments_of_rollouts():
+def test_history_columns_are_environments_of_rollouts():
     history = History(4, CPU)
     play(maze(), history, 3, seed=0)
     assert history.num_columns == 3 * N and not history.is_full
@@ -42,9 +42,9 @@ def test_columns_are_environments_of_rollouts():
         assert torch.equal(history.columns(kept, column), torch.stack([kept[2, :, 1], kept[0, :, 0]]))
 
 
-def test_what_a_checkpoint_leaves_out_is_seen_again_and_the_games_stay_where_they_are():
+def test_resumed_history_replays_observations_and_restores_the_games():
     env, history = maze(), History(4, CPU)
-    play(env, History(4, CPU), 1, seed=1)  # the history begins in the middle of things
+    play(env, History(4, CPU), 1, seed=1)  # so that the history does not start at a reset
     play(env, history, 3, seed=0)
     state = history.state()
     assert all(tensor.dtype != torch.uint8 or name.startswith("start.") for name, tensor in state.items())
@@ -60,7 +60,7 @@ def test_what_a_checkpoint_leaves_out_is_seen_again_and_the_games_stay_where_the
     assert again.is_full and torch.equal(again.obs, history.obs)
 
 
-def test_a_cleared_history_begins_where_the_games_stand():
+def test_cleared_history_starts_at_the_current_game_state():
     env, history = maze(), History(1, CPU)
     play(env, history, 1, seed=0)
     history.clear()
@@ -73,7 +73,7 @@ def test_a_cleared_history_begins_where_the_games_stand():
     assert torch.equal(again.obs, kept)
 
 
-def test_where_games_cannot_be_saved_a_resumed_history_begins_anew():
+def test_resumed_history_is_cleared_when_games_cannot_be_saved():
     pytest.importorskip("gymnasium")
     env: Any = make_env("gymnasium:CartPole-v1", levels=20, num_envs=N, seed=0)
     history = History(3, CPU)

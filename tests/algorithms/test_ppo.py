@@ -1,4 +1,4 @@
-"""PPO's total by hand, and whole updates against a plain PPO with its own Adam and clipping."""
+"""PPO: its loss by hand, and whole updates against a plain implementation."""
 
 from math import log
 
@@ -40,7 +40,7 @@ def test_ppo_loss_by_hand():
     assert parts["approximate_kl"].item() == pytest.approx(0.25 - log(1.25))
 
 
-def test_coefficients_come_from_the_config():
+def test_ppo_loss_uses_the_config_coefficients():
     config = PPOConfig(clip=0.1, value_coef=2.0, entropy_coef=0.3)
     loss, _ = ppo_loss(*single(value=2, old_value=1, target=3), config)
     assert loss.item() == pytest.approx(-1.1 + 2 * 0.5 * 1.9**2 - 0.3 * log(2))
@@ -71,7 +71,7 @@ def played_rollout(policy: Policy, target_scale: float) -> Rollout:
 
 
 def plain_updates(policy: Policy, rollout: Rollout, config: PPOConfig, generator: torch.Generator) -> list[float]:
-    """PPO with nothing shared but the network's forward; returns the gradient norms."""
+    """Update `policy` by a PPO that shares only the network's forward pass; return the gradient norms."""
     parameters = list(policy.parameters())
     first_moment = [torch.zeros_like(p) for p in parameters]
     second_moment = [torch.zeros_like(p) for p in parameters]
@@ -109,7 +109,7 @@ def plain_updates(policy: Policy, rollout: Rollout, config: PPOConfig, generator
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
 @pytest.mark.parametrize(("target_scale", "is_clipped"), [(5.0, True), (0.1, False)])
-def test_updates_are_plain_ppo_with_plain_adam(memory: str, target_scale: float, is_clipped: bool):
+def test_updates_match_a_plain_ppo_implementation(memory: str, target_scale: float, is_clipped: bool):
     config = PPOConfig(epochs=2, minibatches=3, max_grad_norm=0.5 if is_clipped else 50.0)
     policy, plain = make(memory), make(memory)
     rollout = played_rollout(policy, target_scale)
@@ -125,21 +125,21 @@ def test_updates_are_plain_ppo_with_plain_adam(memory: str, target_scale: float,
         assert not torch.equal(before, got)
 
 
-def test_memory_is_unrolled_from_the_state_at_the_rollouts_start():
-    """With the actor's own numbers in the rollout, the first minibatch finds every ratio at one."""
+def test_memory_is_unrolled_from_the_state_at_rollout_start():
+    """With log-probabilities of the same policy in the rollout, all ratios of the first minibatch are 1."""
     policy = make("gru")
     rollout = played_rollout(policy, 1.0)
     with torch.no_grad():
         output = policy(rollout.obs[:T], rollout.first[:T], rollout.state[0])
         rollout.log_prob[:T] = output.logits.log_softmax(-1).gather(-1, rollout.action[:T, :, None])[..., 0]
     rollout.state[1:].fill_(float("nan"))
-    rollout.log_prob[T] = rollout.value[T] = float("nan")  # slot T is scratch to an update
+    rollout.log_prob[T] = rollout.value[T] = float("nan")  # an update does not read slot T
     metrics = next(PPO(policy, PPOConfig(minibatches=2)).update(rollout, torch.Generator().manual_seed(0)))
     assert metrics["approximate_kl"].item() == pytest.approx(0, abs=1e-6)
     assert metrics["loss"].isfinite()
 
 
-def test_metrics_are_detached_scalars_of_every_minibatch():
+def test_update_yields_detached_scalar_metrics_per_minibatch():
     policy = make()
     metrics = list(PPO(policy, PPOConfig()).update(played_rollout(policy, 1.0), torch.Generator().manual_seed(0)))
     assert len(metrics) == 3 * N  # never more minibatches than environments

@@ -1,4 +1,4 @@
-"""What each --algo stands for."""
+"""Recipes: what each --algo name builds."""
 
 import dataclasses
 
@@ -16,14 +16,14 @@ PICTURES = EnvSpec("toy", (5, 5, 3), "uint8", 4)
 CPU = torch.device("cpu")
 
 
-def test_recipes_say_their_memory_and_unknown_algorithms_are_refused():
+def test_recipes_have_memory_settings_and_unknown_algorithms_are_rejected():
     assert recipe_of("ppo").network.memory == "none"
     assert recipe_of("ppo-gru").network.memory == "gru"
     with pytest.raises(InputError, match=r"--algo is 'a2c'; accepted: ppo, ppo-gru"):
         recipe_of("a2c")
 
 
-def test_expgen_is_there_over_every_algorithm_without_memory():
+def test_expgen_composes_with_every_memoryless_algorithm():
     for member in ("ppo", "daac", "idaac", "ppg"):
         recipe = recipe_of(f"expgen-{member}")
         assert (recipe.member, recipe.explorer) == (member, "maxent")
@@ -35,7 +35,7 @@ def test_expgen_is_there_over_every_algorithm_without_memory():
 
 
 @pytest.mark.parametrize("algo", list(RECIPES))
-def test_each_recipe_builds_from_its_seed_alone(algo: str):
+def test_recipe_networks_depend_only_on_the_seed(algo: str):
     recipe = recipe_of(algo)
     network = dataclasses.replace(recipe.network, features=8)
     spec = PICTURES if recipe.needs_pictures else SPEC
@@ -45,7 +45,7 @@ def test_each_recipe_builds_from_its_seed_alone(algo: str):
     assert one.policy.state_size == (8 if network.memory == "gru" else 0)
 
 
-def test_memory_does_not_learn_from_shuffled_transitions():
+def test_build_algorithm_rejects_shuffled_minibatches_with_memory():
     recipe = recipe_of("ppo-gru")
     config = dataclasses.replace(recipe.config, minibatch_order="shuffled")
     with pytest.raises(InputError, match="--minibatch-order is shuffled but the policy has memory; accepted: columns"):
@@ -62,7 +62,7 @@ def test_ucb_drac_rejects_observations_other_than_square_colour_images(spec: Env
         build_algorithm(recipe, spec, recipe.network, recipe.config, 0, CPU)
 
 
-def test_the_rivals_play_as_their_authors_have_them():
+def test_rollout_sizes_of_compared_methods():
     configs = {algo: default_config(algo) for algo in ("ppo", "leep", "plr", "ucb-drac")}
     sizes = {algo: (config.envs, config.rollout_steps) for algo, config in configs.items()}
     assert sizes == {"ppo": (32, 512), "leep": (32, 512), "plr": (64, 256), "ucb-drac": (64, 256)}

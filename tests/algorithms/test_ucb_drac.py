@@ -1,4 +1,4 @@
-"""DrAC's two terms by hand, what they may change, and when it is plain PPO."""
+"""UCB-DrAC: its two regularisers by hand, their gradients, and equality with PPO without them."""
 
 import dataclasses
 from math import log
@@ -25,7 +25,7 @@ def output(prob: list[list[float]], value: list[float]) -> PolicyOutput:
 
 
 def test_drac_regularisers_by_hand():
-    """Noise so large that it decides: actions 1 and 0; values 1 and 4 against 3 and 3."""
+    """The noise forces actions 1 and 0; values are 1 and 4 against 3 and 3."""
     plain = output([[0.5, 0.5], [0.5, 0.5]], [1.0, 4.0])
     augmented = output([[0.75, 0.25], [0.8, 0.2]], [3.0, 3.0])
     noise = torch.tensor([[[0.0, 99.0], [99.0, 0.0]]])
@@ -35,7 +35,7 @@ def test_drac_regularisers_by_hand():
     assert loss.item() == pytest.approx(parts["drac_policy"].item() + parts["drac_value"].item())
 
 
-def test_only_what_is_said_of_the_augmented_picture_is_changed():
+def test_drac_gradient_reaches_only_the_augmented_output():
     plain, augmented = output([[0.5, 0.5]], [1.0]), output([[0.75, 0.25]], [3.0])
     loss, _ = drac_loss(plain, augmented, torch.tensor([[[0.0, 99.0]]]))
     loss.backward()
@@ -44,7 +44,7 @@ def test_only_what_is_said_of_the_augmented_picture_is_changed():
     assert augmented.value.grad.item() == pytest.approx(2)  # V(f(o)) − V(o)
 
 
-def test_actions_are_drawn_from_the_policy():
+def test_drac_actions_are_sampled_from_the_policy():
     plain = output([[0.1, 0.9]] * 2000, [0.0] * 2000)
     augmented = output([[0.2, 0.8]] * 2000, [0.0] * 2000)
     noise = torch.empty(1, 2000, 2).exponential_(generator=torch.Generator().manual_seed(0)).log_().neg_()
@@ -72,7 +72,7 @@ def updated(algorithm: PPO | UcbDrac, rollout: Rollout) -> dict[str, Tensor]:
     return algorithm.policy.state_dict()
 
 
-def test_without_regularisers_it_is_ppo():
+def test_ucb_drac_without_regularisers_equals_ppo():
     same = {"epochs": 1, "minibatches": 3, "minibatch_order": "shuffled", "advantage_epsilon": 1e-5}
     rollout = played()
     ppo = updated(PPO(make(), PPOConfig(**same)), rollout)
@@ -83,8 +83,8 @@ def test_without_regularisers_it_is_ppo():
     assert not torch.allclose(drac["encoder.linear1.weight"], ppo["encoder.linear1.weight"])
 
 
-def test_ucb_drac_comes_to_say_the_same_of_augmented_pictures():
-    """With the regularisers alone (no advantage, no entropy, no value weight) both terms fall."""
+def test_ucb_drac_makes_outputs_invariant_to_augmentation():
+    """With only the regularisers (no advantage, entropy or value loss) both terms decrease."""
     config = UcbDracConfig(augmentation="rotate", drac_coef=1.0, value_coef=0.0, entropy_coef=0.0, learning_rate=1e-2)
     policy, rollout = make(), played()
     policy.policy_head.weight.data.mul_(300)
@@ -96,7 +96,7 @@ def test_ucb_drac_comes_to_say_the_same_of_augmented_pictures():
         assert values[-24:].mean() < 0.8 * values[:24].mean(), name
 
 
-def test_the_bandit_hears_the_mean_return_of_the_rollout_after():
+def test_bandit_is_rewarded_with_the_next_mean_return():
     algorithm, rollout = UcbDrac(make(), UcbDracConfig()), played()
     assert algorithm.choose_augmentation(rollout) == NAMES.index("crop")
     assert not algorithm.bandit.returns.any() and algorithm.bandit.total.item() == 1
@@ -108,7 +108,7 @@ def test_the_bandit_hears_the_mean_return_of_the_rollout_after():
     assert algorithm.bandit.pulls.tolist() == [2, 2, 1, 1, 1, 1, 1, 1]
 
 
-def test_one_augmentation_may_be_named():
+def test_named_augmentation_is_always_used():
     algorithm = UcbDrac(make(), UcbDracConfig(augmentation="cutout"))
     metrics = list(algorithm.update(played(), torch.Generator().manual_seed(0)))
     assert {int(row["augmentation"]) for row in metrics} == {NAMES.index("cutout")} and len(metrics) == 24
@@ -116,11 +116,11 @@ def test_one_augmentation_may_be_named():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_restored_it_goes_on_the_same(memory: str, goes_on_exactly: Any):
+def test_ucb_drac_resumes_exactly(memory: str, check_exact_resume: Any):
     network = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
     config = dataclasses.replace(UcbDracConfig(), epochs=1, minibatches=2, minibatch_order="columns")
 
     def build(seed: int) -> UcbDrac:
         return UcbDrac(make_policy(SPEC, network, torch.Generator().manual_seed(seed), CPU), config)
 
-    goes_on_exactly(build, [Rollout(SPEC, T, N, build(0).policy.state_size, CPU)] * 3)
+    check_exact_resume(build, [Rollout(SPEC, T, N, build(0).policy.state_size, CPU)] * 3)

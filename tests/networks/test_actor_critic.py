@@ -1,4 +1,4 @@
-"""Policies: sizes, fresh weights, and one forward for acting and learning."""
+"""Policy: parameter counts, initial weights, sequences, and the choice of encoder."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def test_parameter_counts_of_the_papers_networks(memory: str, count: int):
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_fresh_policy_has_small_heads_and_zero_biases(memory: str):
+def test_initial_policy_has_small_heads_and_zero_biases(memory: str):
     policy = make(PROCGEN, memory=memory)
     head = policy.policy_head.weight
     torch.testing.assert_close(head @ head.T, 1e-4 * torch.eye(15), atol=1e-8, rtol=0)
@@ -46,7 +46,7 @@ def test_convolutions_are_laid_out_channels_last():
     assert weight.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_weights_come_from_the_generator_and_global_noise_is_left_alone():
+def test_policy_weights_come_from_the_generator_only():
     before = torch.get_rng_state()
     one, two, other = make(MINIMAZE, 1, memory="gru"), make(MINIMAZE, 1, memory="gru"), make(MINIMAZE, 2, memory="gru")
     assert torch.equal(torch.get_rng_state(), before)
@@ -57,7 +57,7 @@ def test_weights_come_from_the_generator_and_global_noise_is_left_alone():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_sequence_is_its_steps(memory: str):
+def test_policy_over_a_sequence_equals_step_by_step(memory: str):
     policy = make(MINIMAZE, features=16, memory=memory)
     generator = torch.Generator().manual_seed(1)
     obs = torch.randint(256, (6, 3, 11, 11, 3), dtype=torch.uint8, generator=generator)
@@ -85,12 +85,12 @@ def test_a_sequence_is_its_steps(memory: str):
         (VECTOR, SmallEncoder),
     ],
 )
-def test_auto_takes_impala_for_pictures_from_32_pixels_on(spec: EnvSpec, kind: type):
+def test_auto_encoder_by_observation_shape(spec: EnvSpec, kind: type):
     with torch.device("meta"):
         assert isinstance(make_encoder(spec, NetworkConfig()), kind)
 
 
-def test_a_named_encoder_is_taken_where_it_fits():
+def test_named_encoder_is_used_if_it_fits():
     assert isinstance(make_encoder(PROCGEN, NetworkConfig(encoder="small", features=2)), SmallEncoder)
     assert isinstance(make_encoder(MINIMAZE, NetworkConfig(encoder="impala", features=2)), ImpalaEncoder)
     with pytest.raises(InputError, match=r"--encoder is impala but gymnasium:CartPole-v1 .*accepted: small"):

@@ -1,4 +1,4 @@
-"""Frames seen before are not computed again, and nothing else is different."""
+"""CachedEncoder encodes each frame once and returns the same features as its encoder."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,15 +24,15 @@ OPTIMIZERS = [torch.optim.SGD, torch.optim.Adam, partial(torch.optim.Adam, fused
 
 
 class CountingEncoder(nn.Module):
-    """Sums each frame, times a weight, and counts the frames it was asked about."""
+    """Returns each frame's sum times a weight, and records its batch sizes."""
 
     def __init__(self, features: int = 2) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(features), requires_grad=False)
-        self.asked: list[int] = []
+        self.batches: list[int] = []
 
     def forward(self, obs: Tensor) -> Tensor:
-        self.asked.append(len(obs))
+        self.batches.append(len(obs))
         return obs.flatten(1).sum(1, keepdim=True) * self.weight
 
 
@@ -41,41 +41,41 @@ def frames(*shades: int) -> Tensor:
 
 
 @torch.no_grad()
-def test_a_frame_is_computed_once() -> None:
+def test_cached_encoder_encodes_each_frame_once() -> None:
     encoder = CountingEncoder()
-    remembered = CachedEncoder(encoder)
+    cached = CachedEncoder(encoder)
     for shades, new in (((1, 2, 2), 2), ((2, 1), None), ((3, 1, 4, 3), 2), ((4,), None)):
-        before = len(encoder.asked)
-        features = remembered(frames(*shades))
+        before = len(encoder.batches)
+        features = cached(frames(*shades))
         assert features.tolist() == [[12.0 * shade] * 2 for shade in shades]
-        assert encoder.asked[before:] == ([] if new is None else [new])
+        assert encoder.batches[before:] == ([] if new is None else [new])
 
 
 @torch.no_grad()
-def test_when_full_it_forgets_all() -> None:
+def test_full_cache_is_cleared() -> None:
     encoder = CountingEncoder()
-    remembered = CachedEncoder(encoder, capacity=3)
-    remembered(frames(1, 2))
-    remembered(frames(2, 3, 1))
-    assert remembered(frames(1, 4)).tolist() == [[12.0] * 2, [48.0] * 2]  # no room for the fourth
-    remembered(frames(4, 1, 5))
-    assert encoder.asked == [2, 1, 2, 1]
-    for _ in range(2):  # more than it can ever keep
-        assert remembered(frames(5, 6, 7, 8)).tolist() == [[12.0 * shade] * 2 for shade in range(5, 9)]
-    remembered(frames(1, 4))
-    assert encoder.asked[4:] == [4, 4]
+    cached = CachedEncoder(encoder, capacity=3)
+    cached(frames(1, 2))
+    cached(frames(2, 3, 1))
+    assert cached(frames(1, 4)).tolist() == [[12.0] * 2, [48.0] * 2]  # the fourth frame does not fit
+    cached(frames(4, 1, 5))
+    assert encoder.batches == [2, 1, 2, 1]
+    for _ in range(2):  # more frames than its capacity
+        assert cached(frames(5, 6, 7, 8)).tolist() == [[12.0 * shade] * 2 for shade in range(5, 9)]
+    cached(frames(1, 4))
+    assert encoder.batches[4:] == [4, 4]
 
 
 @torch.no_grad()
-def test_no_frames_have_no_features() -> None:
+def test_empty_batch_has_no_features() -> None:
     assert CachedEncoder(CountingEncoder())(frames()).shape == (0, 2)
 
 
 @torch.no_grad()
-def test_what_was_given_out_is_nobody_elses() -> None:
-    remembered = CachedEncoder(CountingEncoder())
-    remembered(frames(1)).zero_()
-    assert remembered(frames(1)).tolist() == [[12.0, 12.0]]
+def test_returned_features_do_not_alias_the_cache() -> None:
+    cached = CachedEncoder(CountingEncoder())
+    cached(frames(1)).zero_()
+    assert cached(frames(1)).tolist() == [[12.0, 12.0]]
 
 
 def replace_weight(encoder: CountingEncoder) -> None:
@@ -97,58 +97,48 @@ def make_double(encoder: CountingEncoder) -> None:
 
 @pytest.mark.parametrize("change", [replace_weight, replace_data, write_weight, make_double])
 @torch.no_grad()
-def test_new_weights_make_it_forget(change: Callable[[CountingEncoder], None]) -> None:
+def test_changed_weights_clear_the_cache(change: Callable[[CountingEncoder], None]) -> None:
     encoder = CountingEncoder()
-    remembered = CachedEncoder(encoder)
-    remembered(frames(1))
+    cached = CachedEncoder(encoder)
+    cached(frames(1))
     change(encoder)
-    features = remembered(frames(1))
+    features = cached(frames(1))
     assert features.tolist() == [[24.0, 36.0]] and features.dtype == encoder.weight.dtype
 
 
 @torch.no_grad()
-def test_a_weight_is_not_taken_for_one_whose_place_in_memory_it_has() -> None:
-    """A thousand numbers soon come to lie where others lay that were given up."""
+def test_new_weight_at_an_old_address_clears_the_cache() -> None:
+    """The allocator soon reuses the address of a freed weight of this size."""
     encoder = CountingEncoder(1000)
-    remembered, address = CachedEncoder(encoder), encoder.weight.data_ptr()
-    remembered(frames(1))
+    cached, address = CachedEncoder(encoder), encoder.weight.data_ptr()
+    cached(frames(1))
     for _ in range(100):
         encoder.weight.data = torch.full((1000,), 2.0)
         if encoder.weight.data_ptr() == address:
             break
-    assert remembered(frames(1)).unique().tolist() == [24.0]
-
-
-def test_other_precision_is_kept_apart() -> None:
-    encoder = CountingEncoder()
-    remembered = CachedEncoder(encoder)
-    with torch.no_grad():
-        found = [remembered(frames(1)).dtype]
-        encoder.double()
-        found.append(remembered(frames(1)).dtype)
-    assert found == [torch.float32, torch.float64]
+    assert cached(frames(1)).unique().tolist() == [24.0]
 
 
 @pytest.mark.parametrize("make_optimizer", OPTIMIZERS)
-def test_weights_that_learn_are_never_stale(make_optimizer: Callable[..., torch.optim.Optimizer]) -> None:
-    """Fused Adam on the CPU writes without torch's counting it."""
+def test_cache_is_never_stale_during_training(make_optimizer: Callable[..., torch.optim.Optimizer]) -> None:
+    """Fused Adam on the CPU modifies weights without changing their version."""
     encoder = CountingEncoder()
-    remembered = CachedEncoder(encoder)
+    cached = CachedEncoder(encoder)
     with torch.no_grad():
-        remembered(frames(1))
+        cached(frames(1))
     encoder.weight.requires_grad_()
     optimizer = make_optimizer(encoder.parameters(), lr=1.0)
-    remembered(frames(1)).sum().backward()  # gradients go through
+    cached(frames(1)).sum().backward()  # gradients go through
     for is_frozen in (False, True):
         optimizer.step()
         encoder.weight.requires_grad_(not is_frozen)
         with torch.no_grad():
-            assert torch.equal(remembered(frames(1)), encoder(frames(1)))
+            assert torch.equal(cached(frames(1)), encoder(frames(1)))
     assert (encoder.weight < 0).all()
 
 
 @torch.no_grad()
-def test_other_weights_for_one_call_are_used_and_not_remembered() -> None:
+def test_functional_call_with_other_weights_is_not_cached() -> None:
     policy = make("none")
     frozen, asked = for_play(policy), question(4)
     frozen(*asked)
@@ -172,7 +162,7 @@ def question(count: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_policy_for_play_plays_the_same_episodes(memory: str) -> None:
+def test_policy_for_play_plays_the_same_episodes(memory: str) -> None:
     policy = make(memory)
     frozen = for_play(policy)
     assert isinstance(frozen.encode, CachedEncoder) and not isinstance(policy.encode, CachedEncoder)
@@ -183,24 +173,24 @@ def test_a_policy_for_play_plays_the_same_episodes(memory: str) -> None:
     assert played[0] == played[1] and any(episode.solved for episode in played[0])
 
 
-def test_what_is_made_for_play_cannot_be_trained() -> None:
+def test_policy_for_play_has_no_gradients() -> None:
     frozen = for_play(make("none"))
     with pytest.raises(RuntimeError, match="does not require grad"):
         frozen(*question(4)).value.sum().backward()
 
 
-def test_a_copy_to_train_on_remembers_nothing() -> None:
+def test_plain_copy_of_a_policy_for_play_has_no_cache() -> None:
     frozen = for_play(make("none"))
     copy = plain_copy(frozen)
     assert copy.encode == copy.encoder.forward and copy.encoder is not frozen.encoder
 
 
-def test_layers_on_top_of_an_encoder_do_not_remember_twice() -> None:
+def test_deep_encoder_is_cached_once() -> None:
     config = NetworkConfig(encoder="conv", features=16, extra_layers=1)
     policy = for_play(make_policy(SPEC, config, torch.Generator().manual_seed(0), torch.device("cpu")))
     assert isinstance(policy.encode, CachedEncoder) and isinstance(policy.encoder, DeepEncoder)
     assert policy.encoder.encode == policy.encoder.encoder.forward
 
 
-def test_dense_policies_remember_nothing() -> None:
+def test_dense_policies_are_not_cached() -> None:
     assert not isinstance(for_play(make("none", "small")).encode, CachedEncoder)

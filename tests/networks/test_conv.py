@@ -1,4 +1,4 @@
-"""The small convolutional encoder: what it computes, on which observations."""
+"""ConvEncoder against its formula, and the observations it accepts."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def make_conv() -> ConvEncoder:
     return encoder
 
 
-def test_conv_encoder_is_two_convolutions_and_a_dense_layer_over_centred_pixels() -> None:
+def test_conv_encoder_matches_its_formula() -> None:
     encoder = make_conv()
     obs = torch.randint(0, 256, (2, 7, 5, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     x = (obs.double() / 127.5 - 1).permute(0, 3, 1, 2)
@@ -29,14 +29,14 @@ def test_conv_encoder_is_two_convolutions_and_a_dense_layer_over_centred_pixels(
     torch.testing.assert_close(encoder(obs).double(), x, rtol=1e-4, atol=1e-5)
 
 
-def test_fresh_weights_are_orthogonal_and_biases_zero() -> None:
+def test_conv_encoder_initialisation_is_orthogonal_with_zero_biases() -> None:
     encoder = make_conv()
     rows = encoder.conv1.weight.flatten(1)
     torch.testing.assert_close(rows @ rows.T, 2 * torch.eye(16), rtol=1e-4, atol=1e-4)
     assert all(not layer.bias.any() for layer in (encoder.conv1, encoder.conv2, encoder.linear))
 
 
-def test_conv_encoder_is_chosen_by_name_and_wants_a_picture() -> None:
+def test_conv_encoder_is_selected_by_name_and_needs_images() -> None:
     spec = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
     assert isinstance(make_encoder(spec, NetworkConfig(encoder="conv")), ConvEncoder)
     vector = EnvSpec("gymnasium:CartPole-v1", (4,), "float32", 2)

@@ -1,4 +1,4 @@
-"""A value network of its own: nothing shared with the policy, weights from the seed alone."""
+"""Decoupled networks share no weights and depend only on the seed."""
 
 import pytest
 import torch
@@ -23,35 +23,35 @@ def weights(network: nn.Module) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
 
 
-def test_the_networks_share_no_weights_and_start_apart():
+def test_decoupled_networks_share_no_weights():
     networks = make()
     addresses = [{p.data_ptr() for p in network.parameters()} for network in (networks.policy, networks.value)]
     assert not addresses[0] & addresses[1]
     assert not torch.equal(networks.policy.encoder.linear1.weight, networks.value.encoder.linear1.weight)
 
 
-def test_weights_come_from_the_seed_alone():
+def test_decoupled_weights_depend_only_on_the_seed():
     one, same, other = make(seed=3), make(seed=3), make(seed=4)
     for index in (0, 1):
         assert torch.equal(weights(one[index]), weights(same[index]))
         assert not torch.equal(weights(one[index]), weights(other[index]))
     alone = make_policy(SPEC, NetworkConfig(features=8), torch.Generator().manual_seed(3), CPU)
-    assert torch.equal(weights(one.policy), weights(alone))  # a member is the same network whatever trains it
+    assert torch.equal(weights(one.policy), weights(alone))  # the same network as PPO's
 
 
-def test_values_of_every_frame_by_itself():
+def test_value_network_equals_frame_by_frame_values():
     network, obs = make(PICTURES, encoder="impala").value, torch.randint(256, (2, 3, 64, 64, 3), dtype=torch.uint8)
     value = network(obs)
     assert value.shape == (2, 3)
     torch.testing.assert_close(value[1, 2], network(obs[1:, 2:])[0, 0])
 
 
-def test_for_procgen_there_are_as_many_weights_as_the_authors_of_daac_count():
+def test_decoupled_parameter_count_matches_daacs_authors():
     """1,248,672, counting the advantage head's one weight for each of the 15 actions."""
     networks = make(PICTURES, features=256)
     assert len(weights(networks.policy)) + len(weights(networks.value)) + 15 == 1_248_672
 
 
-def test_decoupled_networks_refuse_memory():
+def test_decoupled_networks_reject_memory():
     with pytest.raises(InputError, match="--memory is gru but a separate value network has none; accepted: none"):
         make(memory="gru")

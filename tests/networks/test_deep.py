@@ -1,4 +1,4 @@
-"""Dense layers on top of an encoder."""
+"""DeepEncoder: dense layers after an encoder."""
 
 import torch
 
@@ -10,7 +10,7 @@ PROCGEN = EnvSpec("procgen:maze", (64, 64, 3), "uint8", 15)
 
 
 def test_extra_layers_come_after_the_encoder():
-    """LEEP's members: 757,840 parameters for ProcGen, as counted in the original."""
+    """LEEP's members: 757,840 parameters for ProcGen, as in the original code."""
     config = NetworkConfig(extra_layers=2)
     policy = make_policy(PROCGEN, config, torch.Generator().manual_seed(0), torch.device("cpu"))
     assert sum(parameter.numel() for parameter in policy.parameters()) == 757_840

@@ -1,4 +1,4 @@
-"""Wider IMPALA and Impoola: the formula, the sizes, and one setting for every algorithm."""
+"""Wide IMPALA and Impoola encoders: formula, sizes, and rejected options."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def pictures(*shape: int) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8))
 
 
-def test_pooling_is_the_mean_over_positions():
+def test_impoola_averages_over_positions():
     encoder = ImpalaEncoder((32, 40, 3), 16, width=2, is_pooled=True)
     encoder.initialise(torch.Generator().manual_seed(0))
     obs = pictures(2, 32, 40, 3)
@@ -40,7 +40,7 @@ def test_pooling_is_the_mean_over_positions():
         ({"encoder": "impoola", "width": 3}, [48, 96, 96], 96),
     ],
 )
-def test_channels_and_what_the_linear_layer_reads(options: dict[str, object], channels: list[int], inputs: int):
+def test_impala_channels_and_linear_inputs_by_width(options: dict[str, object], channels: list[int], inputs: int):
     with torch.device("meta"):
         encoder = make_encoder(PROCGEN, NetworkConfig(**options))  # type: ignore[arg-type]
     assert isinstance(encoder, ImpalaEncoder)
@@ -48,7 +48,7 @@ def test_channels_and_what_the_linear_layer_reads(options: dict[str, object], ch
     assert encoder.linear.in_features == inputs and encoder.linear.out_features == 256
 
 
-def test_pictures_get_the_paper_s_impala_unless_told_otherwise():
+def test_default_encoder_for_images_is_the_papers_impala():
     with torch.device("meta"):
         for encoder in (make_encoder(PROCGEN, NetworkConfig()), make_encoder(PROCGEN, NetworkConfig(encoder="impala"))):
             assert type(encoder) is ImpalaEncoder and (encoder.width, encoder.is_pooled) == (1, False)
@@ -56,7 +56,7 @@ def test_pictures_get_the_paper_s_impala_unless_told_otherwise():
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_policy_of_any_kind_takes_them(memory: str):
+def test_wide_encoders_work_with_and_without_memory(memory: str):
     spec = EnvSpec("minimaze", (11, 11, 3), "uint8", 5)
     config = NetworkConfig(encoder="impoola", width=2, features=8, extra_layers=1, memory=memory)  # type: ignore[arg-type]
     policy = make_policy(spec, config, torch.Generator().manual_seed(0), CPU)
@@ -68,7 +68,7 @@ def test_a_policy_of_any_kind_takes_them(memory: str):
     assert gradients["encoder.encoder.stages.0.conv.weight"].any()
 
 
-def test_what_does_not_fit_is_refused():
+def test_encoder_options_that_do_not_fit_are_rejected():
     vector = EnvSpec("gymnasium:CartPole-v1", (4,), "float32", 2)
     with pytest.raises(InputError, match=r"--encoder is impoola but gymnasium:CartPole-v1 .* accepted: small"):
         make_encoder(vector, NetworkConfig(encoder="impoola"))
@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_refused():
             make_encoder(PROCGEN, NetworkConfig(encoder=encoder, width=2))  # type: ignore[arg-type]
 
 
-def test_a_plain_copy_undoes_what_training_put_in():
+def test_plain_copy_resets_accelerated_parts():
     config = NetworkConfig(encoder="impoola", features=8, extra_layers=1, memory="gru")
     policy = make_policy(EnvSpec("toy", (32, 32, 3), "uint8", 4), config, torch.Generator().manual_seed(0), CPU)
     policy.encoder.encode = lambda obs: torch.zeros(len(obs), 8)

@@ -1,4 +1,4 @@
-"""The encoder against the paper's formula, layer by layer."""
+"""ImpalaEncoder against the paper's formula, layer by layer."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def plain_forward(weights: dict[str, torch.Tensor], obs: np.ndarray) -> torch.Te
 
 
 @pytest.mark.parametrize("obs_shape", [(64, 64, 3), (35, 41, 3), (32, 48, 1)])
-def test_impala_forward_is_the_formula(obs_shape: tuple[int, ...]):
+def test_impala_forward_matches_the_formula(obs_shape: tuple[int, ...]):
     encoder = make(obs_shape, 16)
     generator = torch.Generator().manual_seed(1)
     for name, parameter in encoder.named_parameters():
@@ -45,8 +45,8 @@ def test_impala_forward_is_the_formula(obs_shape: tuple[int, ...]):
     assert output.any()
 
 
-def test_the_skip_is_taken_before_the_relu():
-    """Our choice of the two variants in circulation: a block whose second conv is zero is the identity."""
+def test_residual_skip_is_taken_before_the_relu():
+    """Of the two common variants we use this one: a block whose second convolution is zero is the identity."""
     block = ResidualBlock(4)
     torch.nn.init.zeros_(block.conv2.weight)
     torch.nn.init.zeros_(block.conv2.bias)
@@ -55,7 +55,7 @@ def test_the_skip_is_taken_before_the_relu():
     assert torch.equal(block(x), before) and (before < 0).any()
 
 
-def test_initialisation_is_xavier_uniform_with_zero_biases():
+def test_impala_initialisation_is_xavier_uniform_with_zero_biases():
     encoder = make()
     for name, parameter in encoder.named_parameters():
         if name.endswith("bias"):
@@ -67,7 +67,7 @@ def test_initialisation_is_xavier_uniform_with_zero_biases():
         assert parameter.std().item() == pytest.approx(bound / 3**0.5, rel=0.1), name
 
 
-def test_the_stages_have_16_32_32_channels_and_end_at_8_by_8():
+def test_impala_stages_have_16_32_32_channels_and_end_at_8_by_8():
     shapes = {name: tuple(weight.shape) for name, weight in make().state_dict().items()}
     assert [shapes[f"stages.{i}.conv.weight"][:2] for i in range(3)] == [(16, 3), (32, 16), (32, 32)]
     assert shapes["linear.weight"] == (256, 2048)

@@ -1,4 +1,4 @@
-"""JointPolicy: members on their own columns in training, their normalised maximum in evaluation."""
+"""JointPolicy: members act in their own environments in training, their normalised maximum in evaluation."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def test_joint_policy_maximum_by_hand():
     torch.testing.assert_close(log_max_policy(prob[:1].log()).exp(), prob[0])
 
 
-def test_in_training_each_member_plays_its_own_columns():
+def test_joint_policy_splits_environments_among_members_in_training():
     policy = make()
     obs, first, state = torch.randn(2, 6, 3), torch.zeros(2, 6, dtype=torch.bool), torch.zeros(6, 0)
     output = policy(obs, first, state)
@@ -39,7 +39,7 @@ def test_in_training_each_member_plays_its_own_columns():
         torch.testing.assert_close(output.value[:, columns], alone.value)
 
 
-def test_in_evaluation_all_columns_play_the_maximum():
+def test_joint_policy_plays_the_maximum_in_evaluation():
     policy = make().eval()
     obs, first, state = torch.randn(2, 5, 3), torch.zeros(2, 5, dtype=torch.bool), torch.zeros(5, 0)
     output = policy(obs, first, state)
@@ -50,7 +50,7 @@ def test_in_evaluation_all_columns_play_the_maximum():
     assert not torch.allclose(output.logits, make()(obs[:, :3], first[:, :3], state[:3]).logits.repeat(1, 2, 1)[:, :5])
 
 
-def test_members_differ_and_a_copy_for_evaluation_is_joint():
+def test_joint_policy_members_differ_and_plain_copy_is_joint():
     policy = make(2)
     one, two = policies_in(policy)
     assert not torch.equal(one.policy_head.weight, two.policy_head.weight)
@@ -59,6 +59,6 @@ def test_members_differ_and_a_copy_for_evaluation_is_joint():
     assert all(part.encode.__self__ is part.encoder for part in policies_in(copied))  # type: ignore[attr-defined]
 
 
-def test_joint_policy_refuses_memory():
+def test_joint_policy_rejects_memory():
     with pytest.raises(InputError, match="--memory is gru but joint policies have none; accepted: none"):
         JointPolicy(SPEC, NetworkConfig(memory="gru"), 2)

@@ -1,4 +1,4 @@
-"""The GRU over whole sequences against the GRU step by step."""
+"""Memory over whole sequences against a step-by-step GRU."""
 
 import pytest
 import torch
@@ -51,7 +51,7 @@ def random_case(num_steps: int, chance: float) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("num_steps", [1, 2, 3, 17])
-def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chance: float):
+def test_memory_over_a_sequence_equals_step_by_step(num_steps: int, chance: float):
     memory = make_memory()
     x, first, state = random_case(num_steps, chance)
 
@@ -66,7 +66,7 @@ def test_whole_sequences_are_the_steps_forward_and_backward(num_steps: int, chan
         torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_one_call_over_a_rollout_is_two_calls_with_the_state_carried():
+def test_memory_over_a_rollout_equals_two_calls_with_carried_state():
     memory = make_memory()
     x, first, state = random_case(9, 0.3)
     whole, after = memory(x, first, state)
@@ -76,12 +76,12 @@ def test_one_call_over_a_rollout_is_two_calls_with_the_state_carried():
     torch.testing.assert_close(after, end)
 
 
-def test_environments_and_episodes_do_not_see_each_other():
+def test_memory_is_separate_per_environment_and_episode():
     memory = make_memory()
     x, first, state = random_case(8, 0.0)
     first[5, 2] = True
     before, _ = memory(x, first, state)
-    x[:5, 2] += 1  # the episode before in environment 2
+    x[:5, 2] += 1  # the previous episode of environment 2
     state[2] += 1
     after, _ = memory(x, first, state)
     changed = (before != after).any(-1)
@@ -90,7 +90,7 @@ def test_environments_and_episodes_do_not_see_each_other():
     assert not changed.any()
 
 
-def test_initialisation_is_orthogonal_with_zero_biases():
+def test_memory_initialisation_is_orthogonal_with_zero_biases():
     memory = Memory(6, 6)
     memory.initialise(torch.Generator().manual_seed(0))
     for name, parameter in memory.gru.named_parameters():

@@ -1,4 +1,4 @@
-"""--normalize-obs: the moments of everything seen, kept with the network, and no picture."""
+"""--normalize-obs: running moments, saved with the network; images are rejected."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def encoder() -> NormalizedEncoder:
     return policy.encoder
 
 
-def test_moments_are_those_of_all_observations_together() -> None:
+def test_moments_equal_those_of_all_observations() -> None:
     normalized = encoder()
     parts = [torch.from_numpy(np.random.default_rng(i).normal(3 * i, i + 1, (i + 2, 4, 3))).float() for i in range(5)]
     for part in parts:
@@ -34,23 +34,23 @@ def test_moments_are_those_of_all_observations_together() -> None:
     assert normalized.count == len(rows)
 
 
-def test_the_encoder_sees_what_the_formula_says() -> None:
+def test_normalized_encoder_matches_the_formula() -> None:
     normalized = encoder()
     obs = torch.tensor([[1.0, -2.0, 500.0]])
     torch.testing.assert_close(
         normalized(obs), normalized.encoder(torch.tensor([[1.0, -2.0, 10.0]]))
-    )  # nothing seen yet
+    )  # before any update
     normalized.update_moments(torch.tensor([[0.0, 2.0, 400.0], [4.0, 2.0, 600.0]]))
     torch.testing.assert_close(normalized(obs), normalized.encoder(torch.tensor([[-0.5, -10.0, 0.0]])))
 
 
-def test_pictures_are_refused() -> None:
+def test_normalize_obs_rejects_images() -> None:
     with pytest.raises(InputError, match=r"--normalize-obs is True but toy has images \(8, 8, 3\); accepted: False"):
         make_policy(EnvSpec("toy", (8, 8, 3), "uint8", 4), NetworkConfig(normalize_obs=True), torch.Generator(), CPU)
 
 
 @pytest.mark.parametrize("algo", ["ppo", "idaac", "maxent"])
-def test_moments_are_trained_saved_and_played(algo: str, small: Any, tmp_path: Path, equal: Any) -> None:
+def test_moments_are_updated_saved_and_used_for_play(algo: str, small: Any, tmp_path: Path, equal: Any) -> None:
     pytest.importorskip("gymnasium")
     settings = {"env": "CartPole-v1", "algo": algo, "normalize_obs": True, "average": 0.5}
     small.train(tmp_path / "run", 2, **settings)

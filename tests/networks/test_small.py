@@ -1,4 +1,4 @@
-"""The small encoder against its formula."""
+"""SmallEncoder against its formula."""
 
 import pytest
 import torch
@@ -7,8 +7,8 @@ from expgen.networks.small import SmallEncoder
 
 
 @pytest.mark.parametrize("is_pixels", [True, False])
-def test_forward_is_two_dense_relu_layers(is_pixels: bool):
-    """Pixels are centred, 0..255 → −1..1; vectors come as they are."""
+def test_small_encoder_is_two_dense_relu_layers(is_pixels: bool):
+    """Pixels are scaled from 0..255 to −1..1; vectors are unchanged."""
     encoder = SmallEncoder((2, 3, 1), 8, is_pixels)
     encoder.initialise(torch.Generator().manual_seed(0))
     encoder.linear1.bias.data.fill_(0.1)
@@ -23,7 +23,7 @@ def test_forward_is_two_dense_relu_layers(is_pixels: bool):
     assert torch.equal(obs, before)
 
 
-def test_initialisation_is_orthogonal_with_gain_root_two():
+def test_small_encoder_initialisation_is_orthogonal_with_gain_root_two():
     encoder = SmallEncoder((16,), 8, False)
     encoder.initialise(torch.Generator().manual_seed(0))
     for layer in (encoder.linear1, encoder.linear2):

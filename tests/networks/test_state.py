@@ -1,4 +1,4 @@
-"""Networks and optimisers as flat dictionaries, and back."""
+"""Saving and loading networks and optimisers as flat dictionaries."""
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def test_tensor_name_prefixes_round_trip():
         ),
     ],
 )
-def test_another_networks_weights_are_refused_by_name(given: dict[str, torch.Tensor], message: str):
+def test_load_module_rejects_weights_of_another_network(given: dict[str, torch.Tensor], message: str):
     module = nn.Linear(3, 2)
     before = module.weight.clone()
     with pytest.raises(InputError, match=f"some.file holds another network: {message}"):
@@ -60,8 +60,8 @@ def test_load_module_takes_the_weights():
     assert (module.weight == 5).all() and (module.bias == 6).all()
 
 
-def test_a_loaded_optimizer_keeps_the_layout_and_continues_bit_for_bit():
-    """Checkpoints hold contiguous tensors; fused Adam wants the moments channels last, like the weights."""
+def test_loaded_optimizer_keeps_memory_layout_and_continues_identically():
+    """Checkpoints contain contiguous tensors; fused Adam needs channels-last moments, like the weights."""
     original = make_ppo(0)
     for seed in range(2):
         original.step(make_batch(seed))
@@ -82,7 +82,7 @@ def test_a_loaded_optimizer_keeps_the_layout_and_continues_bit_for_bit():
     assert all(torch.equal(state[name], other[name]) for name in state)
 
 
-def test_a_state_holds_every_weight_and_both_moments_of_each():
+def test_state_contains_every_weight_and_its_adam_moments():
     ppo = make_ppo(0)
     ppo.step(make_batch(0))
     state = ppo.state()

@@ -1,4 +1,4 @@
-"""The explorer: its settings, its training, and its reward beside what the original measured."""
+"""The explorer: its settings, training and resuming, and its reward against the original code's."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from expgen.runs.make_config import make_config
 from tests.reward.walks import CPU
 
 
-def test_discounts_and_cells_by_game():
+def test_explorer_settings_by_game():
     assert make_config("procgen:heist", "maxent").algorithm.gamma == 0.5
     assert make_config("procgen:jumper", "maxent").algorithm.gamma == 0.99
     assert make_config("procgen:jumper", "maxent", gamma=0.3).algorithm.gamma == 0.3
@@ -31,7 +31,7 @@ def test_discounts_and_cells_by_game():
 
 @pytest.mark.procgen
 @pytest.mark.skipif(not is_installed(), reason="no ProcGen library")
-def test_a_random_agent_in_maze_returns_what_the_reference_measured():
+def test_intrinsic_return_of_a_random_maze_agent_matches_the_reference():
     """4.1 for k = 1 and 8.0 for k = 2, mean of an episode on each of the levels 0 to 199; here on every fourth."""
     num_envs, num_steps = 50, 125
     env: Any = make_env("procgen:maze", 200, num_envs, 0, 2, full_view=True)
@@ -58,10 +58,10 @@ def test_a_random_agent_in_maze_returns_what_the_reference_measured():
     assert total[1].mean() == pytest.approx(8.0, abs=1.5)
 
 
-def test_the_explorer_trains_resumes_bit_equal_and_reports_its_intrinsic_return(
+def test_explorer_resumes_bit_equal_and_reports_intrinsic_return(
     small: Any, equal: Callable[..., bool], tmp_path: Path, one_core: None
 ):
-    """Stopped after every rollout or not, in the middle of episodes of up to 192 steps."""
+    """Runs are stopped after every rollout, in the middle of episodes of up to 192 steps."""
     game = {"algo": "maxent", "options": {"time_limit": 40}}
     small.train(tmp_path / "whole", 5, **game)
     for updates in (1, 2, 5):

@@ -1,4 +1,4 @@
-"""r_I as a Gymnasium wrapper: what it pays, when, and what it refuses."""
+"""The Gymnasium wrappers: rewards, autoreset modes, and rejected arguments."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ GREY = [10, 13, 11, 11]  # to the second nearest earlier frame: 3, 2, 1; the las
 
 
 class Greys(gymnasium.Env):
-    """One grey pixel that goes through GREY; every step pays 8."""
+    """One grey pixel with the values of GREY; every step has reward 8."""
 
     observation_space: gymnasium.Space = Box(0, 255, (1, 1, 1), np.uint8)
     action_space = Discrete(2)
@@ -38,29 +38,29 @@ class Greys(gymnasium.Env):
 PIXEL = KnnConfig(pool=1)
 
 
-def test_the_reward_is_intrinsic_and_the_games_own_is_told() -> None:
+def test_wrapper_replaces_the_reward_and_reports_the_games() -> None:
     env = KnnRewardWrapper(Greys(), PIXEL)
-    for _ in range(2):  # the second episode knows nothing of the first
+    for _ in range(2):  # the second episode ignores the first
         env.reset()
         steps = [env.step(0) for _ in range(3)]
         np.testing.assert_allclose([step[1] * 255 for step in steps], [3, 2, 0], atol=1e-4)
         assert [step[4]["game_reward"] for step in steps] == [8, 8, 8] and steps[-1][2]
 
 
-def test_a_share_of_the_games_reward_is_mixed_in() -> None:
+def test_wrapper_mixes_in_the_game_reward() -> None:
     env = KnnRewardWrapper(Greys(), PIXEL, beta=0.25)
     env.reset()
     assert env.step(0)[1] == pytest.approx(0.25 * 3 / 255 + 0.75 * 8)
 
 
-def test_another_view_can_be_measured() -> None:
+def test_wrapper_measures_the_named_view() -> None:
     env = KnnRewardWrapper(Greys(), PIXEL, view="other")
     env.reset()
     np.testing.assert_allclose([env.step(0)[1] * 255 for _ in range(3)], [1, 2, 0], atol=1e-4)
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
-def test_many_environments_are_paid_as_one(mode: AutoresetMode) -> None:
+def test_vector_wrapper_equals_the_single_wrapper(mode: AutoresetMode) -> None:
     env = KnnRewardVectorWrapper(SyncVectorEnv([Greys] * 2, autoreset_mode=mode), PIXEL)
     env.reset()
     paid = [env.step(np.zeros(2, dtype=int))[1] * 255 for _ in range(8)]
@@ -70,7 +70,7 @@ def test_many_environments_are_paid_as_one(mode: AutoresetMode) -> None:
 
 
 class Odd(Greys):
-    """Greys that announce something else."""
+    """Greys with another observation space."""
 
     def __init__(self, space: gymnasium.Space) -> None:
         self.observation_space = space
@@ -118,7 +118,7 @@ def greys() -> SyncVectorEnv:
         ),
     ],
 )
-def test_wrong_wrapping_is_refused_in_one_line(wrap: Any, message: str) -> None:
+def test_wrappers_reject_bad_arguments_in_one_line(wrap: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         wrap()
     assert "\n" not in str(refusal.value)

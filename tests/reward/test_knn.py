@@ -1,4 +1,4 @@
-"""The intrinsic reward against a double loop, and by hand."""
+"""KnnReward against a double loop, and by hand."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from tests.reward.walks import film, oracle, reward_of
 @pytest.mark.parametrize("distance", ["l2", "l0"])
 @pytest.mark.parametrize("neighbor_rank", [1, 2, 3, 5])
 @pytest.mark.parametrize(("pool", "memory_length", "num_steps"), [(3, 500, 25), (1, 7, 10), (2, 1, 25), (2, 40, 6)])
-def test_any_rollouts_give_the_double_loop(
+def test_intrinsic_reward_equals_a_double_loop(
     distance: Any, neighbor_rank: int, pool: int, memory_length: int, num_steps: int
 ):
-    """Episodes span three rollouts and more, and are longer than the memory."""
+    """Episodes span three or more rollouts and are longer than the memory."""
     walk = film(151)
     config = KnnConfig(neighbor_rank, distance, "raw", memory_length, pool)
     np.testing.assert_allclose(reward_of(walk, num_steps, config)[:150], oracle(walk, config)[:150], atol=1e-6)
@@ -25,12 +25,12 @@ def test_any_rollouts_give_the_double_loop(
 
 @pytest.mark.parametrize("transform", ["log", "log1p"])
 @pytest.mark.parametrize("distance", ["l2", "l0"])
-def test_transforms_give_the_double_loop(transform: Any, distance: Any):
+def test_transformed_reward_equals_a_double_loop(transform: Any, distance: Any):
     walk, config = film(61), KnnConfig(2, distance, transform)
     np.testing.assert_allclose(reward_of(walk, 20, config), oracle(walk, config), atol=1e-6)
 
 
-def test_float_vectors_are_compared_as_they_are():
+def test_float_vectors_are_not_pooled():
     rng = np.random.default_rng(0)
     frames = rng.normal(size=(41, 2, 4)).astype(np.float32)[rng.integers(0, 41, 41)]
     first = rng.random((41, 2)) < 0.05
@@ -44,7 +44,7 @@ def test_float_vectors_are_compared_as_they_are():
 
 
 def by_hand(values: list[int], first: list[int], **settings: Any) -> list[float]:
-    """One environment whose picture is one pixel, grey levels in steps of 1 / 255."""
+    """Return r_I of one environment with one grey pixel, in units of 1 / 255."""
     frames = np.repeat(np.array(values, dtype=np.uint8)[:, None, None, None, None], 3, axis=-1)
     walk = frames, np.array(first, dtype=bool)[:, None]
     config = KnnConfig(**{"pool": 1, **settings})
@@ -61,10 +61,10 @@ def test_intrinsic_reward_of_a_walk_by_hand():
     assert by_hand(values, first, neighbor_rank=3) == [3, 2, 2, 0, 10, 10]
     assert by_hand(values, first, neighbor_rank=2, memory_length=2) == [3, 2, 2, 0, 10, 10]
     assert by_hand(values, first, neighbor_rank=2, memory_length=1) == [3, 2, 0, 0, 10, 0]
-    assert by_hand(values, first, neighbor_rank=1, distance="l0") == [1, 1, 0, 0, 1, 0]  # a cell, not its channels
+    assert by_hand(values, first, neighbor_rank=1, distance="l0") == [1, 1, 0, 0, 1, 0]  # counts cells, not channels
 
 
-def test_choice_log_of_a_zero_distance_is_that_of_the_floor_or_zero():
+def test_choice_log_of_zero_distance():
     frames = np.zeros((3, 1, 1, 1, 3), dtype=np.uint8)
     walk = frames, np.array([[True], [False], [True]])
     assert reward_of(walk, 2, KnnConfig(pool=1, reward_transform="log")).tolist() == [
@@ -74,23 +74,23 @@ def test_choice_log_of_a_zero_distance_is_that_of_the_floor_or_zero():
     assert reward_of(walk, 2, KnnConfig(pool=1, reward_transform="log1p")).tolist() == [[0], [0]]
 
 
-def test_choice_the_first_frame_of_an_episode_is_in_the_memory():
+def test_choice_first_frame_of_an_episode_is_compared():
     assert by_hand([10, 20, 10], [1, 0, 0], neighbor_rank=1) == [10, 0]
 
 
-def test_choice_the_frame_at_a_rollout_s_edge_is_in_the_memory():
-    """The original code forgot it and put a black picture in its place."""
+def test_choice_frame_at_a_rollout_boundary_is_compared():
+    """The original code replaces it by a black image."""
     frames = np.full((9, 1, 1, 1, 3), 200, dtype=np.uint8)
     first = np.zeros((9, 1), dtype=bool)
-    first[[0, 4]] = True  # an episode opens exactly at the edge
+    first[[0, 4]] = True  # an episode opens exactly at the boundary
     assert not reward_of((frames, first), 4, KnnConfig(pool=1)).any()
-    first[4] = False  # and one goes on across it, shown nothing new but the frame at the edge itself
+    first[4] = False  # an episode continues across it, and only the frame at the boundary is new
     frames[4] = frames[6] = 100
     reward = reward_of((frames, first), 4, KnnConfig(neighbor_rank=1, pool=1))
     assert (reward[:, 0] > 0).tolist() == [False, False, False, True, False, False, False, False]
 
 
-def test_intrinsic_reward_refuses_bad_settings():
+def test_intrinsic_reward_rejects_bad_settings():
     for settings, message in (
         ({"neighbor_rank": 0}, "--neighbor-rank is 0; accepted: 1 or more"),
         ({"memory_length": 0}, "--memory-length is 0"),

@@ -1,4 +1,4 @@
-"""The frames that the intrinsic reward remembers: saved, loaded, forgotten."""
+"""The frames that KnnReward stores: saved, loaded, discarded."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.reward.walks import film, rollouts
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_saved_in_mid_episode_and_loaded_goes_on_alike(number: int):
+def test_reward_restored_mid_episode_continues_identically(number: int):
     made, config = rollouts(film(81, chance=0.01), 20), KnnConfig(memory_length=30)
     source, other = KnnReward(config, 3), KnnReward(config, 3)
     for rollout in made[:number]:
@@ -19,7 +19,7 @@ def test_saved_in_mid_episode_and_loaded_goes_on_alike(number: int):
         assert torch.equal(source(rollout), other(rollout))
 
 
-def test_only_frames_of_episodes_under_way_are_saved():
+def test_only_frames_of_current_episodes_are_saved():
     source = KnnReward(KnnConfig(memory_length=30), 3)
     first = np.zeros((41, 3), dtype=bool)
     first[0] = first[33] = True
@@ -29,7 +29,7 @@ def test_only_frames_of_episodes_under_way_are_saved():
     assert source.frames is not None and len(source.frames) == 29
 
 
-def test_a_game_that_starts_anew_after_loading_forgets():
+def test_game_restarted_after_loading_discards_old_frames():
     """Games that cannot be saved open a new episode when a run resumes."""
     walk, config = film(41, chance=0.0), KnnConfig(neighbor_rank=1)
     one, two = rollouts(walk, 20)

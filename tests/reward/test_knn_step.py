@@ -1,4 +1,4 @@
-"""r_I one step at a time: the numbers of whole rollouts, whatever the settings."""
+"""KnnStepReward equals KnnReward for all settings, and rejects bad input."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from tests.reward.walks import Film, film, oracle, reward_of
 
 
 def stepped(walk: Film, config: KnnConfig) -> np.ndarray:
-    """r_I of every step of `walk`."""
+    """Return r_I of every step of `walk`."""
     reward = KnnStepReward(config, walk[0].shape[1])
     return np.stack([reward(*frame) for frame in zip(*walk)])[1:]
 
@@ -21,20 +21,20 @@ def stepped(walk: Film, config: KnnConfig) -> np.ndarray:
 @pytest.mark.parametrize("distance", ["l2", "l0"])
 @pytest.mark.parametrize("transform", ["raw", "log", "log1p"])
 @pytest.mark.parametrize(("rank", "memory_length", "pool"), [(2, 500, 3), (1, 7, 1), (3, 1, 2), (5, 40, 2), (2, 16, 1)])
-def test_steps_of_pictures_equal_rollouts_bit_for_bit(
+def test_step_reward_equals_rollout_reward_for_images(
     distance: Any, transform: Any, rank: int, memory_length: int, pool: int
 ) -> None:
     walk, config = film(151), KnnConfig(rank, distance, transform, memory_length, pool)
     np.testing.assert_array_equal(stepped(walk, config), reward_of(walk, 25, config).numpy())
 
 
-def test_steps_give_the_double_loop() -> None:
+def test_step_reward_equals_a_double_loop() -> None:
     walk, config = film(61), KnnConfig()
     np.testing.assert_allclose(stepped(walk, config), oracle(walk, config), atol=1e-6)
 
 
 @pytest.mark.parametrize("distance", ["l2", "l0"])
-def test_steps_of_vectors_equal_rollouts_to_the_last_digit(distance: Any) -> None:
+def test_step_reward_equals_rollout_reward_for_vectors(distance: Any) -> None:
     rng = np.random.default_rng(0)
     frames = rng.normal(size=(41, 2, 4)).astype(np.float32)[rng.integers(0, 41, 41)]
     first = rng.random((41, 2)) < 0.05
@@ -45,7 +45,7 @@ def test_steps_of_vectors_equal_rollouts_to_the_last_digit(distance: Any) -> Non
     )
 
 
-def test_steps_of_grey_levels_by_hand() -> None:
+def test_step_reward_of_grey_frames_by_hand() -> None:
     """10, 13, 11, 11 | 40, 50, 50: distances to the second nearest earlier frame of the episode."""
     reward = KnnStepReward(KnnConfig(pool=1))
     paid = [
@@ -55,8 +55,8 @@ def test_steps_of_grey_levels_by_hand() -> None:
     np.testing.assert_allclose(paid, [0, 3, 2, 1, 0, 10, 10], atol=1e-4)
 
 
-def test_a_step_with_500_frames_behind_it_takes_less_than_a_millisecond() -> None:
-    """On one core; the fastest of many, as others may keep it busy. `benchmarks/knn_speed.py --step` has the median."""
+def test_step_with_500_earlier_frames_takes_less_than_a_millisecond() -> None:
+    """Measures the fastest of many steps on one core, because the machine may be busy."""
     rng, reward = np.random.default_rng(0), KnnStepReward()
     frames = rng.integers(0, 256, (560, 1, 64, 64, 3), dtype=np.uint8)
     seconds = []
@@ -86,7 +86,7 @@ PICTURE, BEGINS = np.zeros((2, 6, 6, 3), dtype=np.uint8), np.ones(2, dtype=bool)
         ({"config": KnnConfig(reward_scale=float("nan"))}, "--reward-scale is nan; accepted: a finite number"),
     ],
 )
-def test_wrong_settings_are_refused_in_one_line(settings: dict[str, Any], message: str) -> None:
+def test_step_reward_rejects_bad_settings_in_one_line(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         KnnStepReward(**settings)
 
@@ -108,7 +108,7 @@ def test_wrong_settings_are_refused_in_one_line(settings: dict[str, Any], messag
         (PICTURE, None, "first is .*; accepted: 2 booleans"),
     ],
 )
-def test_wrong_frames_are_refused_in_one_line(frame: Any, first: Any, message: str) -> None:
+def test_step_reward_rejects_bad_frames_in_one_line(frame: Any, first: Any, message: str) -> None:
     reward = KnnStepReward(num_envs=2)
     reward(PICTURE, BEGINS)
     with pytest.raises(InputError, match=message) as refusal:
@@ -116,15 +116,15 @@ def test_wrong_frames_are_refused_in_one_line(frame: Any, first: Any, message: s
     assert "\n" not in str(refusal.value)
 
 
-def test_a_first_call_that_opens_no_episode_is_refused() -> None:
+def test_step_reward_rejects_a_first_call_without_episode_start() -> None:
     with pytest.raises(InputError, match="first is False in the first call; accepted: True"):
         KnnStepReward()(PICTURE[:1], np.array([False]))
 
 
-def test_a_pool_larger_than_the_picture_is_refused() -> None:
+def test_step_reward_rejects_a_pool_larger_than_the_image() -> None:
     with pytest.raises(InputError, match="--pool is 9 for images with a side of 6; accepted: 1 to 6"):
         KnnStepReward(KnnConfig(pool=9), 2)(PICTURE, BEGINS)
 
 
-def test_its_repr_is_short() -> None:
+def test_step_reward_repr_is_short() -> None:
     assert repr(KnnStepReward(num_envs=2)) == "KnnStepReward(2 environments, frames [0, 0])"

@@ -1,4 +1,4 @@
-"""r_total (Eq. 9)."""
+"""MixedReward: r_total (Eq. 9)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,23 +27,23 @@ def make_rollout(seed: int = 0) -> Rollout:
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.1, 0.5, 1.0])
-def test_the_sum_weighs_both_and_takes_the_game_s_reward_raw(beta: float):
+def test_mixed_reward_weighs_intrinsic_and_raw_game_reward(beta: float):
     mixed, intrinsic = MixedReward(MixtureConfig(beta=beta), 4), KnnReward(KnnConfig(), 4)
     for seed in range(2):
         rollout = make_rollout(seed)
         expected = beta * intrinsic(rollout) + (1 - beta) * rollout.game_reward
         torch.testing.assert_close(mixed(rollout), expected)
-        assert torch.equal(mixed.intrinsic, intrinsic.intrinsic)  # what is reported is r_I alone
+        assert torch.equal(mixed.intrinsic, intrinsic.intrinsic)  # only r_I is reported
 
 
-def test_saved_and_loaded_goes_on_alike():
+def test_restored_mixed_reward_continues_identically():
     mixed, other = MixedReward(MixtureConfig(), 4), MixedReward(MixtureConfig(), 4)
     mixed(make_rollout())
     other.load_state(mixed.state())
     assert torch.equal(mixed(make_rollout(1)), other(make_rollout(1)))
 
 
-def test_beta_is_a_setting_like_any_other():
+def test_beta_is_a_setting_of_mixed():
     config = make_config("procgen:maze", "mixed", beta=0.3, neighbor_rank=4)
     assert config.reward == MixtureConfig(neighbor_rank=4, beta=0.3)
     assert make_config("procgen:maze", "mixed").algorithm.gamma == 0.5

@@ -1,4 +1,4 @@
-"""Reward scaling against baselines' VecNormalize written out step by step, and by hand."""
+"""ReturnScaler against a step-by-step VecNormalize, and by hand."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def random_case(num_steps: int, num_envs: int, scale: float = 1.0, seed: int = 0
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
-def test_whole_rollouts_are_vec_normalize_step_by_step(scale: float):
+def test_scaler_equals_vec_normalize(scale: float):
     scaler, oracle = ReturnScaler(6), VecNormalize(6)
     for seed in range(3):
         reward, ended = random_case(200, 6, scale, seed)
@@ -45,7 +45,7 @@ def test_whole_rollouts_are_vec_normalize_step_by_step(scale: float):
     np.testing.assert_allclose([m.mean, m.var, m.count], [oracle.mean, oracle.var, oracle.count], rtol=1e-7)
 
 
-def test_with_the_whole_rollout_every_reward_is_divided_by_the_last_std():
+def test_per_rollout_scaling_uses_the_last_std():
     """Moments and running returns are the same; only the rewards of a rollout share one divisor."""
     by_step, whole = ReturnScaler(6), ReturnScaler(6, per_rollout=True)
     for seed in range(3):
@@ -58,7 +58,7 @@ def test_with_the_whole_rollout_every_reward_is_divided_by_the_last_std():
         np.testing.assert_array_equal(scaled[-1], last)
 
 
-def test_rewards_of_one_sign_lose_no_precision():
+def test_scaler_is_accurate_for_rewards_of_one_sign():
     """All-positive rewards put the mean of G far above its spread."""
     scaler, oracle = ReturnScaler(4), VecNormalize(4)
     rng = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_rewards_of_one_sign_lose_no_precision():
 
 
 def test_reward_scaling_first_steps_by_hand():
-    """Two environments pay 1 and 0, then the first ends and both pay 1."""
+    """Two environments have rewards 1 and 0, then the first ends, and both have reward 1."""
     reward = np.array([[1, 0], [1, 1], [1, 0]], dtype=np.float32)
     ended = np.array([[False, True], [True, False], [False, False]])
     # G: (1, 0); (1.99, 1); then environment 0 was zeroed: (1, 0.99)
@@ -86,25 +86,25 @@ def test_reward_scaling_first_steps_by_hand():
     assert scaled[2, 1] == 0
 
 
-def test_the_end_zeroes_the_return_after_it_was_counted():
+def test_episode_end_resets_the_return_after_it_is_counted():
     scaler = ReturnScaler(2)
     scaler(np.array([[3.0, 5.0]], dtype=np.float32), np.array([[True, False]]))
     assert scaler.running_return.tolist() == [0, 5]
     assert scaler.moments.mean == pytest.approx(8 / 2.0001)
 
 
-def test_scaled_rewards_are_clipped_at_ten_on_both_sides():
+def test_scaled_rewards_are_clipped_at_ten():
     # one environment: var = 1 − (1 / 1.0001)² ≈ 0.0002, so 1 would become 70.7
     assert ReturnScaler(1)(np.array([[1.0]], dtype=np.float32), np.array([[False]])).tolist() == [[10]]
     assert ReturnScaler(1)(np.array([[-1.0]], dtype=np.float32), np.array([[False]])).tolist() == [[-10]]
 
 
-def test_the_mean_is_not_subtracted():
+def test_scaler_does_not_subtract_the_mean():
     scaled = ReturnScaler(4)(np.zeros((3, 4), dtype=np.float32), np.zeros((3, 4), dtype=bool))
     assert not scaled.any() and scaled.dtype == np.float32
 
 
-def test_where_rollouts_are_cut_does_not_matter():
+def test_scaling_does_not_depend_on_rollout_length():
     reward, ended = random_case(60, 5)
     whole, cut = ReturnScaler(5), ReturnScaler(5)
     expected = whole(reward, ended)
@@ -112,7 +112,7 @@ def test_where_rollouts_are_cut_does_not_matter():
     np.testing.assert_allclose(np.concatenate(parts), expected, rtol=1e-6)
 
 
-def test_saved_and_loaded_goes_on_alike():
+def test_restored_scaler_continues_identically():
     scaler, other = ReturnScaler(5), ReturnScaler(5)
     scaler(*random_case(30, 5))
     other.load_state({name: array.copy() for name, array in scaler.state().items()})

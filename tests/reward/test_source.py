@@ -1,4 +1,4 @@
-"""The game's own reward, raw and scaled."""
+"""GameReward, raw and scaled."""
 
 import numpy as np
 import torch
@@ -18,20 +18,20 @@ def make_rollout(seed: int = 0) -> Rollout:
     return rollout
 
 
-def test_raw_rewards_are_the_games():
+def test_game_reward_without_normalisation_is_raw():
     rollout, source = make_rollout(), GameReward(GameRewardConfig(normalize_reward=False), 4)
     assert torch.equal(source(rollout), rollout.game_reward) and rollout.game_reward.any()
     assert source.state() == {}
 
 
-def test_scaled_rewards_end_episodes_where_the_next_observation_is_first():
+def test_game_reward_resets_returns_at_episode_ends():
     source, scaler = GameReward(GameRewardConfig(), 4), ReturnScaler(4)
     for seed in range(2):
         rollout = make_rollout(seed)
         raw = rollout.game_reward.clone()
         expected = scaler(rollout.host_reward.numpy(), rollout.host_first.numpy()[1:])
         np.testing.assert_array_equal(source(rollout).numpy(), expected)
-        assert torch.equal(rollout.game_reward, raw)  # kept for the log
+        assert torch.equal(rollout.game_reward, raw)  # unchanged, for the episode log
 
 
 def test_reward_scaling_state_round_trip():

@@ -1,4 +1,4 @@
-"""Walks of made-up frames, the intrinsic reward of one, and a double loop that says what it should be."""
+"""Synthetic frame sequences, their intrinsic reward, and a double loop as reference."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ Film = tuple[ndarray, ndarray]  # frames and firsts of one long walk, [time, N, 
 
 
 def film(num_frames: int, num_envs: int = 3, shape: tuple[int, ...] = (7, 8, 3), chance: float = 0.08) -> Film:
-    """Frames that repeat now and then, some nearly, with episodes of random lengths."""
+    """Return frames that sometimes repeat, exactly or nearly, in episodes of random lengths."""
     rng = np.random.default_rng(0)
     few = rng.integers(0, 256, (6, *shape), dtype=np.uint8)
     frames = few[rng.integers(0, 6, (num_frames, num_envs))]
@@ -43,7 +43,7 @@ def reward_of(walk: Film, num_steps: int, config: KnnConfig, device: torch.devic
 
 
 def oracle(walk: Film, config: KnnConfig) -> ndarray:
-    """Two loops over steps, one over earlier frames; averages as the paper writes them."""
+    """Compute r_I with two loops over steps and one over earlier frames, on averages as in the paper."""
     frames, first = walk
     p, (height, width) = config.pool, (n // config.pool for n in frames.shape[2:4])
     cut = frames[:, :, : height * p, : width * p].astype(np.float64) / 255

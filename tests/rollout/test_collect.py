@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 
 
 class Scripted:
-    """Environment n's episodes last n + 2 steps; every number says which step brought it. Buffers are reused."""
+    """Environment n's episodes last n + 2 steps; every value encodes its step. Buffers are reused."""
 
     def __init__(self) -> None:
         self.spec, self.levels, self.num_envs = SPEC, LevelSet.parse(9), N
@@ -49,7 +49,7 @@ class Scripted:
 
 
 class Counting:
-    """An actor that answers slot t with action t."""
+    """An actor that returns action t for slot t."""
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout, self.started = rollout, []
@@ -69,18 +69,18 @@ def check_slots(rollout: Rollout, begin: int) -> None:
         assert rollout.first[t].tolist() == Scripted.first_at(clock).tolist()
         assert rollout.level[t].tolist() == (10 * clock + np.arange(N)).tolist()
         assert rollout.host_solved[t].tolist() == [False, bool(Scripted.first_at(clock)[1]), False]
-        if t < T:  # the step taken at slot t pays with the observation after it
+        if t < T:  # the reward of step t comes with the next observation
             assert rollout.game_reward[t].tolist() == (100 * (clock + 1) + np.arange(N)).tolist()
 
 
-def test_everything_lands_in_its_slot_rollout_after_rollout():
+def test_collect_fills_the_right_slots_over_several_rollouts():
     env, rollout = Scripted(), Rollout(SPEC, T, N, 0, CPU)
     actor = Counting(rollout)
     assert len(list(collect(env, actor, rollout))) == 2 * T + 1
     rollout.finish()
     check_slots(rollout, begin=0)
     assert actor.started == [0, 1, 2, 3, 4]
-    assert [action.tolist() for action in env.acted] == [[t] * N for t in range(T)]  # the last look plays nothing
+    assert [action.tolist() for action in env.acted] == [[t] * N for t in range(T)]  # slot T is not played
     last = rollout.obs[T].clone()
     list(collect(env, actor, rollout))
     rollout.finish()
@@ -89,7 +89,7 @@ def test_everything_lands_in_its_slot_rollout_after_rollout():
     assert env.clock == 2 * T
 
 
-def test_memory_is_advanced_t_times_and_the_actions_stored_are_the_ones_played():
+def test_collect_advances_memory_t_times_and_stores_played_actions():
     policy = make_policy(SPEC, NetworkConfig(features=6, memory="gru"), torch.Generator().manual_seed(0), CPU)
     env, rollout = Scripted(), Rollout(SPEC, T, N, policy.state_size, CPU)
     lane, generator = PlainLane(policy, rollout), torch.Generator().manual_seed(1)

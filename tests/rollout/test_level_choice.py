@@ -1,4 +1,4 @@
-"""The Director in a real environment: every episode is sent once, before anyone sees it."""
+"""Director: sets the level of every episode once, before it is recorded."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ T, N = 40, 4
 
 
 class Counting:
-    """Levels 1000, 1001, … in the order they are asked for."""
+    """Chooses levels 1000, 1001, … in order."""
 
     def __init__(self) -> None:
         self.count, self.asked = 0, []
@@ -49,7 +49,7 @@ class RandomActor:
         return self.rng.integers(5, size=N, dtype=np.int32)
 
 
-def test_every_episode_is_sent_once_and_seen_where_it_was_sent():
+def test_director_sets_each_episode_once_before_it_is_seen():
     env = make_env("minimaze", 3, N, max_cells=2, time_limit=9)
     rollout, chooser = Rollout(env.spec, T, N, 0, torch.device("cpu")), Counting()
     director, actor = Director(env, chooser), RandomActor(rollout)
@@ -58,12 +58,12 @@ def test_every_episode_is_sent_once_and_seen_where_it_was_sent():
         list(collect(env, actor, rollout, director))
         first, level = rollout.host_first.numpy(), rollout.host_level.numpy()
         episodes += int(first[1:].sum())
-        assert chooser.count == episodes  # the observation that opens a rollout is not sent again
+        assert chooser.count == episodes  # the first observation of a rollout is not set again
         assert (level >= 1000).all()
         starts = level[1:][first[1:]]
         assert len(np.unique(starts)) == len(starts)
-        assert ((level[1:] == level[:-1]) | first[1:]).all()  # a level lasts as long as its episode
-        assert rollout.host_reward.numpy().max() == 10  # what the ended episode paid is still there
+        assert ((level[1:] == level[:-1]) | first[1:]).all()  # a level changes only at an episode's start
+        assert rollout.host_reward.numpy().max() == 10  # the last reward of an episode is kept
     assert chooser.asked[0] == [0, 1, 2, 3] and episodes > 50
     frame = make_env("minimaze", [1000], 1, max_cells=2, time_limit=9).observe().obs[0]
     again = make_env("minimaze", 3, N, max_cells=2, time_limit=9)
@@ -71,7 +71,7 @@ def test_every_episode_is_sent_once_and_seen_where_it_was_sent():
     assert np.array_equal(again.observe().obs[0], frame)
 
 
-def test_a_restored_director_sends_nobody_twice():
+def test_restored_director_sets_no_level_twice():
     env = make_env("minimaze", 3, N)
     director = Director(env, Counting())
     director.direct(env.observe(), is_new=False)
@@ -81,15 +81,15 @@ def test_a_restored_director_sends_nobody_twice():
     assert other.chooser.count == N and other.chooser.asked == []  # type: ignore[attr-defined]
 
 
-def test_games_that_were_not_restored_are_sent_anew():
-    """Gymnasium cannot save games: a resumed run plays levels nobody chose until it is told."""
+def test_director_sets_levels_of_games_that_were_not_restored():
+    """Gymnasium cannot save games, so a resumed run plays other levels until the director sets them."""
     director = Director(make_env("minimaze", 3, N), Counting())
     director.assigned[:] = 777
     director.direct(director.env.observe(), is_new=False)
     assert director.chooser.count == N  # type: ignore[attr-defined]
 
 
-def test_an_environment_that_cannot_be_sent_is_refused():
+def test_director_rejects_environments_without_level_control():
     class Bare:
         spec, num_envs = make_env("minimaze", 3, 1).spec, 1
 

@@ -1,4 +1,4 @@
-"""Every transition once an epoch, and every field of a minibatch from the same transition."""
+"""Minibatches: each transition once per epoch, all fields from the same transition."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ T, N = 6, 8
 
 
 def numbered_rollout(state_size: int = 2) -> tuple[Rollout, torch.Tensor]:
-    """Transition (t, n) carries t · N + n in every field; slot T carries numbers that must not show up."""
+    """Transition (t, n) carries t · N + n in every field; the numbers of slot T must not appear."""
     rollout = Rollout(EnvSpec("toy", (3,), "float32", 4), T, N, state_size, torch.device("cpu"))
     number = torch.arange((T + 1) * N).view(T + 1, N)
     rollout.obs.copy_(number.unsqueeze(-1).expand(-1, -1, 3))
@@ -21,7 +21,7 @@ def numbered_rollout(state_size: int = 2) -> tuple[Rollout, torch.Tensor]:
     rollout.value.copy_(number + 0.5)
     rollout.value_target.copy_(number[:T] + 0.75)
     rollout.state[0] = torch.arange(N).unsqueeze(1)
-    return rollout, number[:T] + 0.125  # the advantage handed over
+    return rollout, number[:T] + 0.125  # the advantage to learn from
 
 
 def epoch(order: str, count: int, seed: int = 0) -> list[Minibatch]:
@@ -31,14 +31,14 @@ def epoch(order: str, count: int, seed: int = 0) -> list[Minibatch]:
 
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
 @pytest.mark.parametrize("count", [1, 3, 4, 8])
-def test_each_transition_comes_exactly_once(order: str, count: int):
+def test_epoch_contains_each_transition_once(order: str, count: int):
     batches = epoch(order, count)
     seen = torch.cat([batch.action.flatten() for batch in batches])
     assert sorted(seen.tolist()) == list(range(T * N))
 
 
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
-def test_all_fields_belong_to_the_same_transition(order: str):
+def test_minibatch_fields_belong_to_the_same_transition(order: str):
     for batch in epoch(order, 4):
         number = batch.action
         assert torch.equal(batch.obs, number.unsqueeze(-1).expand(-1, -1, 3).float())
@@ -49,7 +49,7 @@ def test_all_fields_belong_to_the_same_transition(order: str):
         assert torch.equal(batch.advantage, number + 0.125)
 
 
-def test_columns_are_whole_environments_in_time_order_with_their_memory():
+def test_columns_are_whole_environments_with_their_memory():
     for batch in epoch("columns", 4):
         env = batch.action[0]
         assert batch.action.shape == (T, 2)
@@ -57,7 +57,7 @@ def test_columns_are_whole_environments_in_time_order_with_their_memory():
         assert torch.equal(batch.state, env.unsqueeze(1).expand(-1, 2).float())
 
 
-def test_shuffled_mixes_times_and_environments_and_starts_without_memory():
+def test_shuffled_minibatch_mixes_transitions_and_has_zero_memory():
     batch = epoch("shuffled", 4)[0]
     assert batch.action.shape == (1, T * N // 4)
     number = batch.action[0]
@@ -66,7 +66,7 @@ def test_shuffled_mixes_times_and_environments_and_starts_without_memory():
 
 
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
-def test_the_order_is_the_generators(order: str):
+def test_minibatch_order_depends_on_the_generator_only(order: str):
     def numbers(seed: int) -> list[int]:
         return torch.cat([batch.action.flatten() for batch in epoch(order, 4, seed)]).tolist()
 
@@ -84,7 +84,7 @@ def test_minibatches_of_successive_epochs_differ():
 
 
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
-def test_an_uneven_split_still_takes_as_many_steps_as_asked(order: str):
+def test_uneven_split_has_the_requested_number_of_minibatches(order: str):
     """8 columns in 5 groups: 2, 2, 2, 1, 1 — `chunk` would have made 4 groups of 2."""
     batches = epoch(order, 5)
     sizes = [batch.action.shape[1] for batch in batches]
@@ -97,7 +97,7 @@ def test_minibatches_are_never_empty():
 
 @pytest.mark.parametrize("order", ["columns", "shuffled"])
 @pytest.mark.parametrize("count", [1, 3, 100])
-def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: int):
+def test_minibatch_rows_match_minibatches(order: str, count: int):
     rows = list(minibatch_rows(T, N, count, order, torch.Generator().manual_seed(0)))  # type: ignore[arg-type]
     batches = epoch(order, count)
     assert len(rows) == len(batches)
@@ -105,7 +105,7 @@ def test_the_order_of_transitions_is_that_of_the_minibatches(order: str, count: 
         assert torch.equal(row, batch.action.flatten())
 
 
-def test_a_field_is_gathered_when_it_is_first_read_and_then_kept():
+def test_minibatch_field_is_gathered_on_first_read_and_cached():
     rollout, advantage = numbered_rollout()
     batch = next(minibatches(rollout, advantage, 1, "columns", torch.Generator().manual_seed(0)))
     rollout.value.fill_(7)
@@ -114,7 +114,7 @@ def test_a_field_is_gathered_when_it_is_first_read_and_then_kept():
     assert (batch.value == 7).all() and batch.value is batch.value
 
 
-def test_what_else_is_known_of_each_transition_is_found_by_its_row():
+def test_minibatch_index_gives_rows_of_the_rollout():
     rollout, advantage = numbered_rollout()
     for row in minibatch_rows(T, N, 3, "columns", torch.Generator().manual_seed(0)):
         batch = Minibatch(rollout, advantage, row, "shuffled")

@@ -1,4 +1,4 @@
-"""Which row of a rollout each part of an observation lands in."""
+"""Rollout.record stores each part of an observation in the right slot."""
 
 import numpy as np
 import torch
@@ -23,12 +23,12 @@ def observation(number: int) -> Observation:
     )
 
 
-def test_a_reward_belongs_to_the_step_before_its_observation():
+def test_record_stores_rewards_in_the_previous_slot():
     rollout = Rollout(SPEC, 2, 2, 0, CPU)
     for t in range(3):
         rollout.record(t, observation(t))
     rollout.finish()
-    assert rollout.game_reward.tolist() == [[1, -1], [2, -2]]  # what came with o_0 was paid before this rollout
+    assert rollout.game_reward.tolist() == [[1, -1], [2, -2]]  # the reward of o_0 belongs to the previous rollout
     assert rollout.first.tolist() == [[True, False], [False, False], [True, False]]
     assert rollout.level.tolist() == [[0, 10], [1, 11], [2, 12]]
     assert rollout.host_solved.tolist() == [[False, False], [False, True], [False, False]]
@@ -36,7 +36,7 @@ def test_a_reward_belongs_to_the_step_before_its_observation():
     assert rollout.obs[:, 0, 0].tolist() == [0, 1, 2]
 
 
-def test_what_is_recorded_is_a_copy():
+def test_record_copies_the_observation():
     rollout, seen = Rollout(SPEC, 1, 2, 0, CPU), observation(1)
     rollout.record(1, seen)
     for part in seen:
@@ -45,7 +45,7 @@ def test_what_is_recorded_is_a_copy():
     assert rollout.game_reward[0].tolist() == [1, -1] and rollout.level[1].tolist() == [1, 11]
 
 
-def test_the_full_view_is_kept_apart_only_where_asked_for():
+def test_full_view_is_separate_only_on_request():
     alone, apart = Rollout(SPEC, 1, 2, 0, CPU), Rollout(SPEC, 1, 2, 0, CPU, full_view=True)
     for rollout in (alone, apart):
         rollout.record(0, observation(3))
@@ -53,7 +53,7 @@ def test_the_full_view_is_kept_apart_only_where_asked_for():
     assert apart.full[0].tolist() == [[103, 103], [103, 103]] and apart.obs[0].tolist() == [[3, 3], [3, 3]]
 
 
-def test_carry_over_takes_the_memory_after_t_steps():
+def test_carry_over_uses_the_memory_after_t_steps():
     rollout = Rollout(SPEC, 3, 2, 1, CPU)
     rollout.state.copy_(torch.arange(5.0).view(5, 1, 1).expand(-1, 2, -1))
     rollout.carry_over()

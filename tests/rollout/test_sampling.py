@@ -1,4 +1,4 @@
-"""Gumbel-max sampling, and one decision written to the right slot."""
+"""Gumbel-max sampling, and act_in_slot."""
 
 import torch
 
@@ -16,7 +16,7 @@ def test_sampled_action_by_hand():
     noise = torch.tensor([[0.1, 0.2], [-4.0, 0.0]])
     action, log_prob = sample(logits, noise)
     assert action.tolist() == [1, 1]
-    # log ½, and log σ(−3): the log-probability is the policy's, the noise has no part in it
+    # log ½, and log σ(−3): the log-probability does not include the noise
     torch.testing.assert_close(log_prob, torch.tensor([0.5, 0.0474258732]).log())
 
 
@@ -30,7 +30,7 @@ def test_sampled_action_frequencies_are_the_softmax():
     torch.testing.assert_close(frequency, wanted, atol=0.006, rtol=0)  # four standard errors
 
 
-def test_noise_is_finite_and_fresh_each_time():
+def test_noise_is_finite_and_redrawn():
     rollout = Rollout(SPEC, 100, 10, 0, CPU)
     generator = torch.Generator().manual_seed(0)
     rollout.draw_noise(generator)
@@ -40,7 +40,7 @@ def test_noise_is_finite_and_fresh_each_time():
     assert abs(rollout.noise.mean().item() - 0.5772) < 0.1  # Euler's constant, the mean of a Gumbel
 
 
-def test_act_in_slot_fills_its_slot_and_the_next_state_and_nothing_else():
+def test_act_in_slot_writes_only_its_slot_and_the_next_state():
     policy = make_policy(SPEC, NetworkConfig(features=8, memory="gru"), torch.Generator().manual_seed(0), CPU)
     rollout = Rollout(SPEC, 4, 5, policy.state_size, CPU)
     generator = torch.Generator().manual_seed(1)
@@ -70,7 +70,7 @@ def test_act_in_slot_fills_its_slot_and_the_next_state_and_nothing_else():
     assert not rollout.value.requires_grad and not rollout.state.requires_grad
 
 
-def test_act_in_slot_starts_an_episode_without_memory():
+def test_act_in_slot_resets_memory_at_episode_start():
     policy = make_policy(SPEC, NetworkConfig(features=8, memory="gru"), torch.Generator().manual_seed(0), CPU)
     rollout = Rollout(SPEC, 1, 2, policy.state_size, CPU)
     rollout.state[0, 1] = 5.0
