@@ -1,4 +1,4 @@
-"""What MkDocs does beyond reading docs/: generated pages, files of the repository that pages link to, narrow tables."""
+"""MkDocs hooks: generated pages, repository files that pages link to, tables for narrow screens."""
 
 import html
 import posixpath
@@ -15,11 +15,11 @@ from reference import pages
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|(?:src|href)=\")([^)#\s\":]+)(?=[)#\"])")  # relative ones, of Markdown and of HTML
-TEXT = {".csv", ".json", ".gif", ".png", ".svg", ".html"}  # copied as they are; of other files a page shows the text
+TEXT = {".csv", ".json", ".gif", ".png", ".svg", ".html"}  # copied unchanged; other files become pages with their text
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add what is not in docs/."""
+    """Add generated pages and linked files outside docs/."""
     for uri, text in pages().items():
         files.append(File.generated(config, uri, content=text))
     files.append(File.generated(config, "tutorial.md", content=as_markdown(ROOT / "docs" / "tutorial.ipynb")))
@@ -44,7 +44,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links as they work in the repository → as they work in the site."""
+    """Rewrite links of the repository to links of the site."""
     source = page.file.src_uri
     here = source.removeprefix("repository/") if source.startswith("repository/") else f"docs/{source}"
 
@@ -56,7 +56,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Give every cell of a table its column's name, which narrow screens show beside it; keep flags in one line."""
+    """Add the column's name to every table cell, for narrow screens; keep flags in one line."""
     content = re.sub(r"<code>(--[\w-]{1,16})</code>", r'<code class="flag">\1</code>', content)
     return re.sub(r"<table>.*?</table>", lambda match: _named(match[0]), content, flags=re.DOTALL)
 
@@ -73,12 +73,12 @@ def _named(table: str) -> str:
 
 
 def _in_repository(page: str, link: str) -> str:
-    """A link of a page, both as paths from the repository's root."""
+    """Resolve a link of a page; both are paths from the repository's root."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
 
 
 def _in_site(path: str) -> str:
-    """Where a file of the repository is, from the site's root."""
+    """Return the path of a repository file from the site's root."""
     if path == "docs/tutorial.ipynb":
         return "tutorial.md"
     if path.startswith("docs/"):

@@ -20,7 +20,7 @@ Flags = dict[str, dict[str, str]]  # help by flag, by group
 
 
 def pages() -> dict[str, str]:
-    """Markdown by the file that it would be in."""
+    """Return the Markdown of each page by file name."""
     return {
         "reference/commands.md": commands(),
         "reference/settings.md": settings(),
@@ -30,11 +30,11 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """Every verb with its flags."""
+    """Return the page of all verbs and flags."""
     lines = [
         "# Commands",
         "",
-        "As `expgen VERB --help all` says. Every verb also takes `--import MODULE` and `--debug`.",
+        "The same as `expgen VERB --help all`. Every verb also accepts `--import MODULE` and `--debug`.",
     ]
     for verb, summary in VERBS.items():
         parser = parser_of(verb)
@@ -43,12 +43,12 @@ def commands() -> str:
             groups = {title: groups[title] for title in list(groups)[:3]}
         lines += ["", f"## expgen {verb}", "", f"{summary[0].upper()}{summary[1:]}.", "", *_listed(groups)]
         if verb == "train":
-            lines += ["", "All else is a [setting](settings.md)."]
+            lines += ["", "The other flags are [settings](settings.md)."]
     return "\n".join(lines)
 
 
 def settings() -> str:
-    """What `expgen train` can be told, first what all algorithms share, then what each has of its own."""
+    """Return the page of all settings: first the shared ones, then those of each algorithm."""
     by_algo = {algo: _trained(algo) for algo in RECIPES}
     shared = set.intersection(*(set().union(*map(dict.items, groups.values())) for groups in by_algo.values()))
     lines = [
@@ -74,27 +74,27 @@ def settings() -> str:
 
 
 def python() -> str:
-    """Every public name of the package."""
-    lines = ["# Python", "", "What `import expgen` offers. What is behind it: [modules](modules.md)."]
+    """Return the page of all public names."""
+    lines = ["# Python", "", "Names of `import expgen`. All modules: [modules](modules.md)."]
     for name in expgen.__all__:
         lines += ["", f"## expgen.{name}", "", *_documented(getattr(expgen, name))]
     return "\n".join(lines)
 
 
 def modules() -> str:
-    """Every file of the package in one line."""
-    lines = ["# Modules", "", "The first line of every file; how they meet: [architecture](../architecture.md)."]
+    """Return the page of all modules, one line each."""
+    lines = ["# Modules", "", "The first line of every module; see [architecture](../architecture.md)."]
     for folder in [PACKAGE, *sorted(path for path in PACKAGE.rglob("*") if path.is_dir())]:
         found = {path: ast.get_docstring(ast.parse(path.read_text())) for path in sorted(folder.glob("*.py"))}
-        told = {path: text.splitlines()[0] for path, text in found.items() if text}
-        if told:
+        first_lines = {path: text.splitlines()[0] for path, text in found.items() if text}
+        if first_lines:
             lines += ["", f"## {folder.relative_to(PACKAGE.parent)}", ""]
-            lines += [f"- `{path.name}`: {text}" for path, text in told.items()]
+            lines += [f"- `{path.name}`: {text}" for path, text in first_lines.items()]
     return "\n".join(lines)
 
 
 def parser_of(verb: str, *words: str) -> Parser:
-    """The parser of a verb, as it is when it prints its help."""
+    """Return the parser of a verb when it prints its help."""
     asked: list[Parser] = []
     plain = Parser.print_help
     Parser.print_help = lambda self, file=None: asked.append(self)  # type: ignore[method-assign,assignment]
@@ -107,7 +107,7 @@ def parser_of(verb: str, *words: str) -> Parser:
 
 
 def flags_of(parser: argparse.ArgumentParser) -> Flags:
-    """What a parser accepts."""
+    """Return the help of all flags of a parser by group."""
     formatter = parser._get_formatter()
     groups: Flags = {}
     for group in parser._action_groups:
@@ -119,7 +119,7 @@ def flags_of(parser: argparse.ArgumentParser) -> Flags:
 
 
 def _trained(algo: str) -> Flags:
-    """The settings of an algorithm: all groups of `train` but the first three, which are no settings."""
+    """Return the settings of an algorithm: all groups of `train` after the first three."""
     groups = flags_of(parser_of("train", "--algo", algo))
     return {title: groups[title] for title in list(groups)[3:]}
 
@@ -137,14 +137,14 @@ def _listed(groups: Flags) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Plain text whose only marks are backticks: Markdown and HTML shall leave the rest alone."""
+    """Escape text for Markdown and HTML, except in backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [re.sub(r"[\\*_\[]", r"\\\g<0>", part).replace("<", "&lt;") for part in parts[::2]]
     return "".join(parts)
 
 
 def _documented(thing: Any) -> list[str]:
-    """Signature or fields, then the docstring as it is written."""
+    """Return signature or fields, then the docstring."""
     doc = inspect.getdoc(thing) or ""
     if inspect.isclass(thing):
         body = ast.parse(inspect.getsource(thing)).body[0]
@@ -152,7 +152,7 @@ def _documented(thing: Any) -> list[str]:
         source = inspect.getsource(thing).splitlines()
         fields = [source[node.lineno - 1].rstrip() for node in body.body if isinstance(node, ast.AnnAssign)]
         methods = [
-            _method(name, member) for name, member in vars(thing).items() if _is_told(name, member, bool(fields))
+            _method(name, member) for name, member in vars(thing).items() if _is_shown(name, member, bool(fields))
         ]
         code = [f"class {thing.__name__}:", *(fields + methods or ["    ..."])]
     else:
@@ -160,8 +160,8 @@ def _documented(thing: Any) -> list[str]:
     return ["```python", *code, "```", "", _escaped(doc)]
 
 
-def _is_told(name: str, member: Any, has_fields: bool) -> bool:
-    """Public functions and properties; also how to make one, where its fields do not say so."""
+def _is_shown(name: str, member: Any, has_fields: bool) -> bool:
+    """Return whether to show a member: public functions, properties, and __init__ of classes without fields."""
     is_code = inspect.isfunction(member) or isinstance(member, property)
     return is_code and (not name.startswith("_") or (name == "__init__" and not has_fields))
 
