@@ -76,9 +76,9 @@ def test_join_inside_accepts_plain_names(name: str, tmp_path: Path) -> None:
      "\x1b[2J", "a\x7f"],
 )  # fmt: skip
 def test_join_inside_rejects_unsafe_names(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         join_inside(tmp_path, name)
-    line = str(told.value)
+    line = str(raised.value)
     assert repr(name) in line and "accepted: a relative path" in line and line.isprintable()
 
 

@@ -89,8 +89,8 @@ def test_bad_input_is_an_input_error_and_a_value_error() -> None:
 def test_openmp_wait_policy_defaults_to_passive(asked: dict[str, str], policy: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP prints its settings
-    told = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
-    assert f"OMP_WAIT_POLICY = '{policy}'" in told.stderr, told.stderr
+    done = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
+    assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,13 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
 def test_status_rejects_other_folders(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
     assert "holds no run" in refused("status", tmp_path)
-    for content, told in (("notes", "is not JSON"), ("[]", "is not a list of jobs"), ('{"jobs": 3}', "is not a list")):
+    for content, message in (
+        ("notes", "is not JSON"),
+        ("[]", "is not a list of jobs"),
+        ('{"jobs": 3}', "is not a list"),
+    ):
         (tmp_path / "jobs.json").write_text(content)
-        assert told in refused("status", tmp_path)
+        assert message in refused("status", tmp_path)
 
 
 def test_status_escapes_control_characters_in_names(halfway: Path, command) -> None:

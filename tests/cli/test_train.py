@@ -238,10 +238,10 @@ def test_resume_command_names_imported_modules(
     stopped = process(*words, "--import", "my methods/mine.py", cwd=tmp_path)
     until((tmp_path / "run" / "metrics.csv").exists)
     stopped.send_signal(signal.SIGTERM)
-    said = stopped.communicate(timeout=PATIENCE)[1].splitlines()[-1]
-    assert said.endswith(f"--run {tmp_path}/run --import '{tmp_path}/my methods/mine.py'")
+    output = stopped.communicate(timeout=PATIENCE)[1].splitlines()[-1]
+    assert output.endswith(f"--run {tmp_path}/run --import '{tmp_path}/my methods/mine.py'")
     rows = len(metrics(tmp_path / "run"))
-    again = process(*shlex.split(said.partition("continue with: expgen ")[2]), cwd=tmp_path)
+    again = process(*shlex.split(output.partition("continue with: expgen ")[2]), cwd=tmp_path)
     until(lambda: len(metrics(tmp_path / "run")) > rows)
     again.send_signal(signal.SIGTERM)
     assert again.wait(PATIENCE) == 128 + signal.SIGTERM

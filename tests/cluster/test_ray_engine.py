@@ -74,15 +74,15 @@ def test_reproduction_survives_lost_workers_and_nodes(kind, cluster, s3, reprodu
         killed.append(until(lambda: at_work(cluster, join(out, "runs", "minimaze-ppo")), "a worker"))
         os.kill(killed[0], signal.SIGKILL)
         again = join(out, "runs", "minimaze-ppo")
-        killed.append(until(lambda: (pid := at_work(cluster, again)) != killed[0] and pid, "a worker that goes on"))
+        killed.append(until(lambda: (pid := at_work(cluster, again)) != killed[0] and pid, "a worker that resumes"))
         first = cluster.node_of(killed[1])  # while it works
         for index in (first, 1 - first):
             cluster.kill_node(index)
-        said, err = driver.communicate(timeout=PATIENCE)
+        output, err = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
         s3.delay = s3.refused = 0.0
-    assert driver.returncode == 0, said + err
+    assert driver.returncode == 0, output + err
     assert err.count("lost") >= 2
     if is_url(out):
         assert s3.refusals > 0 and fetch(out, tmp_path / "ray")

@@ -31,9 +31,9 @@ class Batch:
         self.started: list[subprocess.Popen[str]] = []
         (folder / "programs").mkdir()
         for name, text in STAND_INS.items():
-            self.stand_in(name, text)
+            self.replace_program(name, text)
 
-    def stand_in(self, name: str, text: str) -> None:
+    def replace_program(self, name: str, text: str) -> None:
         program = self.folder / "programs" / name
         program.write_text(f"#!/usr/bin/env bash\n{text}\n")
         program.chmod(0o755)
@@ -111,17 +111,17 @@ def test_slurm_script_runs_a_job_on_two_nodes(batch, tmp_path: Path) -> None:
     script = batch(2)
     assert script.wait(PATIENCE) == 0
     batch.end()
-    said = script.stdout.read()
-    assert "2 of 2 nodes are up" in said and "done: " in said
+    output = script.stdout.read()
+    assert "2 of 2 nodes are up" in output and "done: " in output
     assert not (tmp_path / "requeued").exists()
 
 
 def test_slurm_script_forwards_sigterm_and_requeues(batch, tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    batch.stand_in("ray", 'printf " 1 node_a\\n 1 node_b\\n"')
-    batch.stand_in("expgen", f'trap "exit 143" TERM; touch "{begun}"; while :; do sleep 0.1; done')
+    started = tmp_path / "started"
+    batch.replace_program("ray", 'printf " 1 node_a\\n 1 node_b\\n"')
+    batch.replace_program("expgen", f'trap "exit 143" TERM; touch "{started}"; while :; do sleep 0.1; done')
     script = batch(2)
-    until(begun.exists, "the command")
+    until(started.exists, "the command")
     script.send_signal(signal.SIGTERM)  # Slurm signals the batch shell only
     assert script.wait(PATIENCE) == 143
     assert (tmp_path / "requeued").exists()

@@ -79,8 +79,8 @@ def test_finished_job_is_skipped_and_new_scorings_are_added(trained):
 def test_stopped_job_resumes(tmp_path):
     job = Planner(dataclasses.replace(TINY, steps=4096)).train("maze", "ppo")
     rows = []
-    told = Watcher(on_row=lambda learner, row: rows.append(row), should_stop=lambda: bool(rows))
-    stopped = run_job(job, tmp_path, "", "cpu", told)
+    watcher = Watcher(on_row=lambda learner, row: rows.append(row), should_stop=lambda: bool(rows))
+    stopped = run_job(job, tmp_path, "", "cpu", watcher)
     assert stopped.status == "stopped" and not score_files(job, tmp_path)[-1].exists()
     seen = []
     watcher = Watcher(on_start=lambda total, done: seen.append(sum(done.values())))

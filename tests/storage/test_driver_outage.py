@@ -43,10 +43,10 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
 
     def run(patience: int, *cues: Cue) -> tuple[int, list[str]]:
         monkeypatch.setenv(SECONDS_VARIABLE, str(patience))
-        said = Cues(list(cues))
-        monkeypatch.setattr(sys, "stderr", said)
+        output = Cues(list(cues))
+        monkeypatch.setattr(sys, "stderr", output)
         status = main(WORDS)
-        lines = said.getvalue().splitlines()
+        lines = output.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
             if thread.name == "expgen-upload":  # of the driver that gave up; it must not use the next one's storage
@@ -63,8 +63,8 @@ def rows(folder: Path) -> str:
 
 def test_driver_waits_for_a_short_outage_and_fails_after_a_long_one(drive, s3, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(store, "NOTICE_SECONDS", 0.5)
-    status, said = drive(60)
-    assert status == 0, said
+    status, output = drive(60)
+    assert status == 0, output
     expected = rows(tmp_path / "undisturbed")
 
     def goes() -> None:
@@ -73,21 +73,21 @@ def test_driver_waits_for_a_short_outage_and_fails_after_a_long_one(drive, s3, t
     def comes_back() -> None:
         s3.refused = 0.0
 
-    status, said = drive(60, (LAST_JOB, goes), (f"cannot list {OUT}/scores/", comes_back))
-    assert status == 0, said
-    waits = [line for line in said if line.startswith(f"expgen: cannot list {OUT}/scores/")]
+    status, output = drive(60, (LAST_JOB, goes), (f"cannot list {OUT}/scores/", comes_back))
+    assert status == 0, output
+    waits = [line for line in output if line.startswith(f"expgen: cannot list {OUT}/scores/")]
     assert waits and waits[0].endswith(WAITS)
-    assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" responds again") for line in said)
+    assert any(line.startswith(f"expgen: {OUT}/scores/") and line.endswith(" responds again") for line in output)
     assert rows(tmp_path / "ridden out") == expected
 
-    status, said = drive(5, (LAST_JOB, goes))
+    status, output = drive(5, (LAST_JOB, goes))
     assert status == 1  # a failure, not bad input
-    assert said[-1].startswith(f"expgen: cannot list {OUT}/scores/") and "did not respond within 5 s" in said[-1]
-    assert said[-1].endswith("the same command continues")
+    assert output[-1].startswith(f"expgen: cannot list {OUT}/scores/") and "did not respond within 5 s" in output[-1]
+    assert output[-1].endswith("the same command continues")
 
 
 def test_missing_rights_fail_at_once(drive, s3: Faults) -> None:
     s3.refused, s3.refusal, s3.refusals = 1.0, FORBIDDEN, 0
-    status, said = drive(60)
-    assert status == 2 and len(said) == 1 and "PermissionError" in said[0]
+    status, output = drive(60)
+    assert status == 2 and len(output) == 1 and "PermissionError" in output[0]
     assert s3.refusals == 1

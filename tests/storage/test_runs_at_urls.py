@@ -81,7 +81,7 @@ def test_train_evaluate_and_play_at_a_url_from_the_command_line(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["train", "--run", "nowhere://a/b"], "nowhere"),
         (["train", "--run", "memory://run"], "lost with the process"),
@@ -95,8 +95,8 @@ def test_train_evaluate_and_play_at_a_url_from_the_command_line(
         (["report", "s3://a/scores.csv", "--out", "page"], "SCORES"),
     ],
 )
-def test_bad_urls_are_rejected_in_one_line(words: list[str], told: str, s3: Faults, refused) -> None:
-    assert told in refused(*words)
+def test_bad_urls_are_rejected_in_one_line(words: list[str], message: str, s3: Faults, refused) -> None:
+    assert message in refused(*words)
 
 
 def test_missing_storage_driver_is_one_line(refused, monkeypatch) -> None:
@@ -187,9 +187,9 @@ def test_long_outage_is_reported_and_files_are_kept(bucket, s3, small, settings,
     def at_row(learner: str, row: dict[str, float]) -> None:
         s3.refused = 1.0
 
-    with pytest.raises(InputError, match=r"did not respond within 5 s.* are kept in") as told:
+    with pytest.raises(InputError, match=r"did not respond within 5 s.* are kept in") as raised:
         small.train(bucket, UPDATES, on_row=at_row, **settings)
-    kept = Path(str(told.value).partition("are kept in ")[2].split()[0])
+    kept = Path(str(raised.value).partition("are kept in ")[2].split()[0])
     assert equal(small.state(kept), small.state(undisturbed))
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)

@@ -56,9 +56,9 @@ def test_failed_operation_is_retried_with_growing_pauses(tmp_path: Path) -> None
 @pytest.mark.parametrize("error", [PermissionError("no"), ImportError("no"), NotImplementedError("no")])
 def test_permanent_error_is_not_retried(error: Exception, tmp_path: Path) -> None:
     before, calls = failing(9, error)
-    with pytest.raises(InputError, match=f"^cannot read file://{tmp_path}/file: {type(error).__name__}: no$") as told:
+    with pytest.raises(InputError, match=f"^cannot read file://{tmp_path}/file: {type(error).__name__}: no$") as raised:
         store_with(tmp_path, before).read("file")
-    assert len(calls) == 1 and not isinstance(told.value, FailedStorage)
+    assert len(calls) == 1 and not isinstance(raised.value, FailedStorage)
 
 
 def test_missing_file_is_not_retried(tmp_path: Path) -> None:
@@ -71,10 +71,12 @@ def test_missing_file_is_not_retried(tmp_path: Path) -> None:
 def test_errors_until_the_time_limit_are_an_outage(tmp_path: Path) -> None:
     before, calls = failing(10**6, OSError("not now"))
     began = time.monotonic()
-    with pytest.raises(StorageOutage, match=r"did not respond within 1 s: OSError: not now$") as told:
+    with pytest.raises(StorageOutage, match=r"did not respond within 1 s: OSError: not now$") as raised:
         store_with(tmp_path, before, seconds=1.0).read("file")
     assert len(calls) > 1 and time.monotonic() - began < 5
-    assert isinstance(told.value, FailedStorage) and str(told.value).startswith(f"cannot read file://{tmp_path}/file")
+    assert isinstance(raised.value, FailedStorage) and str(raised.value).startswith(
+        f"cannot read file://{tmp_path}/file"
+    )
 
 
 @pytest.fixture

@@ -40,25 +40,28 @@ def _wait(for_what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _until_told(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+def _wait_for_output(words: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Return all output so far."""
-    said = ""
+    output = ""
 
     def is_told() -> bool:
-        nonlocal said
-        said += capsys.readouterr().err
-        return words in said
+        nonlocal output
+        output += capsys.readouterr().err
+        return words in output
 
     _wait(is_told)
-    return said
+    return output
 
 
 def test_failed_upload_is_reported_and_work_continues(bucket: str, s3: Faults, outage, capsys) -> None:
     with workspace(bucket) as space:
         outage(space)
-        said = _until_told("retried", capsys)
+        output = _wait_for_output("retried", capsys)
         s3.refused = 0.0
-    assert f"{bucket} did not respond within 5 s: " in said and "; training continues and the upload is retried" in said
+    assert (
+        f"{bucket} did not respond within 5 s: " in output
+        and "; training continues and the upload is retried" in output
+    )
 
 
 def test_work_that_ends_with_an_outage_does_not_wait_or_print(bucket: str, s3: Faults, outage, capsys) -> None:
@@ -75,7 +78,7 @@ def test_no_recovery_message_after_an_outage_ended_the_work(bucket, s3, outage, 
     monkeypatch.setattr(store, "NOTICE_SECONDS", 0.2)
     with pytest.raises(StorageOutage), workspace(bucket) as space:
         outage(space)
-        _until_told(bucket, capsys)
+        _wait_for_output(bucket, capsys)
         raise StorageOutage("no response")
     s3.refused = 0.0
     _wait(lambda: all(thread.name != "expgen-upload" for thread in threading.enumerate()))
@@ -116,9 +119,9 @@ def test_unreadable_folder_is_kept_after_a_failed_upload(bucket: str, s3: Faults
         raise OSError(5, "Input/output error")
 
     kept_in = r"Input/output error; files that were not uploaded are kept in"
-    with pytest.raises(FailedStorage, match=kept_in) as told, workspace(bucket) as space:
+    with pytest.raises(FailedStorage, match=kept_in) as raised, workspace(bucket) as space:
         space.upload = fails  # type: ignore[method-assign]
-    kept = Path(str(told.value).partition("are kept in ")[2].split()[0])
+    kept = Path(str(raised.value).partition("are kept in ")[2].split()[0])
     assert kept == space.folder and kept.exists()
     (kept.parent / "lock").touch()  # delete it with this process
 
