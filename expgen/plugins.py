@@ -46,7 +46,7 @@ def import_module(name: str) -> None:
     module = path.stem if is_file else name
     if is_file:
         if not path.is_file():
-            raise InputError(f"--import is {name!r}, which is no file; accepted: a file or the name of a module")
+            raise InputError(f"--import is {name!r}, which is not a file; accepted: a file or the name of a module")
         _add_to_path(path.parent.absolute())
     trust(module)
     try:

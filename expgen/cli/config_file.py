@@ -41,7 +41,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise InputError(f"--config is {str(path)!r}: {error.strerror}; accepted: a file that can be read") from None
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         line = " ".join(str(error).split())[:120]
-        raise InputError(f"--config {path} is no {path.suffix[1:].upper()}: {line}") from None
+        raise InputError(f"--config {path} is not valid {path.suffix[1:].upper()}: {line}") from None
     if isinstance(data, dict) and data.keys() == {"train", "spec"}:
         data = data["train"]  # config.json of a run
     return dict(_flatten(data, str(path)))
@@ -96,7 +96,7 @@ def set_file_defaults(path: Path, values: Mapping[str, Any], parser: Parser, arg
         elif name not in flags or name in FORBIDDEN:
             near = difflib.get_close_matches(name, [*flags, "options"], 1)
             hint = f"did you mean {near[0]!r}?" if near else "see expgen train --help all"
-            raise InputError(f"{path} has the key {name!r}, which is no flag of expgen train; {hint}")
+            raise InputError(f"{path} has the key {name!r}, which is not a flag of expgen train; {hint}")
         elif isinstance(flags[name].default, list):  # a flag that may be repeated
             default = [as_text(name, each) for each in (value if isinstance(value, list) else [value])]
         elif flags[name].nargs == 0:

@@ -126,7 +126,7 @@ def location(text: str) -> Location:
     if not is_url(text):
         return _path(text)
     if is_hub(text) or text.startswith("memory:"):
-        reason = "holds an agent to play, not a run" if is_hub(text) else "is lost with the process"
+        reason = "is an agent, not a run" if is_hub(text) else "is lost with the process"
         raise InputError(f"{text} {reason}; accepted: a folder, or a URL as s3://BUCKET/RUN")
     Store(text)  # raises InputError if no driver can open it
     return text.rstrip("/")

@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
             states[state] += 1
             print(_line(name, state, steps, left, message))
     if not states:
-        raise InputError(f"RUNS is {paths[0]}, which holds no run; accepted: run folders, or the --out of reproduce")
+        raise InputError(f"RUNS is {paths[0]}, which has no run; accepted: run folders, or the --out of reproduce")
     print(", ".join(f"{count} {state}" for state, count in states.most_common()))
     return 1 if any(states[state] for state in BROKEN) else 0
 

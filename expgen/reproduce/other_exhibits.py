@@ -110,7 +110,7 @@ def first_change(frames: ndarray) -> ndarray:
 
 def hidden_section() -> Section:
     """Return Figure 8: a random walk as the agent sees it, and with the maze visible."""
-    note = "First what the agent sees of a Hidden Maze on a random walk, then what is there."
+    note = "First the frames that an agent sees in a Hidden Maze on a random walk, then the maze itself."
     figures = []
     for words, options in (("Frames of a Hidden Maze", {"hidden": True}), ("The maze behind them", HIDDEN_OPTIONS)):
         shown: dict[str, ndarray] = {}

@@ -30,7 +30,7 @@ def parse_hub(url: str) -> tuple[str, str | None]:
     """Return USER/NAME and the revision, if any, of `url`; raise InputError if it does not name a repository."""
     found = _URL.fullmatch(url)
     if found is None or ".." in url or "--" in url:
-        raise InputError(f"{url!r} is no repository; accepted: hf://USER/NAME or hf://USER/NAME@REVISION")
+        raise InputError(f"{url!r} is not a repository; accepted: hf://USER/NAME or hf://USER/NAME@REVISION")
     return found[1], found[2]
 
 

@@ -99,9 +99,12 @@ def test_config_file_with_runs_trains_each_with_its_own_algorithm(
         ({"..": {}}, "runs has the name '..'; accepted"),
         ({"a": 3}, "a is 3; accepted: names of flags with their values"),
         ({"a": {}, "b": {"device": "cpu"}}, "b has 'device', which all runs share; accepted: outside runs"),
-        ({"a": {}, "b": {"clipp": 1}}, "has the key 'clipp', which is no flag of expgen train; did you mean 'clip'?"),
+        (
+            {"a": {}, "b": {"clipp": 1}},
+            "has the key 'clipp', which is not a flag of expgen train; did you mean 'clip'?",
+        ),
         ({"a": {"seed": [0, 1]}, "a-seed1": {}}, "all/a-seed1; accepted: names that give different folders"),
-        ({"a": {"runs": {"b": {}}}}, "has the key 'runs', which is no flag of expgen train"),
+        ({"a": {"runs": {"b": {}}}}, "has the key 'runs', which is not a flag of expgen train"),
     ],
 )
 def test_wrong_runs_in_config_file_are_rejected_before_training(
@@ -128,11 +131,14 @@ WRONG = {
     "empty": ("", "FILE is None; accepted: names of flags with their values"),
     "a list": ("- algo\n- ppo\n", "FILE is ['algo', 'ppo']; accepted: names of flags"),
     "a word": ("ppo", "FILE is 'ppo'; accepted: names of flags"),
-    "no YAML": ("algo: [", "--config FILE is no YAML"),
-    "an object of Python": ("algo: !!python/object/apply:os.system ['true']", "--config FILE is no YAML"),
-    "unknown key": ("weather: red", "FILE has the key 'weather', which is no flag of expgen train; see"),
-    "misspelt key": ("gama: 0.9", "FILE has the key 'gama', which is no flag of expgen train; did you mean 'gamma'?"),
-    "another algorithm's": ("beta: 0.5", "FILE has the key 'beta', which is no flag of expgen train"),
+    "no YAML": ("algo: [", "--config FILE is not valid YAML"),
+    "an object of Python": ("algo: !!python/object/apply:os.system ['true']", "--config FILE is not valid YAML"),
+    "unknown key": ("weather: red", "FILE has the key 'weather', which is not a flag of expgen train; see"),
+    "misspelt key": (
+        "gama: 0.9",
+        "FILE has the key 'gama', which is not a flag of expgen train; did you mean 'gamma'?",
+    ),
+    "another algorithm's": ("beta: 0.5", "FILE has the key 'beta', which is not a flag of expgen train"),
     "in an unknown group": ("net: {width: 2}", "FILE has the key 'net'"),
     "unknown in a group": ("network: {depth: 2}", "FILE has the key 'depth'"),
     "a group that is a number": ("network: 3", "FILE: network is 3; accepted: names of flags"),
@@ -144,15 +150,15 @@ WRONG = {
     "an empty list": ("levels: []", "--levels is []; accepted: a text, a number or a list of them"),
     "algorithm": ("algo: a3c", "--algo is 'a3c'; accepted: ppo"),
     "preset": ("preset: huge", "--preset is 'huge'; accepted: paper"),
-    "a file within": ("config: other.yaml", "FILE has the key 'config', which is no flag"),
+    "a file within": ("config: other.yaml", "FILE has the key 'config', which is not a flag"),
     "a module to import": ("env: 'gymnasium:os:X-v0'", "would import the module 'os', named only in a file"),
     "a module to import, in short": ("env: 'os:X-v0'", "would import the module 'os', named only in a file"),
     "a module as a game": ("env: gymnasium\ngame: 'os:X-v0'", "would import the module 'os'"),
     "a wrapper": ("wrapper: ['os:Wrapper']", "would import the module 'os', named only in a file"),
     "a wrapper as an option": ("options: {wrappers: 'os:Wrapper'}", "would import the module 'os'"),
-    "a group in itself": ("network: &x {network: *x}", "FILE has the key 'network', which is no flag"),
+    "a group in itself": ("network: &x {network: *x}", "FILE has the key 'network', which is not a flag"),
     "what grows as it is read": (BOMB + "game: *x9", "--game is [[[[[["),
-    "--import": ("import: os", "FILE has the key 'import', which is no flag"),
+    "--import": ("import: os", "FILE has the key 'import', which is not a flag"),
 }
 
 

@@ -90,7 +90,7 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
 
 def test_status_rejects_other_folders(refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
-    assert "holds no run" in refused("status", tmp_path)
+    assert "has no run" in refused("status", tmp_path)
     for content, message in (
         ("notes", "is not JSON"),
         ("[]", "is not a list of jobs"),

@@ -144,19 +144,19 @@ WRONG = {
     "below a file": (["RUN", "RUN/config.json/new"], "cannot write"),
     "a bucket": (["RUN", "file:///bucket/agent"], "accepted: hf://USER/NAME, or a folder that is new or empty"),
     "memory": (["RUN", "memory://x"], "memory://x is lost with the process"),
-    "a hub without a name": (["RUN", "hf://"], "'hf://' is no repository; accepted: hf://USER/NAME"),
-    "a hub without a user": (["RUN", "hf://agent"], "'hf://agent' is no repository"),
-    "a hub's folder": (["RUN", "hf://user/agent/folder"], "'hf://user/agent/folder' is no repository"),
-    "a hub with dots": (["RUN", "hf://user/.."], "'hf://user/..' is no repository"),
-    "a hub with spaces": (["RUN", "hf://user/my agent"], "'hf://user/my agent' is no repository"),
-    "a hub in Greek": (["RUN", "hf://user/μ"], "'hf://user/μ' is no repository"),
-    "a hub with two dashes": (["RUN", "hf://user/a--b"], "'hf://user/a--b' is no repository"),
+    "a hub without a name": (["RUN", "hf://"], "'hf://' is not a repository; accepted: hf://USER/NAME"),
+    "a hub without a user": (["RUN", "hf://agent"], "'hf://agent' is not a repository"),
+    "a hub's folder": (["RUN", "hf://user/agent/folder"], "'hf://user/agent/folder' is not a repository"),
+    "a hub with dots": (["RUN", "hf://user/.."], "'hf://user/..' is not a repository"),
+    "a hub with spaces": (["RUN", "hf://user/my agent"], "'hf://user/my agent' is not a repository"),
+    "a hub in Greek": (["RUN", "hf://user/μ"], "'hf://user/μ' is not a repository"),
+    "a hub with two dashes": (["RUN", "hf://user/a--b"], "'hf://user/a--b' is not a repository"),
     "a revision": (["RUN", "hf://user/agent@v1"], "accepted: hf://USER/NAME without a revision"),
-    "an empty revision": (["RUN", "hf://user/agent@"], "is no repository"),
+    "an empty revision": (["RUN", "hf://user/agent@"], "is not a repository"),
     "private folder": (["RUN", "new", "--private"], "accepted with --private: hf://USER/NAME"),
     "private with a value": (["RUN", "new", "--private=yes"], "--private: ignored explicit argument 'yes'"),
     "unknown flag": (["RUN", "new", "--public"], "unrecognized arguments: --public"),
-    "an odd agent": (["hf://user", "new"], "'hf://user' is no repository"),
+    "an odd agent": (["hf://user", "new"], "'hf://user' is not a repository"),
 }
 
 
@@ -174,7 +174,7 @@ def test_invalid_push_arguments_are_refused(
     "words", [["train", "--run", "hf://user/agent"], ["status", "hf://user/agent"], ["fetch", "hf://user/agent", "x"]]
 )
 def test_hub_url_is_refused_as_a_run(words: list[str], refused: Callable[..., str]) -> None:
-    assert "hf://user/agent holds an agent to play, not a run; accepted: a folder, or a URL" in refused(*words)
+    assert "hf://user/agent is an agent, not a run; accepted: a folder, or a URL" in refused(*words)
 
 
 def test_missing_hub_library_is_reported_in_one_line(
