@@ -69,22 +69,22 @@ def diagnose(
     check_play_flags(episodes, envs, seed)
     agent = find_agent(run).agent
     if not agent.trained():
-        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
+        raise InputError(f"{run} has no checkpoint yet")
     splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
     arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
     players = player_factories(agent, seed, device)
     on_start(len(players) * len(splits) * episodes)
+    reward, oracle = explorer_reward(agent), make_oracle(agent.env, **agent.options)
     plays, votes = [], None
-    for split, (player, make) in itertools.product(splits, players.items()):
-        reward = explorer_reward(agent) if player in ("explorer", "random") else None
-        watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if reward else None
-        who = make()
-        recorder = VoteRecorder(who) if isinstance(who, ConsensusAgent) else None
+    for split, (name, make_player) in itertools.product(splits, players.items()):
+        player = make_player()
+        recorder = VoteRecorder(player) if isinstance(player, ConsensusAgent) else None
+        explores = name in ("explorer", "random")
+        watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if explores else None
         levels = agent.levels if split == "train" else agent.test_set
-        evaluation = result_of(play_levels(recorder or who, arena, levels, watcher, watcher is not None, on_episode))
-        oracle = make_oracle(agent.env, **agent.options) if watcher else None
-        explored = watcher.exploration(evaluation.episodes, oracle) if watcher else None
-        plays.append(Play(player, split, evaluation, explored))
+        evaluation = result_of(play_levels(recorder or player, arena, levels, watcher, explores, on_episode))
+        exploration = watcher.exploration(evaluation.episodes, oracle) if watcher else None
+        plays.append(Play(name, split, evaluation, exploration))
         votes = recorder.votes(evaluation.episodes) if recorder else votes
     measured = Measurements(str(run), agent.env, episodes, tuple(plays), votes)
     return Diagnosis(measured, findings(measured))

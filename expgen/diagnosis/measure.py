@@ -124,9 +124,8 @@ class VoteRecorder:
         left = np.array([episode.length for episode in played])[number] - step  # 1 at the last step
         is_near = solved & (left <= NEAR)
         by_distance = np.array([_mean(share[solved & (left == at)]) for at in range(1, SHOWN + 1)])
-        agent = self.agent
-        about = len(agent.ensemble.members), agent.quorum, agent.tally
-        return Votes(*about, _mean(share[is_near]), _mean(share[~is_near]), by_distance)
+        members, quorum, counts = len(self.agent.ensemble.members), self.agent.quorum, self.agent.tally
+        return Votes(members, quorum, counts, _mean(share[is_near]), _mean(share[~is_near]), by_distance)
 
 
 def _mean(values: ndarray) -> float:

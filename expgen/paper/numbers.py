@@ -75,20 +75,19 @@ def ablation() -> dict[tuple[str, ...], Cell]:
 @cache
 def neighbor_ranks() -> dict[int, dict[str, Cell]]:
     """Return Table 7 by k_NN: cells `maxent_train`, `maxent_test` (intrinsic returns) and `expgen_test`."""
-    names = ("maxent_train", "maxent_test", "expgen_test")
-    return {
-        int(row["k_nn"]): {
-            name: Cell(float(row[f"{name}_mean"]), float(row[f"{name}_std"]), RUNS["knn"]) for name in names
-        }
-        for row in rows("knn")
-    }
+    found = {}
+    for row in rows("knn"):
+        names = ("maxent_train", "maxent_test", "expgen_test")
+        cells = (Cell(float(row[f"{name}_mean"]), float(row[f"{name}_std"]), RUNS["knn"]) for name in names)
+        found[int(row["k_nn"])] = dict(zip(names, cells))
+    return found
 
 
 @cache
 def normalization_bounds(difficulty: str) -> dict[str, tuple[float, float]]:
     """Return Table 3: R_min and R_max of each game for the difficulty `easy` or `hard`."""
-    selected = [row for row in rows("normalization") if row["difficulty"] == difficulty]
-    return {row["game"]: (float(row["rmin"]), float(row["rmax"])) for row in selected}
+    table = rows("normalization")
+    return {row["game"]: (float(row["rmin"]), float(row["rmax"])) for row in table if row["difficulty"] == difficulty}
 
 
 @cache

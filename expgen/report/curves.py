@@ -5,7 +5,6 @@ import io
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ class Curve(NamedTuple):
     game: str
     learner: str  # which run, seed or member
     points: ndarray  # [points, 2]: environment steps and mean return
-    scored: Mapping[str, ndarray] = MappingProxyType({})  # by column of SCORED: [points, 2]
+    scored: Mapping[str, ndarray]  # by column of SCORED: [points, 2]
 
 
 def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: str, run: str = "") -> Iterator[Curve]:

@@ -51,4 +51,4 @@ def test_checkpoints_before_the_last_quarter_are_omitted(tmp_path: Path):
 
 
 def test_checkpoint_section_is_empty_without_scored_checkpoints():
-    assert checkpoint_section([Curve("ppo", "maze", "member0", np.array([[1.0, 2.0]]))]).is_empty
+    assert checkpoint_section([Curve("ppo", "maze", "member0", np.array([[1.0, 2.0]]), {})]).is_empty

@@ -226,7 +226,7 @@ def test_training_curves_exclude_evaluations_of_other_runs():
     points = [
         make_row(seed=s, steps=t, mean=t + s, ci_low=math.nan, ci_high=math.nan) for s in (0, 2) for t in (1, 2, 3)
     ]
-    curves = [Curve("maxent", "maze", f"run{s}", np.array([[1, s], [2, s + 1], [3, s + 4]])) for s in (0, 2)]
+    curves = [Curve("maxent", "maze", f"run{s}", np.array([[1, s], [2, s + 1], [3, s + 4]]), {}) for s in (0, 2)]
     sections = {s.name: s for s in build_sections(make_table(points, resamples=10), curves=curves)}
     trained, tested = (figure.axes[0] for _, figure in sections["training"].figures)
     assert (trained.get_ylabel(), tested.get_ylabel()) == ("return of training episodes", "return on unseen levels")

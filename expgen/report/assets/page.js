@@ -42,13 +42,8 @@ document.addEventListener("click", (event) => {
   filter.value = "";
   filterRows();
   const wanted = new Set(link.dataset.rows.split(" "));
-  let first = null;
-  for (const row of scoreRows()) {
-    const marked = wanted.has(row.cells[0].textContent.trim());
-    row.classList.toggle("marked", marked);
-    if (marked && !first) first = row;
-  }
-  first?.scrollIntoView({ block: "center" });
+  for (const row of scoreRows()) row.classList.toggle("marked", wanted.has(row.cells[0].textContent.trim()));
+  document.querySelector("tr.marked")?.scrollIntoView({ block: "center" });
 });
 function filterRows() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
