@@ -2,9 +2,9 @@
 
 In many games the mirror image of a level is a level that the generator could have made, played with left and right
 swapped; mazes seen from above can also be rotated. A learner with an equal share of its games in each view learns from
-two or eight times as many levels. All of them come from the level set; the only added knowledge is the symmetry of the
-game. Agents are evaluated on the original view. `--recolor` permutes the colour channels, which no generator does: a
-policy trained on all six permutations has to rely on shapes, and cannot recognise a level by its background colour.
+two, four or eight times as many levels. All of them come from the level set; the only added knowledge is the game's
+symmetry. Agents are evaluated on the original view. `--recolor` permutes the colour channels, which no generator does:
+a policy trained on all six permutations has to rely on shapes, and cannot recognise a level by its background colour.
 
 Displays in a corner of the picture stay there: Jumper's compass is mirrored in place and the distance bar below it is
 unchanged. The opposite corner keeps the mirrored copy of them, since the background behind them is unknown.

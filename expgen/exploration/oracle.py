@@ -45,7 +45,7 @@ from expgen.reward.pooling import pooled
 FLAT_COLORS = {"use_backgrounds": False, "use_monochrome_assets": True}  # one colour per kind of object, on black
 WALL_FOLLOWER_ENVS = ("minimaze", "procgen:maze")
 MAZE_TIME_LIMIT = 500  # the frame after the last step is never observed
-MAZE_SYMMETRIC_CELLS = ((6, 8), (6, 12))  # row, column where both sides of the sprite look the same; found by playing
+MAZE_SYMMETRIC_CELLS = ((6, 8), (6, 12))  # layout cells where the sprite looks the same on both sides in 0.10.7
 JUMPER_POOL = 3  # pixels per side of a cell, the size of the agent
 MINER_DIRT = (191, 63, 191)  # in flat colours
 MINER_SIDE = 10  # cells per side, easy mode
