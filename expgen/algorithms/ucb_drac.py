@@ -83,7 +83,6 @@ class UcbBandit:
         return int(self.arm)
 
     def bounds(self) -> Tensor:
-        """Return the UCB of every arm."""
         quality = self.returns.sum(1) / (self.pulls - 1).clamp(1, self.returns.shape[1])
         bound = quality + self.exploration * (self.total.log() / self.pulls).sqrt()
         return torch.where(self.pulls == 1, torch.inf, bound) if self.tries_each else bound
@@ -124,8 +123,8 @@ class UcbDrac(Algorithm):
         if self.config.augmentation != "ucb":
             return NAMES.index(self.config.augmentation)
         if self.bandit.arm >= 0:
-            share = rollout.num_steps / (rollout.num_steps + 1)
-            self.bandit.reward(share * float(rollout.value_target.mean()))  # the CPU waits for the GPU here
+            mean_return = float(rollout.value_target.mean())  # the CPU waits for the GPU here
+            self.bandit.reward(rollout.num_steps / (rollout.num_steps + 1) * mean_return)
         return self.bandit.pull()
 
     def step(self, batch: Minibatch, augmented_obs: Tensor, noise: Tensor) -> Metrics:

@@ -30,21 +30,16 @@ def collect(env: VecEnv, actor: Actor, rollout: Rollout, director: Director | No
     played. The next rollout starts with the same observation, acted on by the updated policy. A director, if there is
     one, sets the level of each new episode before the actor sees the observation.
     """
-
-    def start(t: int) -> None:
+    for t in range(rollout.num_steps + 1):
         observation = env.observe()
         if director is not None:
             director.direct(observation, is_new=t > 0)
         actor.start(t, observation)
-
-    for t in range(rollout.num_steps):
-        start(t)
         yield
-        env.act(actor.wait())
-        yield
-    start(rollout.num_steps)
-    yield
-    actor.wait()
+        action = actor.wait()
+        if t < rollout.num_steps:
+            env.act(action)
+            yield
 
 
 def sample(logits: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:

@@ -62,7 +62,6 @@ class Director:
             self.assigned[env] = level
 
     def state(self) -> dict[str, ndarray]:
-        """Return the chooser's state and the level chosen for each environment."""
         return {**self.chooser.state(), "assigned": self.assigned}
 
     def load_state(self, state: Mapping[str, ndarray]) -> None:
