@@ -81,7 +81,7 @@ def minibatches(
 def minibatch_rows(
     num_steps: int, num_envs: int, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Tensor]:
-    """Yield the same minibatches as rows of `[T · N]`, whatever the order."""
+    """Yield the same minibatches as rows of `[T · N]`, for either order."""
     first_row = torch.arange(0, num_steps * num_envs, num_envs, device=generator.device).unsqueeze(1)  # [T, 1]
     for index in _minibatch_indices(num_steps, num_envs, num_minibatches, order, generator):
         yield (first_row + index).flatten() if order == "columns" else index
