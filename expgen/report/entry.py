@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import INFO_SETTINGS, Score, numbered_scores
+from expgen.evaluation.scores import Score, numbered_scores
 from expgen.exploration.rows import EXPLORATION_FILE, MEASURES, ExplorationRow, mean_of, read_exploration
 from expgen.paper import numbers
 from expgen.report.methods import RETURN, Method, count_of, read_settings
+from expgen.report.named_methods import METHODS_FILE, read_method_names
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Entry:
     line: int
     measure: str = RETURN
     number: int = 0  # position in the report's list of rows, from 1
+    names: tuple[str, ...] = ()  # further methods that it counts for, from methods.csv
 
     @cached_property
     def _settings(self) -> dict[str, str]:
@@ -30,9 +32,8 @@ class Entry:
 
     @property
     def method(self) -> Method:
-        """The algorithm and its settings, without those that do not define a variant: the leader and INFO_SETTINGS."""
-        settings = {name: value for name, value in self._settings.items() if name not in ("leader", *INFO_SETTINGS)}
-        return Method(self.row.algorithm, tuple(sorted(settings.items())))
+        """The algorithm and the settings that define a variant of it."""
+        return Method.of_row(self.row.algorithm, self.row.settings)
 
     @property
     def run(self) -> tuple[int, int]:
@@ -51,10 +52,14 @@ class Entry:
 
 
 def read_entries(file: Path) -> list[Entry]:
-    """Return the rows of a score file; if it is called scores.csv, also those of exploration.csv in the same folder."""
+    """Return the rows of a score file; for a scores.csv with exploration.csv and methods.csv in the same folder."""
     entries = [Entry(row, str(file), line) for line, row in numbered_scores(file)]
+    if file.name != "scores.csv":
+        return entries
+    names = read_method_names(file.with_name(METHODS_FILE), [(entry.row.game, entry.method) for entry in entries])
+    entries = [dataclasses.replace(one, names=tuple(names.get((one.row.game, one.method), ()))) for one in entries]
     exploration = file.with_name(EXPLORATION_FILE)
-    if file.name == "scores.csv" and exploration.exists():
+    if exploration.exists():
         for line, row in read_exploration(exploration):
             entries += _exploration_entries(row, str(exploration), line)
     return entries

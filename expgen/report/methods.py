@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from expgen.colors import ALGORITHMS
+from expgen.evaluation.scores import INFO_SETTINGS
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -23,6 +24,14 @@ class Method:
 
     algorithm: str
     settings: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of_row(algorithm: str, settings: str) -> "Method":
+        """Return the method of a score row, without settings that do not define a variant: leader, INFO_SETTINGS."""
+        kept = {
+            name: value for name, value in read_settings(settings).items() if name not in ("leader", *INFO_SETTINGS)
+        }
+        return Method(algorithm, tuple(sorted(kept.items())))
 
     @property
     def label(self) -> str:

@@ -53,7 +53,8 @@ class ScoreTable:
         self.constants, self.resamples = constants, resamples
         self._groups: defaultdict[tuple[Method, str, str, str], list[Entry]] = defaultdict(list)
         for entry in self.entries:
-            self._groups[entry.method, entry.row.game, entry.row.split, entry.measure].append(entry)
+            for method in (entry.method, *map(Method, entry.names)):
+                self._groups[method, entry.row.game, entry.row.split, entry.measure].append(entry)
 
     def where(self, is_kept: Callable[[Entry], bool]) -> "ScoreTable":
         """Return a table of the rows for which `is_kept` is true."""
@@ -148,13 +149,16 @@ class ScoreTable:
         return found
 
     def comparable(self, methods: Sequence[Method]) -> tuple[list[Method], list[str]]:
-        """Return methods and games such that every method was tested on every game, with as many pairs as possible."""
+        """Return methods and games such that every method was tested on every game, with as many pairs as possible.
+
+        Several methods on few games have priority over a single method on many.
+        """
         tested: dict[Method, list[str]] = {}
         for method in methods:
             games = [game for game in self.games([method]) if self.is_normalizable(game)]
             tested[method] = [game for game in games if self.final_entries(method, game, "test")]
         pairs = [([m for m in methods if set(games) <= set(tested[m])], games) for games in tested.values() if games]
-        return max(pairs, key=lambda pair: len(pair[0]) * len(pair[1]), default=([], []))
+        return max(pairs, key=lambda pair: (len(pair[0]) > 1, len(pair[0]) * len(pair[1])), default=([], []))
 
     def curves(self, method: Method, game: str, split: Split) -> dict[tuple[int, int], ndarray]:
         """Return the scores of each run during training, `[points, 2]`: steps and mean return."""

@@ -44,6 +44,10 @@ def test_every_published_row_was_measured_at_a_clean_commit():
     assert not marked
 
 
+def test_published_best_agents_are_one_method_of_the_report():
+    assert {"maze", "heist", "jumper"} <= set(TABLE.games([Method("best agent")]))
+
+
 def test_published_table_5_has_every_ensemble_size_of_the_paper():
     section = ensemble_size_section(TABLE)
     assert section is not None

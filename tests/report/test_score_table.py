@@ -127,6 +127,13 @@ def test_matrix_uses_selected_constants():
         assert table.matrix([Method("ppo")], ["jumper"])[Method("ppo")] == pytest.approx(expected)
 
 
+def test_comparable_prefers_two_methods_on_one_game_to_one_method_on_three():
+    on = {"ppo": ("maze", "heist", "jumper"), "expgen": ("maze",)}
+    table = make_table([make_row(algorithm, game) for algorithm, games in on.items() for game in games])
+    methods, games = table.comparable(table.methods())
+    assert [method.algorithm for method in methods] == ["ppo", "expgen"] and games == ["maze"]
+
+
 def test_comparable_maximises_methods_times_games():
     on = {"ppo": ("maze", "heist"), "expgen": ("maze", "heist"), "leep": ("maze",), "random": ("minimaze",)}
     table = make_table([make_row(algorithm, game) for algorithm, games in on.items() for game in games])
