@@ -9,13 +9,7 @@ def printable(text: object) -> str:
 
 
 def text_line(cells: Sequence[object], widths: Sequence[int], align: str = "<", gap: str = "  ") -> str:
-    """Return one line of a printed table.
-
-    cells: shown as `printable` text.
-    widths: minimum width of each cell.
-    align: `<` for left, `>` for right.
-    gap: text between cells.
-    """
+    """Return a line of a table: printable `cells`, padded to `widths`, aligned left (`<`) or right (`>`)."""
     padded = (f"{printable(cell):{align}{width}}" for cell, width in zip(cells, widths, strict=True))
     return gap.join(padded).rstrip()
 

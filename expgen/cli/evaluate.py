@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     request = request_of(EvaluationRequest, arguments)
     requests = single_requests(found.agent, request)
     width = 0  # of the column of names; set by the first row
-    tasks = [Task(_name_of(one), partial(_play, _portable(found), one)) for one in requests]
+    tasks = [Task(one.learner or "agent", partial(_play, _portable(found), one)) for one in requests]
     with Progress("episode") as progress:
         progress.start(len(tasks) * request.episodes, {})
         for ended in engine.run(tasks, Watcher(on_row=progress.row)):
@@ -99,15 +99,11 @@ def _portable(found: FoundAgent) -> AgentDescription | str:
 def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Watcher) -> tuple[ScoredAgent, list[str]]:
     """Evaluate one request; return its score, which only the main process writes, and remarks to print."""
     described = find_agent(agent).agent if isinstance(agent, str) else agent
-    (scored,) = score_all(described, request, EpisodeMeans(_name_of(request), watcher.on_row))
+    (scored,) = score_all(described, request, EpisodeMeans(request.learner or "agent", watcher.on_row))
     remarks = [_explain(scored.agent)] if isinstance(scored.agent, ConsensusAgent) else []
     if scored.exploration is not None:
         remarks.append(_explored(scored.exploration))
     return scored._replace(agent=None), remarks  # policies are not sent back
-
-
-def _name_of(request: EvaluationRequest) -> str:
-    return request.learner or "agent"
 
 
 def _explain(agent: ConsensusAgent) -> str:

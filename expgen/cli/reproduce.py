@@ -20,8 +20,6 @@ from expgen.runs.stop import StopSignals
 from expgen.storage.location import is_url
 from expgen.training.loop import Watcher
 
-ALL = "all"
-
 
 def main(argv: Sequence[str]) -> int:
     parser = Parser(
@@ -60,7 +58,7 @@ def _check_games(games: Sequence[str], names: Sequence[str], scale_name: str) ->
 
 
 def _exhibit_names(given: Sequence[str], is_list: bool) -> list[str]:
-    if ALL in given or (is_list and not given):
+    if "all" in given or (is_list and not given):
         return list(EXHIBITS)
     if not given:
         raise InputError(f"NAME is missing; accepted: all, {', '.join(EXHIBITS)}")
@@ -81,7 +79,7 @@ def _list(names: Sequence[str], scale_name: str, games: Sequence[str] | None, de
         refused |= dict.fromkeys(effort.refused)
     for line in refused:
         print(f"refused: {line}")
-    print("Tables and figures share runs; one --out keeps them.")
+    print("Tables and figures share runs if --out is the same.")
     print("Hours: training at the speed of PPO and the explorer, measured now; others relative to PPO.")
     return 0
 

@@ -56,7 +56,7 @@ def outcome(folder: RunFolder) -> Iterator[str]:
     if explored:
         train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
         who = explored[-1]["learner"]
-        yield f"{who} covers {train:.0%} of what an oracle does on training levels, {test:.0%} on unseen ones"
+        yield f"{who} covers {train:.0%} of what an oracle covers on training levels, {test:.0%} on unseen ones"
 
 
 def return_and_solved(score: Score | None) -> tuple[str, str]:

@@ -59,8 +59,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _paper_line(game: str, env: str, members: int) -> str:
     if env.removeprefix("procgen:") not in PAPER_QUORUM:
-        return f"the paper's: none for {game}; its games have 1 to 8 of 10, chosen per game, and alpha 0.5"
-    return f"the paper's for {game}: {PAPER_QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
+        return f"the paper has no quorum for {game}; for its games it has 1 to 8 of 10, and alpha 0.5"
+    return f"the paper's quorum for {game}: {PAPER_QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
 
 
 def _describe(trial: Trial, members: int) -> str:

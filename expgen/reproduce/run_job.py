@@ -105,9 +105,8 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
             if not file.exists():
                 scored = _score(job, agent, scoring, device)
                 lock.check()
-                explored = [
-                    exploration.exploration_row(one.score, one.exploration) for one in scored if one.exploration
-                ]
+                found = ((one.score, one.exploration) for one in scored)
+                explored = [exploration.exploration_row(score, more) for score, more in found if more is not None]
                 if explored:  # before the scores, whose file marks the scoring as done
                     _write_rows(exploration.FILE, explored_file(file), job, explored)
                 _write_rows(scores.FILE, file, job, [one.score for one in scored])
@@ -122,7 +121,8 @@ def _run_job(job: Job, here: Path, command: str, device: str, watcher: Watcher) 
 
 def _write_refusal(folder: RunFolder, message: str) -> None:
     """Write an error to the run's journal, unless its last entry has failed already."""
-    if not any(entry.state == "failed" for entry in read_journal(folder)[-1:]):
+    entries = read_journal(folder)
+    if not entries or entries[-1].state != "failed":
         lock = RunLock(folder)
         lock.take()
         lock.save("failed", message)

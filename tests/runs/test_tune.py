@@ -105,7 +105,7 @@ def test_tune_prints_and_writes_the_grid(run: Path, command: Callable[..., Any])
     assert "of 20 training levels are unseen by two or more of 4 members" in first
     assert header.split()[:3] == ["agree", "alpha", "return"]
     assert one.split()[:4] == ["1", "of", "4", "0.5"] and four.split()[:4] == ["4", "of", "4", "0.5"]
-    assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper's: none for minimaze")
+    assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper has no quorum for minimaze")
     assert len((run / "tune.csv").read_text().splitlines()) == 3
     consensus = read_agent(run).consensus
     assert consensus is not None and picked.startswith(f"picked: --min-agree {consensus.min_agree} --alpha 0.5")
