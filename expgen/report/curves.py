@@ -46,7 +46,7 @@ def read_curves(file: Path, game: str, method_of: Mapping[str, str], default: st
     except UnreadableFile:
         raise
     except (OSError, ValueError, csv.Error) as error:
-        raise InputError(f"cannot read {file}: {error}; accepted: a csv file of curves") from None
+        raise InputError(f"cannot read the curves in {file}: {error}") from None
     for learner, columns in points.items():
         sorted_points = {column: np.array(sorted(values)) for column, values in columns.items()}
         trained = sorted_points.pop(RETURN, np.empty((0, 2)))

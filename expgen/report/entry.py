@@ -81,5 +81,5 @@ def number_entries(entries: Iterable[Entry], sources: Iterable[Path]) -> list[En
     """Return the entries numbered from 1; raise an InputError that names `sources` if there are none."""
     numbered = [dataclasses.replace(entry, number=number) for number, entry in enumerate(entries, start=1)]
     if not numbered:
-        raise InputError(f"no scores in {', '.join(map(str, sources))}; accepted: score files with at least one row")
+        raise InputError(f"no scores in {', '.join(map(str, sources))}")
     return numbered

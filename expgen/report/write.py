@@ -97,7 +97,7 @@ def _read_media(file: Path) -> Media:
     """Read a video, image or inspector page for embedding in the report."""
     suffix = file.suffix.lower()
     if suffix not in MEDIA_TYPES:
-        raise InputError(f"--episodes {file} ends in {suffix or 'nothing'}; accepted: {', '.join(MEDIA_TYPES)}")
+        raise InputError(f"--episodes is {str(file)!r}; accepted: files that end in {', '.join(MEDIA_TYPES)}")
     try:
         content = read_bytes(file)
     except OSError as error:

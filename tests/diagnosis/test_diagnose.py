@@ -107,38 +107,38 @@ def test_diagnose_names_default_figure_after_the_game(
     assert (tmp_path / "minimaze-diagnosis.png").exists()
 
 
-WRONG = {
-    "nothing": ([], "the following arguments are required: RUN_OR_AGENT"),
+BAD_INPUT = {
+    "no arguments": ([], "the following arguments are required: RUN_OR_AGENT"),
     "no such run": (["nowhere"], "nowhere is no run folder"),
     "empty folder": (["."], "is no run folder"),
     "two runs": (["a", "b"], "unrecognized arguments: b"),
     "no episodes": (["RUN", "--episodes", "0"], "--episodes is 0; accepted: 1 to"),
     "negative episodes": (["RUN", "--episodes", "-3"], "--episodes is -3; accepted: 1 to"),
-    "half an episode": (["RUN", "--episodes", "0.5"], "--episodes is '0.5'; accepted: a whole number"),
-    "words for episodes": (["RUN", "--episodes", "many"], "--episodes is 'many'; accepted: a whole number"),
-    "no number of episodes": (["RUN", "--episodes"], "--episodes: expected one argument"),
+    "fractional episodes": (["RUN", "--episodes", "0.5"], "--episodes is '0.5'; accepted: a whole number"),
+    "non-numeric episodes": (["RUN", "--episodes", "many"], "--episodes is 'many'; accepted: a whole number"),
+    "missing value": (["RUN", "--episodes"], "--episodes: expected one argument"),
     "too many episodes": (["RUN", "--episodes", "1e9"], "--episodes is 1000000000; accepted: 1 to"),
     "no envs": (["RUN", "--envs", "0"], "--envs is 0; accepted: 1 to"),
     "too many envs": (["RUN", "--envs", "1M"], "--envs is 1000000; accepted: 1 to"),
     "negative seed": (["RUN", "--seed", "-1"], "--seed is -1; accepted: 0 to"),
-    "seed in words": (["RUN", "--seed", "x"], "--seed is 'x'; accepted: a whole number"),
+    "non-numeric seed": (["RUN", "--seed", "x"], "--seed is 'x'; accepted: a whole number"),
     "device": (["RUN", "--device", "tpu"], "--device is 'tpu'; accepted: auto, cpu, cuda, cuda:N"),
     "no such GPU": (["RUN", "--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "figure as pdf": (["RUN", "--out", "x.pdf"], "--out is 'x.pdf'; accepted: a file that ends in .png or .svg"),
-    "figure without ending": (["RUN", "--out", "x"], "--out is 'x'; accepted: a file that ends in .png or .svg"),
+    "figure without suffix": (["RUN", "--out", "x"], "--out is 'x'; accepted: a file that ends in .png or .svg"),
     "figure at a URL": (["RUN", "--out", "s3://b/x.png"], "--out is 's3://b/x.png'; accepted: a file or folder of"),
     "figure in a file": (["RUN", "--out", "RUN/config.json/x.png"], "cannot write"),
     "unknown flag": (["RUN", "--quick"], "unrecognized arguments: --quick"),
-    "half a flag": (["RUN", "--epi", "3"], "unrecognized arguments: --epi 3"),
+    "abbreviated flag": (["RUN", "--epi", "3"], "unrecognized arguments: --epi 3"),
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("case", BAD_INPUT)
 def test_diagnose_rejects_bad_input_in_one_line(
     case: str, members: Path, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words, line = WRONG[case]
+    words, line = BAD_INPUT[case]
     assert line in refused("diagnose", *(word.replace("RUN", str(members)) for word in words))
     assert list(tmp_path.iterdir()) == []
 
