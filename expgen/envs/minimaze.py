@@ -74,8 +74,6 @@ class Minimaze:
         self._goal = np.zeros(num_envs, dtype=np.int64)  # [N] index into the flat arrays
         self._elapsed = np.zeros(num_envs, dtype=np.int64)  # [N] steps of the current episode
         self._floor = np.zeros((num_envs, 3), dtype=np.uint8)  # colour of the floor under the agent
-        self._target = np.zeros(num_envs, dtype=np.int64)
-        self._blocked = np.zeros(num_envs, dtype=bool)
         pixels = np.zeros((num_envs, side, side, 3), dtype=np.uint8)
         self._flat_walls, self._flat_pixels = self._walls.reshape(-1), pixels.reshape(-1, 3)
         self._observation = initial_observation(pixels)
@@ -103,26 +101,23 @@ class Minimaze:
         """Take a step; `action` is [N] integers, indices into ACTIONS."""
         if action.shape != (self.num_envs,) or action.min() < 0 or action.max() >= len(ACTIONS):
             raise ValueError(f"action is {action!r}; accepted: [{self.num_envs}] integers in 0..{len(ACTIONS) - 1}")
-        observation, pixels = self._observation, self._flat_pixels
+        pixels, observation = self._flat_pixels, self._observation
         pixels[self._agent] = self._floor
-        self._offset.take(action, out=self._target, mode="clip")
-        self._target += self._agent
-        self._flat_walls.take(self._target, out=self._blocked, mode="clip")
-        np.copyto(self._target, self._agent, where=self._blocked)
-        self._agent, self._target = self._target, self._agent
-        pixels.take(self._agent, axis=0, out=self._floor, mode="clip")
+        target = self._agent + self._offset[action]
+        self._agent = np.where(self._flat_walls[target], self._agent, target)
+        self._floor = pixels[self._agent]
         pixels[self._agent] = AGENT_COLOR
 
         self._elapsed += 1
-        solved, first = observation.solved, observation.first
-        np.equal(self._agent, self._goal, out=solved)
-        np.multiply(solved, self.config.goal_reward, out=observation.reward, casting="same_kind")
-        np.greater_equal(self._elapsed, self._horizon, out=first)
-        np.logical_or(first, solved, out=first)
-        np.greater(first, solved, out=observation.timed_out)  # ended, but not solved
-        if first.any():
-            ended = first.nonzero()[0]
-            self._start(ended, self._stream.next(ended))
+        solved = self._agent == self._goal
+        ended = solved | (self._elapsed >= self._horizon)
+        observation.solved[:] = solved
+        observation.reward[:] = solved * self.config.goal_reward
+        observation.first[:] = ended
+        observation.timed_out[:] = ended & ~solved
+        if ended.any():
+            env = np.flatnonzero(ended)
+            self._start(env, self._stream.next(env))
 
     def observe(self) -> Observation:
         return self._observation

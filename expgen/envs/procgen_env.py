@@ -52,16 +52,16 @@ class ProcgenEnv:
 
     def observe(self) -> Observation:
         """Wait for the current step; the arrays are the library's buffers."""
+        observation = self._observation
         if self._is_stepping:
             self._games.observe()
             self._is_stepping = False
             self._elapsed += 1
-            first, solved, timed_out = self._observation.first, self._observation.solved, self._observation.timed_out
-            np.logical_and(self._complete, first, out=solved)
-            np.greater_equal(self._elapsed, self._time_limit, out=timed_out)  # the library does not report time-outs
-            np.logical_and(timed_out, first & ~solved, out=timed_out)
-            self._elapsed[first] = 0
-        return self._observation
+            is_late = self._elapsed >= self._time_limit  # the library does not report time-outs
+            observation.solved[:] = self._complete & observation.first
+            observation.timed_out[:] = is_late & observation.first & ~observation.solved
+            self._elapsed[observation.first] = 0
+        return observation
 
     def picture(self, env: int) -> ndarray:
         """Return one game drawn large, `[512, 512, 3]` uint8; needs the option render_human."""
@@ -130,7 +130,7 @@ class ControlledProcgenEnv(ProcgenEnv):
         self.observe()
         for env, game in enumerate(np.split(games, np.cumsum(length)[:-1])):
             self._games.set_state(env, game.tobytes())
-        np.logical_and(self._complete, self._observation.first, out=self._observation.solved)
+        self._observation.solved[:] = self._complete & self._observation.first
         self._elapsed[:] = state.get("elapsed", 0)  # missing in older states, like timed_out
         self._observation.timed_out[:] = state.get("timed_out", False)
         self._rng.bit_generator.state = json.loads(state["rng"].tobytes())
