@@ -210,7 +210,8 @@ def add_engine_flags(parser: Parser) -> None:
     parser.add("--address", address, group=group, metavar="HOST:PORT")
     number = {"group": group, "type": float, "metavar": "N"}
     parser.add("--cpus-per-job", "CPUs that each job reserves (default: one GPU's share of a node)", **number)
-    parser.add("--gpus-per-job", "GPUs that each job reserves; 0.5: two jobs per GPU (default 1, if any)", **number)
+    gpus = "GPUs that each job reserves; 0.5 runs two jobs on one GPU (default 1, or 0 without GPUs)"
+    parser.add("--gpus-per-job", gpus, **number)
 
 
 def pop_engine(arguments: dict[str, Any]) -> "Engine":

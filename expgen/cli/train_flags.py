@@ -143,7 +143,7 @@ def _parser(algo: str) -> Parser:
         if name != EXPLORER:
             add_config_flags(parser, part, name)
     if config.explorer is not None:
-        add_config_flags(parser, ConsensusConfig(), "agent (kept in agent.json)")
+        add_config_flags(parser, ConsensusConfig(), "agent (written to agent.json)")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
         for name, part in nested_configs(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")

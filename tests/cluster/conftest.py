@@ -16,12 +16,12 @@ from tests.storage.s3_server import Faults
 PATIENCE = 180.0  # seconds, on a busy machine
 
 
-def until(is_so: Callable[[], Any], what: str) -> Any:
-    """Return the result of `is_so` once it is true."""
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Return the result of `condition` once it is true."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        if answer := is_so():
-            return answer
+        if result := condition():
+            return result
         time.sleep(0.02)
     raise AssertionError(f"waited {PATIENCE:.0f} s for {what}")
 

@@ -17,32 +17,32 @@ from expgen.storage.store import StorageOutage, Store
 pytest.importorskip("fsspec")
 
 
-class Death(BaseException):
+class Killed(BaseException):
     """Like SIGKILL: no code catches it."""
 
 
-class Mortal(LocalFileSystem):
+class FailingDisk(LocalFileSystem):
     """A disk that stops at the n-th change; a write is left half done."""
 
     def __init__(self, changes: int) -> None:
         super().__init__(skip_instance_cache=True)
         self.changes = changes
 
-    def _die(self) -> None:
+    def _count_change(self) -> None:
         self.changes -= 1
         if self.changes < 0:
-            raise Death
+            raise Killed
 
     def pipe_file(self, path: str, value: bytes, **more: Any) -> None:
         try:
-            self._die()
-        except Death:
+            self._count_change()
+        except Killed:
             super().pipe_file(path, value[: len(value) // 2])
             raise
         super().pipe_file(path, value)
 
     def rm_file(self, path: str) -> None:
-        self._die()
+        self._count_change()
         super().rm_file(path)
 
 
@@ -96,22 +96,22 @@ def test_upload_killed_at_any_write_leaves_the_snapshot_before_or_after_it(tmp_p
         before = fill(here, "before")
         mirror.upload()
         after = fill(here, "after")
-        mirror.store.files = Mortal(changes)
+        mirror.store.files = FailingDisk(changes)
         try:
             mirror.upload()
-            has_died = False
-        except Death:
-            has_died = True
+            was_killed = False
+        except Killed:
+            was_killed = True
         found = read_from(url, tmp_path / f"there{changes}")
         assert found in (before, after)
-        seen.append((has_died, found == after))
-        heir = mirror_at(url, tmp_path / f"heir{changes}")
-        heir.claim()
-        heir.download()
-        assert contents(heir.folder) == found
-        heir.upload(is_open=False)  # deletes the files of the dead process
+        seen.append((was_killed, found == after))
+        next_owner = mirror_at(url, tmp_path / f"next_owner{changes}")
+        next_owner.claim()
+        next_owner.download()
+        assert contents(next_owner.folder) == found
+        next_owner.upload(is_open=False)  # deletes the files of the dead process
         assert len(list((url / FILES).rglob("*"))) == len(found) and len(list((url / LISTS).iterdir())) == 1
-        if not has_died:
+        if not was_killed:
             break
     assert {(True, False), (True, True), (False, True)} == set(seen)
 
@@ -123,14 +123,14 @@ def test_process_killed_while_it_claims_does_not_block_later_ones(tmp_path: Path
     first.upload()
     for name in "abcdefgh":
         mortal = mirror_at(tmp_path / "url", tmp_path / name)
-        mortal.store.files = Mortal(0)
-        with pytest.raises(Death):
+        mortal.store.files = FailingDisk(0)
+        with pytest.raises(Killed):
             mortal.claim()
-        heir = mirror_at(tmp_path / "url", tmp_path / f"heir {name}")
-        heir.claim()
-        heir.download()
-        heir.upload()
-        assert contents(heir.folder) == expected
+        next_owner = mirror_at(tmp_path / "url", tmp_path / f"next_owner {name}")
+        next_owner.claim()
+        next_owner.download()
+        next_owner.upload()
+        assert contents(next_owner.folder) == expected
 
 
 def test_download_survives_a_list_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
