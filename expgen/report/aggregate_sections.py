@@ -97,7 +97,7 @@ def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str])
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {plural(len(games), 'game')} "
         f"({', '.join(games)}); {num_runs} per method; constants `{table.constants}`."
-        + leaders_note(table.over_leaders(scores, games))
+        + leaders_note(table, scores, games)
         + (f" Omitted, because not scored on all of these games: {join_words(left_out)}." if left_out else "")
     )
 

@@ -52,7 +52,7 @@ class Entry:
 
 
 def read_entries(file: Path) -> list[Entry]:
-    """Return the rows of a score file; for a scores.csv with exploration.csv and methods.csv in the same folder."""
+    """Return the rows of a score file; for a scores.csv, also use exploration.csv and methods.csv in its folder."""
     entries = [Entry(row, str(file), line) for line, row in numbered_scores(file)]
     if file.name != "scores.csv":
         return entries

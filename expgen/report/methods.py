@@ -28,10 +28,8 @@ class Method:
     @staticmethod
     def of_row(algorithm: str, settings: str) -> "Method":
         """Return the method of a score row, without settings that do not define a variant: leader, INFO_SETTINGS."""
-        kept = {
-            name: value for name, value in read_settings(settings).items() if name not in ("leader", *INFO_SETTINGS)
-        }
-        return Method(algorithm, tuple(sorted(kept.items())))
+        pairs = read_settings(settings).items()
+        return Method(algorithm, tuple(sorted(pair for pair in pairs if pair[0] not in ("leader", *INFO_SETTINGS))))
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """methods.csv: names for variants of a method, so that settings that differ by game share a column of the report.
 
-The file is beside a scores.csv and has the columns of NamedVariant. Each of its lines describes score rows of one game;
+The file is in the folder of a scores.csv and has the columns of NamedVariant. Each line selects score rows of one game;
 the report counts these rows for the named method as well as for their own.
 """
 
@@ -34,7 +34,9 @@ def read_method_names(file: Path, scored: Sequence[tuple[str, Method]]) -> Mappi
     names: defaultdict[tuple[str, Method], list[str]] = defaultdict(list)
     for line, variant in TableFile(NamedVariant, "method").numbered(file) if file.exists() else ():
         if variant.method in LABELS or not variant.method.strip():
-            raise InputError(f"{file} line {line}: method is {variant.method!r}; accepted: a name of no algorithm")
+            raise InputError(
+                f"{file} line {line}: method is {variant.method!r}; accepted: a name that is not an algorithm's"
+            )
         key = variant.game, Method.of_row(variant.algorithm, variant.settings)
         if key not in scored:
             raise InputError(f"{file} line {line} matches no score row: {variant.game}, {key[1].label}")

@@ -19,7 +19,7 @@ def glance_section(table: ScoreTable) -> Section:
         pairs = {m: (table.cell(m, game, "train"), test) for m in methods if (test := table.cell(m, game, "test"))}
         if len(pairs) > 1:
             shown[game] = pairs
-    leaders = leaders_note(table.over_leaders({method: None for pairs in shown.values() for method in pairs}, shown))
+    leaders = leaders_note(table, dict.fromkeys(method for pairs in shown.values() for method in pairs), shown)
     figures = [(f"Train and test scores on {game}", dumbbells(game, pairs)) for game, pairs in shown.items()]
     return Section("glance", NOTES["glance"] + leaders, figures=figures, heading="At a glance")
 

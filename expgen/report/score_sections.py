@@ -1,7 +1,7 @@
 """Scores by game compared with the paper's: Tables 1, 2, 8 and 9, Figures 2 and 12."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from expgen.evaluation.scores import Split
@@ -82,10 +82,14 @@ def comparison_cells(cell: Cell, paper: numbers.Cell | None) -> list[TableCell]:
     return [*ours, TableCell(str(paper), paper.mean), difference, TableCell(overlap)]
 
 
-def leaders_note(methods: Mapping[Method, Sequence[str]]) -> str:
-    """Return the sentence that says which methods have intervals over leaders in which games; empty if none has."""
-    who = join_words([f"{method.label} on {join_words(games)}" for method, games in methods.items()])
-    return f" Intervals of {who} are over leaders, which share members and explorer." if methods else ""
+def leaders_note(table: ScoreTable, methods: Iterable[Method], games: Iterable[str]) -> str:
+    """Return a sentence that names the test scores with an interval over leaders; empty if there are none."""
+    names = []
+    for method in methods:
+        cells = {game: table.cell(method, game, "test") for game in games}
+        if found := [game for game, cell in cells.items() if cell and cell.over == "leaders"]:
+            names.append(f"{method.label} on {join_words(found)}")
+    return f" Intervals of {join_words(names)} are over leaders, which share members and explorer." if names else ""
 
 
 def _normalized(table: ScoreTable, method: Method, game: str) -> Estimate | None:
@@ -104,6 +108,6 @@ def bar_section(table: ScoreTable, name: str, algorithms: Sequence[str], games: 
     paper = {(g, m): table.normalized(mean, g) for (g, m), mean in quoted.items() if g in bars and m in methods}
     figures = grouped_bars(bars, paper, "normalised test score")
     note = f"(R − R_min) / (R_max − R_min) on unseen levels, constants `{table.constants}`; 95 % intervals."
-    note += leaders_note(table.over_leaders(methods, bars))
+    note += leaders_note(table, methods, bars)
     alt_text = f"Bars of normalised test scores for {', '.join(bars)}"
     return Section(name, note, figures=[(alt_text, figure) for figure in figures])

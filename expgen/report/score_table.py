@@ -1,6 +1,5 @@
 """ScoreTable: score rows, looked up by method, game and split."""
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -106,14 +105,6 @@ class ScoreTable:
             if cell := of_size.cell(method, game, split):
                 cells[size] = cell
         return cells
-
-    def over_leaders(self, methods: Iterable[Method], games: Iterable[str]) -> dict[Method, list[str]]:
-        """Return the methods whose test score is a mean over leaders of one population, with the games where it is."""
-        found: defaultdict[Method, list[str]] = defaultdict(list)
-        for method, game in itertools.product(methods, games):
-            if (cell := self.cell(method, game, "test")) and cell.over == "leaders":
-                found[method].append(game)
-        return found
 
     def is_normalizable(self, game: str) -> bool:
         return NORMALIZED_AS.get(game, game) in CONSTANTS[self.constants]

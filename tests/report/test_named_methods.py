@@ -49,7 +49,7 @@ def test_without_methods_csv_rows_have_no_further_names(scores: Path) -> None:
 @pytest.mark.parametrize(
     "line, complaint",
     [
-        ("ppo,maze,ppo,", "method is 'ppo'; accepted: a name of no algorithm"),
+        ("ppo,maze,ppo,", "method is 'ppo'; accepted: a name that is not an algorithm's"),
         ("best,maze,ppo,width=3", "line 2 matches no score row: maze, PPO (width 3)"),
         ("best,maze,ppo", "line 2 is not a method row"),
     ],

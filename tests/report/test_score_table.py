@@ -5,6 +5,7 @@ import pytest
 
 from expgen.report.entry import Entry
 from expgen.report.methods import Method
+from expgen.report.score_sections import leaders_note
 from tests.report.score_rows import make_row, make_table
 
 
@@ -85,12 +86,13 @@ def test_cell_averages_over_leaders():
     assert cell.estimate.value == 7 and cell.over == "leaders"
 
 
-def test_over_leaders_finds_methods_scored_by_several_leaders():
-    one = [make_row("expgen", agent=f"expgen leader={leader}") for leader in range(3)]
-    table = make_table([*one, make_row(seed=0), make_row(seed=1)])
-    assert table.over_leaders(table.methods(), ["maze", "heist"]) == {Method("expgen"): ["maze"]}
-    both = make_table([*one, make_row("expgen", game="heist", agent="expgen")])
-    assert both.over_leaders(both.methods(), ["maze", "heist"]) == {Method("expgen"): ["maze"]}
+def test_leaders_note_names_methods_scored_by_several_leaders():
+    leaders = [make_row("expgen", agent=f"expgen leader={leader}") for leader in range(3)]
+    others = [make_row(seed=0), make_row(seed=1), make_row("expgen", game="heist", agent="expgen")]
+    table = make_table([*leaders, *others])
+    note = " Intervals of ExpGen-PPO on maze are over leaders, which share members and explorer."
+    assert leaders_note(table, table.methods(), ["maze", "heist"]) == note
+    assert leaders_note(table, table.methods(), ["heist"]) == ""
     other_seeds = [make_row("expgen", agent="expgen", seed=seed) for seed in range(3)]
     assert make_table(other_seeds).cell(Method("expgen"), "maze", "test").over == "runs"
 
