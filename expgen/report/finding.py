@@ -38,10 +38,10 @@ def _winner(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> str:
     """Name the best method on one game, and first a variant if its interval lies above that of the best method."""
     (first, best), (second, next_best) = list(ranking.items())[:2]
     difference = best.estimate.value - next_best.estimate.value
-    text = f"{game}: the best method on unseen levels is "
+    text = f"{game}: highest score on unseen levels: "
     for variant, cell in _ranking(table, game, is_default=False).items():
         if cell.estimate.low > best.estimate.high:
-            text += f"{variant.label} with {_described(cell)}. The best with default settings is "
+            text += f"{variant.label} with {_described(cell)}. With default settings: "
             break
     text += f"{first.label} with {_described(best)}, "
     text += f"{difference:.2f} above {second.label} with {_described(next_best)}."

@@ -180,10 +180,10 @@ def test_finding_names_best_method_margin_and_missing_scores():
     finding = build_sections(make_table(rows, resamples=50))[0]
     assert finding.title == "Findings"
     assert finding.points == [
-        "heist: the best method on unseen levels is PPO with 3.00 (2.70 to 3.30; 1 run, 25M steps, 1,000 episodes), "
+        "heist: highest score on unseen levels: PPO with 3.00 (2.70 to 3.30; 1 run, 25M steps, 1,000 episodes), "
         "1.00 above ExpGen-PPO with 2.00 (1.70 to 2.30; 1 run, 25M steps, 1,000 episodes). "
         "The paper's PPO has 2.4 ± 0.5.",
-        "maze: the best method on unseen levels is ExpGen-PPO with 8.10 (7.85 to 8.35; 3 runs, 275M steps, 3,000 "
+        "maze: highest score on unseen levels: ExpGen-PPO with 8.10 (7.85 to 8.35; 3 runs, 275M steps, 3,000 "
         "episodes), 3.00 above PPO with 5.10 (4.85 to 5.35; 3 runs, 25M steps, 3,000 episodes). "
         "Their intervals over runs do not overlap. The paper's ExpGen-PPO has 8.3 ± 0.2.",
         "Missing: a second training run of PPO (heist) and ExpGen-PPO (heist). The variation between training runs is "
@@ -201,12 +201,12 @@ def test_finding_names_a_variant_first_only_if_intervals_do_not_overlap():
     ]
     point = build_sections(make_table([*plain, *better], resamples=50))[0].points[0]
     assert point.startswith(
-        "heist: the best method on unseen levels is maxEnt (end value 1) with 9.30 (9.05 to 9.55; 3 runs, 25M steps, "
-        "3,000 episodes). The best with default settings is ExpGen-PPO with 7.80 (7.50 to 8.10; 1 run"
+        "heist: highest score on unseen levels: maxEnt (end value 1) with 9.30 (9.05 to 9.55; 3 runs, 25M steps, "
+        "3,000 episodes). With default settings: ExpGen-PPO with 7.80 (7.50 to 8.10; 1 run"
     )
     close = make_row("maxent", game="heist", mean=7.9, agent="member0 end_value=1")
     point = build_sections(make_table([*plain, close], resamples=50))[0].points[0]
-    assert point.startswith("heist: the best method on unseen levels is ExpGen-PPO with 7.80")
+    assert point.startswith("heist: highest score on unseen levels: ExpGen-PPO with 7.80")
 
 
 def test_finding_over_many_games_names_the_highest_iqm(sections):
@@ -312,7 +312,7 @@ def test_curve_points_are_reported_without_interval():
     sections = {section.name: section for section in build_sections(make_table(rows, resamples=10))}
     point = sections["finding"].points[0]
     assert point.startswith(
-        "maze: the best method on unseen levels is ExpGen-PPO with 8.00 (1 run, 25M steps, 1,000 episodes), "
+        "maze: highest score on unseen levels: ExpGen-PPO with 8.00 (1 run, 25M steps, 1,000 episodes), "
     )
     assert [row[-1].text for row in sections["table-1"].tables[1].rows] == ["–", "–"]  # nothing to overlap
 
