@@ -108,7 +108,7 @@ def _phase_rates(
         clock = LearnerClock(learner)
         while not rollouts or sum(spent.values()) < seconds:
             last = time.perf_counter()
-            for phase in chain(learner.iterate(), [Phase.UPDATE]):
+            for phase in chain(learner.iterate(), [Phase.UPDATE]):  # work after the last yield is update
                 now = time.perf_counter()
                 spent[Phase.COLLECT if phase is Phase.COLLECT else Phase.UPDATE] += now - last
                 last = now
