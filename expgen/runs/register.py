@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from expgen.agents.own_agent import OWN_AGENTS, check_own_agent
 from expgen.algorithms.ppo import PPO, PPOConfig
@@ -16,7 +16,6 @@ from expgen.runs.config import TrainConfig
 from expgen.settings import flatten
 from expgen.text import short_repr
 
-T = TypeVar("T")
 Kind = Literal["algorithm", "reward", "encoder", "agent", "env"]
 DETAILS = ("network", "run", "needs_full_view", "needs_pictures", "make_networks", "build_policy", "build_levels")
 
@@ -47,26 +46,29 @@ def register(kind: Kind, name: str, thing: Any = None, config: Any = None, **det
     check_choice("kind", kind, get_args(Kind))
     origin = caller()
 
-    def add_thing(thing: T) -> T:
+    def add_thing(thing: Any) -> Any:
         if not callable(thing):
             raise InputError(f"{kind} {name!r} is {short_repr(thing)}; accepted: a class or function")
         if kind in ("algorithm", "reward"):
-            recipe = (_algorithm if kind == "algorithm" else _reward)(name, thing, _settings(name, config), details)
+            make_recipe = _algorithm if kind == "algorithm" else _reward
+            recipe = make_recipe(name, thing, _settings(name, config), details)
             _check_names(name, recipe)
             add(RECIPES, kind, name, recipe, origin)
             if kind == "reward":
                 REWARDS[name] = recipe.reward, thing
-        elif given := [*(["config"] if config is not None else []), *details]:
+            return thing
+        given = ["config", *details] if config is not None else list(details)
+        if given:
             raise InputError(f"{kind} {name!r} has {given[0]}; accepted: only for algorithms and rewards")
-        elif kind == "env":
+        if kind == "env":
             register_env_from(name, thing, origin)
-        elif kind == "encoder" and name in ENCODERS:
-            raise InputError(f"name of the encoder is {name!r}, which is taken; accepted: another name")
+        elif kind == "encoder":
+            if name in ENCODERS:
+                raise InputError(f"name of the encoder is {name!r}, which is taken; accepted: another name")
+            add(OWN_ENCODERS, kind, name, thing, origin)
         else:
-            if kind == "agent":
-                check_own_agent(name, thing)
-            table: dict[str, Any] = OWN_ENCODERS if kind == "encoder" else OWN_AGENTS
-            add(table, kind, name, thing, origin)
+            check_own_agent(name, thing)
+            add(OWN_AGENTS, kind, name, thing, origin)
         return thing
 
     return add_thing if thing is None else add_thing(thing)
