@@ -132,6 +132,7 @@ def dumbbells(game: str, pairs: Mapping[Method, Pair]) -> Figure:
             color=SPLIT_COLORS["test"], capsize=2, elinewidth=1, label="test", zorder=3,
         )  # fmt: skip
         axes.set_yticks(range(len(order)), [method.label for method in order])
+        axes.set_ylim(-0.5, len(order) - 0.5)
         axes.set_xlabel("mean return")
         axes.grid(axis="y", visible=False)
     return figure

@@ -166,6 +166,7 @@ def test_glance_figure_sorts_by_test_score():
     ((_, figure),) = glance.figures
     assert glance.title == "At a glance"
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["PPO", "ExpGen-PPO"]  # from the bottom
+    assert figure.axes[0].get_ylim() == (-0.5, 1.5)  # markers at 0 and 1 are not cut off
     shown = {line.get_label(): list(line.get_xdata()) for line in figure.axes[0].lines}
     assert shown["train"] == [9.5, 9.0]
     (tested,) = figure.axes[0].containers
