@@ -21,6 +21,7 @@ class RunFollower:
         self.watcher = watcher
         self.totals: dict[str, int] = {}  # steps to train, by task
         self.done: dict[str, int] = {}  # steps done, by task and learner
+        self.envs: dict[str, int] = {}  # number of environments, by task and learner
         self.has_changed = False  # tasks were added or removed since on_start was called
 
     def poll(self, tasks: Iterable[Task]) -> None:
@@ -32,7 +33,9 @@ class RunFollower:
                 if folder is None or not folder.metrics_file.exists():
                     continue
                 if task.name not in self.totals:
-                    self.totals[task.name] = sum(plan.steps for plan in plans_of(folder.read_config()[0]))
+                    plans = plans_of(folder.read_config()[0])
+                    self.totals[task.name] = sum(plan.steps for plan in plans)
+                    self.envs |= {f"{task.name}/{plan.name}": plan.envs for plan in plans}
                     self.has_changed = True
                 latest = MetricsFile(folder.metrics_file).latest()
             except FailedStorage:
@@ -48,7 +51,7 @@ class RunFollower:
         for name, row in rows.items():
             if self.done.get(name) != int(row["env_steps"]):
                 self.done[name] = int(row["env_steps"])
-                self.watcher.on_row(name, row)
+                self.watcher.on_row(name, {**row, "envs": self.envs.get(name, 0)})
 
     def checkpoints(self, task: Task) -> tuple[str, ...]:
         """Return the names of the checkpoints of a task's run."""

@@ -33,8 +33,9 @@ MIN_RATE_SECONDS = 0.1  # too short for a rate: a run on another machine reports
 class Progress:
     """Shows the progress of all learners together, or of the episodes that are played.
 
-    Scores are means over the learners of one kind, members or explorers. For episodes there is no line in the first
-    LINE_SECONDS and none at the end, since a table follows.
+    Scores are means over the learners of one kind, members or explorers. Return and solved rate of training episodes
+    are shown once as many episodes of a learner have ended as it has environments. For episodes there is no line in the
+    first LINE_SECONDS and none at the end, since a table follows.
     """
 
     def __init__(self, unit: Unit = "step", banner: Sequence[str] = ()) -> None:
@@ -68,6 +69,8 @@ class Progress:
             self.round_seconds[learner] = now - self.row_time[learner]
         self.row_time[learner] = now
         scores = {label: row[column] for label, column in SHOWN.items() if column in row}
+        if row.get("episodes", 0) < row.get("envs", 0):  # the first episodes to end are short: most of them are solved
+            scores = {label: score for label, score in scores.items() if label not in ("return", "solved")}
         others = {} if self.unit == "episode" else self.latest  # for episodes show only the current player
         self.latest = {**others, learner: {**self.latest.get(learner, {}), **scores}}
         if self.bar is not None:
@@ -85,7 +88,7 @@ class Progress:
             if rate:
                 speed = f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"
                 parts += [speed, f"{duration((self.total - count) / rate)} left"]
-            print("  ".join([*parts, self.scores()]), file=sys.stderr, flush=True)
+            print("  ".join([*parts, self.scores()]).rstrip(), file=sys.stderr, flush=True)
 
     def scores(self) -> str:
         """`return 3.00 solved 0.25`; for a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""
@@ -109,9 +112,10 @@ class Progress:
             self.bar.clear()
 
     def when_stopping(self) -> str:
-        """Return when a stopped run will end, with the time of the slowest learner's last round."""
-        about = f", about {duration(max(self.round_seconds.values()))}" if self.round_seconds else ""
-        return f"when every learner has finished its rollout and update and written a checkpoint{about}"
+        """Return when a stopped run will end, with the time of the slowest learner's last round if it is known."""
+        times = self.round_seconds.values()
+        about = f"about {duration(max(times))}" if times else "which can take minutes"
+        return f"when every learner has finished its rollout and update and written a checkpoint, {about}"
 
     def close(self) -> None:
         if self.bar is not None:

@@ -70,7 +70,8 @@ def train(
     quiet: show no progress bar; there is one by default on a terminal and in a notebook.
     log: further tools to log to: `wandb`, `mlflow`. TensorBoard events are always written.
     callbacks: Callback objects, called at updates, scores, checkpoints and the end.
-    on_start, on_row: called with the total steps and the steps already done; then with each row of metrics.
+    on_start: called with the total steps and the steps already done by each learner.
+    on_row: called with each learner's name and row of metrics; the row also has `envs`, its number of environments.
     should_stop: called after each rollout; True saves a checkpoint and returns.
     settings: fields of TrainConfig and of the configs inside it; `options` of the environment; `wrappers`, its
         Gymnasium wrappers.

@@ -40,7 +40,7 @@ class RunWriter:
     """Writes config, metrics and scores of a run that this process owns, and calls its callbacks."""
 
     def __init__(self, run: OpenedRun, lock: RunLock, on_row: OnRow, prefix: str = "") -> None:
-        """`on_row` is called with each row and the learner's name after `prefix`."""
+        """`on_row` is called with `prefix` plus the learner's name, and with each row plus the learner's `envs`."""
         self.run, self.folder, self.lock, self.on_row, self.prefix = run, run.folder, lock, on_row, prefix
         self.plans = {plan.name: plan for plan in run.plans}
         self.env_steps = dict.fromkeys(self.plans, 0)
@@ -74,7 +74,7 @@ class RunWriter:
         self.metrics.append(learner, row)
         self.callbacks.on_update(learner, row)
         env_steps = self.env_steps[learner] = int(row["env_steps"])
-        self.on_row(self.prefix + learner, row)
+        self.on_row(self.prefix + learner, {**row, "envs": self.plans[learner].envs})
         weights = checkpoint_file(self.folder.to_score(learner), env_steps)
         return ScoreRequest(self.folder.path, learner, env_steps, weights) if weights.exists() else None
 

@@ -39,6 +39,20 @@ def test_progress_line_has_steps_rate_time_left_and_scores(
     assert re.sub(" +", " ", lines[1]) == "1,500/4,000 steps 100 steps/s 25 s left return 2.50 solved 0.25"
 
 
+def test_progress_shows_return_once_as_many_episodes_ended_as_there_are_environments(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    watch = Progress()
+    watch.start(4000, {})
+    for env_steps, episodes in ((500, 3), (1000, 7), (1500, 8)):
+        row = {"env_steps": env_steps, "episodes": episodes, "envs": 8, "episode_return": 10.0, "episode_solved": 1.0}
+        watch.row("member0", row)
+        clock[0] += 10
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "500/4,000 steps" and lines[1].endswith("s left") and "return" not in lines[1]
+    assert lines[2].endswith("return 10.00 solved 1.00")
+
+
 def test_progress_shows_scores_by_kind_of_learner(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     watch = Progress()
     watch.start(10**9, {"a/member0": 0, "a/member1": 0, "a/explorer": 0})
@@ -136,7 +150,7 @@ def test_when_stopping_has_the_time_of_the_slowest_learner(monkeypatch: pytest.M
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     watch = Progress()
     what = "when every learner has finished its rollout and update and written a checkpoint"
-    assert watch.when_stopping() == what
+    assert watch.when_stopping() == f"{what}, which can take minutes"  # no learner has two rows yet
     watch.start(9000, {})
     for now[0], learner in ((1, "member0"), (2, "explorer"), (6, "member0")):
         watch.row(learner, {"env_steps": int(now[0])})

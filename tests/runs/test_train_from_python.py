@@ -52,9 +52,9 @@ def test_on_start_and_on_row_are_called_with_a_bar(
     small.train(
         tmp_path,
         on_start=lambda *started: calls.append(started),
-        on_row=lambda learner, row: calls.append(row["env_steps"]),
+        on_row=lambda learner, row: calls.append((row["env_steps"], row["envs"])),
     )
-    assert calls == [(512, {"member0": 0}), 128, 256, 384, 512]
+    assert calls == [(512, {"member0": 0}), (128, 8), (256, 8), (384, 8), (512, 8)]
 
 
 def test_ctrl_c_writes_a_checkpoint_and_the_run_resumes_bit_equal(
