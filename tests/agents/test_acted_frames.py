@@ -1,4 +1,4 @@
-"""The memory of frames acted on, by hand."""
+"""EpisodeFrames by hand."""
 
 import numpy as np
 import pytest
@@ -10,18 +10,18 @@ def frames(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.uint8)[:, None, None, None] * np.ones((4, 4, 3), dtype=np.uint8)
 
 
-def test_a_frame_is_known_once_added_in_its_environment_and_episode_alone():
+def test_add_reports_frames_seen_before_in_same_environment_and_episode():
     memory, both = EpisodeFrames(), np.array([0, 1])
     memory.begin_step(np.array([True, True]))
     assert memory.add(both, frames(7, 8)).tolist() == [False, False]
     memory.begin_step(np.array([False, False]))
     assert memory.add(both, frames(7, 7)).tolist() == [True, False]
     assert memory.add(np.array([1]), frames(8)).tolist() == [True]
-    memory.begin_step(np.array([False, True]))  # another episode in environment 1
+    memory.begin_step(np.array([False, True]))  # new episode in environment 1
     assert memory.add(both, frames(7, 7)).tolist() == [True, False]
 
 
-def test_one_pixel_makes_another_frame():
+def test_frames_that_differ_in_one_pixel_are_different():
     memory, env = EpisodeFrames(), np.array([0])
     memory.begin_step(np.array([True]))
     frame = frames(7)
@@ -33,7 +33,7 @@ def test_one_pixel_makes_another_frame():
 
 
 @pytest.mark.parametrize("num_envs", [1, 3])
-def test_another_number_of_environments_starts_afresh(num_envs: int):
+def test_changed_number_of_environments_clears_all_frames(num_envs: int):
     memory = EpisodeFrames()
     memory.begin_step(np.ones(2, dtype=bool))
     memory.add(np.array([0]), frames(7))

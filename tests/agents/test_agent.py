@@ -15,7 +15,7 @@ SPEC = EnvSpec("toy", (3,), "float32", 4)
 def make_policy_of(memory: str = "none") -> Policy:
     config = NetworkConfig(features=8, memory=memory)  # type: ignore[arg-type]
     policy = make_policy(SPEC, config, torch.Generator().manual_seed(0), torch.device("cpu"))
-    policy.policy_head.weight.data *= 100  # opinions worth the name
+    policy.policy_head.weight.data *= 100  # clear preferences
     return policy
 
 
@@ -23,7 +23,7 @@ def observations(steps: int, num_envs: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(steps, num_envs, 3)).astype(np.float32)
 
 
-def test_uniform_agent_plays_every_action_equally_often():
+def test_uniform_agent_samples_all_actions_equally_often():
     agent, num = UniformAgent(5), 20_000
     first = np.ones(num, dtype=bool)
     action = agent.act(np.zeros((num, 3)), first)
@@ -44,7 +44,7 @@ def test_policy_agent_samples_the_softmax():
     assert action.dtype == np.int32
 
 
-def test_policy_agent_is_the_policy_step_by_step_with_the_episodes_noise():
+def test_policy_agent_matches_step_by_step_computation():
     policy, obs = make_policy_of("gru"), observations(6, 2)
     agent, state = PolicyAgent(policy, seed=9), torch.zeros(2, 8)
     first = np.array([[True, True], [False, False], [False, True], [False, False], [True, False], [False, False]])
@@ -60,7 +60,7 @@ def test_policy_agent_is_the_policy_step_by_step_with_the_episodes_noise():
 
 
 @pytest.mark.parametrize("kind", ["uniform", "policy", "gru"])
-def test_an_episode_goes_the_same_way_whoever_plays_beside_it(kind: str):
+def test_actions_do_not_depend_on_other_environments(kind: str):
     def make() -> PolicyAgent | UniformAgent:
         return UniformAgent(4) if kind == "uniform" else PolicyAgent(make_policy_of("gru" if kind == "gru" else "none"))
 
@@ -73,7 +73,7 @@ def test_an_episode_goes_the_same_way_whoever_plays_beside_it(kind: str):
         assert together[3] == single[0]
 
 
-def test_agent_forgets_at_a_new_episode():
+def test_new_episode_resets_memory():
     agent, obs = PolicyAgent(make_policy_of("gru")), observations(4, 1)
     for t in range(3):
         agent.act(obs[t], np.array([t == 0]))
@@ -83,7 +83,7 @@ def test_agent_forgets_at_a_new_episode():
     assert torch.equal(agent.state, fresh.state)
 
 
-def test_another_number_of_environments_starts_without_memory():
+def test_changed_number_of_environments_resets_memory():
     agent = PolicyAgent(make_policy_of("gru"))
     agent.act(observations(1, 3)[0], np.ones(3, dtype=bool))
     agent.act(observations(1, 2)[0], np.zeros(2, dtype=bool))
@@ -92,14 +92,14 @@ def test_another_number_of_environments_starts_without_memory():
     assert torch.equal(agent.state, fresh.state)
 
 
-def test_agents_of_different_seeds_play_differently():
+def test_agents_with_different_seeds_act_differently():
     obs, first = observations(1, 200)[0], np.ones(200, dtype=bool)
     actions = [PolicyAgent(make_policy_of(), seed).act(obs, first).tolist() for seed in (0, 0, 1)]
     assert actions[0] == actions[1] != actions[2]
 
 
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_nobody_thinks_about_episodes_that_do_not_count(memory: str):
+def test_policies_are_not_evaluated_for_negative_episodes(memory: str):
     obs, agent, alone = observations(8, 3), PolicyAgent(make_policy_of(memory)), PolicyAgent(make_policy_of(memory))
     for t in range(8):
         counts = np.array([True, t < 3 or t > 5, True])

@@ -1,4 +1,4 @@
-"""Who plays for an agent, by its description alone; loading weights is tested with runs."""
+"""Policies and settings of an agent from its description; loading of weights is tested in tests/runs."""
 
 from dataclasses import replace
 
@@ -18,30 +18,30 @@ def with_quorum(min_agree: int) -> AgentDescription:
 
 
 @pytest.mark.parametrize(("size", "quorum"), [(4, 3), (8, 5), (10, 6)])
-def test_a_part_of_an_ensemble_keeps_the_share_of_its_quorum(size: int, quorum: int) -> None:
-    """Six of ten is 5/9 of the leader's nine fellows; of three fellows that is 1.7, of seven 3.9."""
+def test_smaller_ensemble_size_scales_the_quorum(size: int, quorum: int) -> None:
+    """Six of ten is 5/9 of the nine other members; of three others that is 1.7, of seven 3.9."""
     assert consensus_of(with_quorum(6), {"ensemble_size": size}).min_agree == quorum
     assert consensus_of(with_quorum(6), {"ensemble_size": size, "min_agree": 1}).min_agree == 1
 
 
-def test_those_play_who_are_asked() -> None:
+def test_policy_names_follow_ensemble_size_and_fallback() -> None:
     everyone = [f"member{index}" for index in range(10)]
     few = ["member0", "member1", "explorer"]
     for changes, players in (({"ensemble_size": 2}, few), ({"fallback": "random"}, everyone)):
         assert policy_names(TEN, consensus_of(TEN, changes)) == players
 
 
-def test_settings_of_the_vote_are_refused_where_one_policy_plays() -> None:
+def test_vote_settings_are_rejected_for_a_single_policy() -> None:
     with pytest.raises(InputError, match="--alpha is a setting of ensembles and cannot be used with one policy"):
         build_agent(TEN, "member3", changes={"alpha": 0.2})
 
 
-def test_a_policy_that_the_agent_does_not_have_is_named() -> None:
+def test_unknown_learner_is_rejected() -> None:
     with pytest.raises(InputError, match="--learner is 'member10'; accepted: member0, member1"):
         build_agent(TEN, "member10")
 
 
-def test_a_score_tells_how_its_policies_were_trained_otherwise_than_in_the_paper() -> None:
+def test_training_settings_list_differences_from_the_paper() -> None:
     plain = policy("a/checkpoints/member0")
     impoola = replace(plain, network=replace(plain.network, encoder="impoola", width=2), mirror=True)
     small = replace(plain, network=replace(plain.network, encoder="conv"))

@@ -1,4 +1,4 @@
-"""Algorithm 1: the invariants, a slow version as oracle, and every choice the paper leaves open."""
+"""Algorithm 1: invariants, a slow reference, and every choice that the paper leaves open."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,7 +28,7 @@ DEFAULT = ConsensusConfig()
 def make(seed: int, memory: str = "none") -> Policy:
     config = NetworkConfig(features=16, memory=memory)  # type: ignore[arg-type]
     policy = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
-    policy.policy_head.weight.data *= 60  # opinions worth the name
+    policy.policy_head.weight.data *= 60  # clear preferences
     return policy
 
 
@@ -41,7 +41,7 @@ def agent(config: ConsensusConfig, seed: int = 4) -> ConsensusAgent:
 
 
 def play(player: Agent, steps: int = 150, num_envs: int = 6) -> np.ndarray:
-    """The actions `[T, N]` that the agent takes on minimaze, many episodes long."""
+    """Return the agent's actions `[T, N]` over many episodes of minimaze."""
     env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
     actions = []
     for _ in range(steps):
@@ -53,7 +53,7 @@ def play(player: Agent, steps: int = 150, num_envs: int = 6) -> np.ndarray:
 
 
 def decisions(player: ConsensusAgent, steps: int = 150, num_envs: int = 6) -> list[tuple[np.ndarray, Decision]]:
-    """`first` and decision of every step."""
+    """Return `first` and the decision of every step."""
     env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
     rows = []
     for _ in range(steps):
@@ -67,25 +67,25 @@ def decisions(player: ConsensusAgent, steps: int = 150, num_envs: int = 6) -> li
 
 @pytest.mark.parametrize("leader", [0, 3])
 @pytest.mark.parametrize("agreement", ["direction", "action"])
-def test_a_quorum_of_one_plays_exactly_like_the_leader_alone(leader: int, agreement: str):
+def test_quorum_of_one_plays_exactly_like_the_leader(leader: int, agreement: str):
     config = ConsensusConfig(leader=leader, min_agree=1, agreement=agreement)  # type: ignore[arg-type]
     assert np.array_equal(play(agent(config)), play(PolicyAgent(MEMBERS_ALL[leader], seed=4)))
 
 
-def test_no_fallback_plays_exactly_like_the_leader_alone():
+def test_fallback_none_plays_exactly_like_the_leader():
     player = ConsensusAgent(MEMBERS_ALL, None, SPEC, ConsensusConfig(leader=2, fallback="none", min_agree=2), 4)
     assert np.array_equal(play(player), play(PolicyAgent(MEMBERS_ALL[2], seed=4)))
     total = player.tally
     assert 0 < total.agreed < total.votes == total.steps and total.explored == 0
 
 
-def test_an_impossible_quorum_plays_exactly_like_the_explorer_alone():
+def test_impossible_quorum_plays_exactly_like_the_explorer():
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1))
     assert np.array_equal(play(player), play(PolicyAgent(EXPLORER, seed=4)))
     assert player.tally.explored_share == 1
 
 
-def test_an_impossible_quorum_with_random_fallback_plays_exactly_like_the_uniform_agent():
+def test_impossible_quorum_with_random_fallback_plays_exactly_like_uniform_agent():
     player = ConsensusAgent(MEMBERS_ALL, None, SPEC, ConsensusConfig(min_agree=NUM_MEMBERS + 1, fallback="random"), 4)
     assert np.array_equal(play(player), play(UniformAgent(5, seed=4)))
 
@@ -102,8 +102,8 @@ def test_an_impossible_quorum_with_random_fallback_plays_exactly_like_the_unifor
         ("random", 0.2, "majority", True),
     ],
 )
-def test_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: bool):
-    """Every member as an agent of its own, all asked in every step, environments one by one: reproduction 2.4."""
+def test_consensus_agent_matches_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: bool):
+    """Slow reference: every member is an agent and evaluated at every step, one environment at a time."""
     config = ConsensusConfig(1, 1, 3, "direction", alpha, fallback=fallback, vote=vote, once=once)  # type: ignore[arg-type]
     fast = agent(config)
     voters = [PolicyAgent(m, 4, None if j == 1 else MEMBERS + j) for j, m in enumerate(MEMBERS_ALL)]
@@ -129,7 +129,7 @@ def test_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: 
             for member in (1,) if vote == "leader" else (1, 0, 2, 3, 4):
                 same = [actions for actions in classes.values() if votes[member][i] in actions]
                 agree[member] = sum(vote[i] in same[0] for vote in votes) if same else 1
-            winner = max(agree, key=lambda member: agree[member])  # the first of equals
+            winner = max(agree, key=lambda member: agree[member])  # the first at a tie
             own, agrees = votes[winner][i], agree[winner] >= 3
             n[i] -= 1
             frame = seen.obs[i].tobytes()
@@ -149,7 +149,7 @@ def test_algorithm_1_step_by_step(fallback: str, alpha: float, vote: str, once: 
     assert fast.tally.set_aside == num_set_aside and (num_set_aside > 0) == once
 
 
-def test_the_memory_is_fed_every_frame_whoever_acts():
+def test_explorer_memory_sees_every_frame():
     player, alone = agent(ConsensusConfig(min_agree=3)), PolicyAgent(EXPLORER, 4)
     env = make_env("minimaze", levels="50", num_envs=4, seed=1, **MAZES)
     for _ in range(60):
@@ -161,11 +161,11 @@ def test_the_memory_is_fed_every_frame_whoever_acts():
     assert 0 < player.tally.explored_share < 1
 
 
-def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
+def test_stretch_lasts_the_drawn_number_of_steps_without_votes():
     player = agent(ConsensusConfig(min_agree=3))
     player.ask_everyone()
     drawn = []
-    expected = np.zeros(6, dtype=np.int64)  # steps of the stretch still to come
+    expected = np.zeros(6, dtype=np.int64)  # remaining steps of the stretch
     for first, decision in decisions(player, 400):
         expected[first] = 0
         is_asked = decision.votes[0] >= 0
@@ -180,7 +180,7 @@ def test_a_draw_of_n_is_n_steps_in_a_row_during_which_nobody_is_asked():
     assert set(drawn) >= {1, 2, 3, 10} and max(drawn) == 10
 
 
-def test_an_episodes_start_ends_the_stretch():
+def test_new_episode_ends_the_stretch():
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
     player.ask_everyone()
     obs, none = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.zeros(2, dtype=bool)
@@ -192,7 +192,7 @@ def test_an_episodes_start_ends_the_stretch():
     assert (player.decision.votes[:, 0] >= 0).all() and (player.decision.votes[:, 1] == -1).all()
 
 
-def test_members_are_not_asked_while_every_environment_explores(monkeypatch: pytest.MonkeyPatch):
+def test_members_are_not_evaluated_while_all_environments_explore(monkeypatch: pytest.MonkeyPatch):
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
     obs = np.zeros((3, 7, 7, 3), dtype=np.uint8)
     player.act(obs, np.ones(3, dtype=bool))
@@ -201,7 +201,7 @@ def test_members_are_not_asked_while_every_environment_explores(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("settings", [{}, {"fallback": "random"}, {"vote": "majority", "once": True}])
-def test_episodes_do_not_depend_on_how_many_environments_run_beside(settings: dict[str, Any]):
+def test_consensus_episodes_do_not_depend_on_number_of_environments(settings: dict[str, Any]):
     results = []
     for num_envs, env_seed in ((4, 0), (16, 7)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
@@ -217,7 +217,7 @@ def sure_of(action: int, memory: str = "none") -> Policy:
     return opinionated([100.0 * (other == action) for other in range(5)], memory)
 
 
-def test_unanimous_members_play_alike_by_either_vote():
+def test_leader_and_majority_vote_agree_for_unanimous_members():
     votes = []
     for vote in ("leader", "majority"):
         config = ConsensusConfig(leader=2, min_agree=3, vote=vote)  # type: ignore[arg-type]
@@ -227,8 +227,8 @@ def test_unanimous_members_play_alike_by_either_vote():
     assert np.array_equal(*votes) and (votes[0] == 3).all()
 
 
-def test_a_leader_that_stands_alone_is_outvoted():
-    """Members that are sure: the leader goes up, the others left."""
+def test_majority_outvotes_a_single_leader():
+    """Members with one certain action each: the leader goes up, the others left."""
     members = [sure_of(action) for action in (3, 1, 1, 1)]
     obs, first = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.ones(2, dtype=bool)
     for vote, actor in (("leader", Actor.EXPLORER), ("majority", Actor.MEMBER)):
@@ -239,7 +239,7 @@ def test_a_leader_that_stands_alone_is_outvoted():
         assert player.decision.candidate.tolist() == ([1, 1] if vote == "majority" else [0, 0])
 
 
-def test_without_a_fallback_the_leader_acts_where_the_majority_has_no_quorum():
+def test_fallback_none_uses_leader_when_majority_has_no_quorum():
     members = [sure_of(action) for action in (3, 1, 1, 4)]
     obs, first = np.zeros((1, 7, 7, 3), dtype=np.uint8), np.ones(1, dtype=bool)
     for quorum, expected in ((2, 1), (3, 3)):
@@ -248,7 +248,7 @@ def test_without_a_fallback_the_leader_acts_where_the_majority_has_no_quorum():
 
 
 @pytest.mark.parametrize("vote", ["leader", "majority"])
-def test_once_changes_nothing_where_no_frame_repeats(vote: str):
+def test_once_has_no_effect_without_repeated_frames(vote: str):
     frames = np.random.default_rng(0).integers(256, size=(80, 4, 7, 7, 3), dtype=np.uint8)
     played = []
     for once in (False, True):
@@ -258,8 +258,8 @@ def test_once_changes_nothing_where_no_frame_repeats(vote: str):
     assert np.array_equal(*played)
 
 
-def test_a_frame_that_repeats_in_minimaze_is_left_to_the_explorer():
-    """Everyone stands still, so that every frame of an episode is its first; by action that is agreement."""
+def test_once_leaves_repeated_frames_to_the_explorer():
+    """All members choose the no-op, so that all frames of an episode are equal; agreement is by action."""
     config = ConsensusConfig(agreement="action", once=True)
     player = ConsensusAgent([sure_of(0)] * 3, sure_of(0, "gru"), SPEC, config)
     rows = decisions(player, steps=60, num_envs=2)
@@ -273,7 +273,7 @@ def test_a_frame_that_repeats_in_minimaze_is_left_to_the_explorer():
 
 
 class ByBrightness(nn.Module):
-    """Sure of one action on dark frames, of another on bright ones."""
+    """A policy with one certain action on dark frames and another on bright frames."""
 
     state_size = 0
 
@@ -286,8 +286,8 @@ class ByBrightness(nn.Module):
         return PolicyOutput(logits, logits[..., 0], state)
 
 
-def test_a_frame_that_only_the_explorer_acted_on_is_still_the_ensembles():
-    """No agreement on the dark frame; the bright one is seen while the stretch lasts and voted on when it is over."""
+def test_once_ignores_frames_on_which_only_the_explorer_acted():
+    """The members disagree on the dark frame; the bright one appears during the stretch and is voted on after it."""
     members: list[Any] = [ByBrightness(dark, 4) for dark in (1, 2, 3)]
     player = ConsensusAgent(members, sure_of(0, "gru"), SPEC, ConsensusConfig(alpha=0.1, once=True))
     player.act(np.zeros((1, 7, 7, 3), dtype=np.uint8), np.array([True]))
@@ -305,7 +305,7 @@ def test_a_frame_that_only_the_explorer_acted_on_is_still_the_ensembles():
 UNIFORM = uniform_noise(3, np.arange(200_000), np.zeros(200_000, dtype=np.int64), 1)[:, 0]
 
 
-def test_the_default_stretch_is_the_table_of_the_papers_code():
+def test_default_stretch_lengths_follow_the_table_of_the_papers_code():
     length = stretch_length(UNIFORM, DEFAULT)
     assert sum(STRETCH_TABLE) == pytest.approx(1)
     np.testing.assert_allclose(np.bincount(length, minlength=11)[1:] / len(length), STRETCH_TABLE, atol=0.004)
@@ -315,25 +315,25 @@ def test_the_default_stretch_is_the_table_of_the_papers_code():
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
-def test_geometric_stretches_start_at_one(alpha: float):
+def test_geometric_stretch_lengths_start_at_one(alpha: float):
     length = stretch_length(UNIFORM, ConsensusConfig(alpha=alpha, stretch="geometric"))
     wanted = alpha * (1 - alpha) ** np.arange(8)
     np.testing.assert_allclose(np.bincount(length, minlength=9)[1:9] / len(length), wanted, atol=0.004)
     assert length.mean() == pytest.approx(1 / alpha, rel=0.02) and length.min() == 1
 
 
-def test_alpha_one_explores_one_step_at_a_time():
+def test_alpha_one_gives_stretches_of_one_step():
     assert (stretch_length(UNIFORM[:1000], ConsensusConfig(alpha=1)) == 1).all()
 
 
-def test_another_alpha_than_the_tables_selects_geometric():
+def test_alpha_other_than_half_selects_geometric_stretches():
     assert not DEFAULT.is_geometric
     assert replace(DEFAULT, alpha=0.4).is_geometric
     assert replace(DEFAULT, stretch="geometric").is_geometric
 
 
 def opinionated(logits: list[float], memory: str = "none") -> Policy:
-    """A policy that says the same of every observation."""
+    """A policy with the same logits for every observation."""
     policy = make(0, memory)
     policy.policy_head.weight.data.zero_()
     policy.policy_head.bias.data.copy_(torch.tensor(logits))
@@ -341,8 +341,8 @@ def opinionated(logits: list[float], memory: str = "none") -> Policy:
 
 
 @pytest.mark.parametrize("fallback", ["explorer", "random"])
-def test_actions_without_agreement_do_not_lean_on_the_votes(fallback: str):
-    """All are seeded alike; a leader's noise that made its vote a rare one must not sway who acts instead."""
+def test_explorer_actions_are_independent_of_the_votes(fallback: str):
+    """All agents share a seed, but the noise behind a rare vote of the leader must not affect the explorer."""
     num = 20_000
     config = ConsensusConfig(min_agree=3, fallback=fallback)  # type: ignore[arg-type]
     members = [opinionated([0, 3, 0, 0, 0])] * NUM_MEMBERS
@@ -355,7 +355,7 @@ def test_actions_without_agreement_do_not_lean_on_the_votes(fallback: str):
     np.testing.assert_allclose(np.bincount(chosen, minlength=5) / len(chosen), wanted, atol=0.03)
 
 
-def test_members_of_the_same_weights_vote_independently():
+def test_members_with_equal_weights_vote_independently():
     player = ConsensusAgent([MEMBERS_ALL[0]] * 3, EXPLORER, SPEC, DEFAULT)
     obs = np.zeros((500, 7, 7, 3), dtype=np.uint8)
     player.act(obs, np.ones(500, dtype=bool))
@@ -364,13 +364,13 @@ def test_members_of_the_same_weights_vote_independently():
     assert all((votes[i] != votes[j]).any() for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
-def test_streams_of_all_small_seeds_differ():
+def test_random_streams_of_small_seeds_differ():
     seeds = [stream_seed(seed, stream) for seed in range(200) for stream in range(40)]
     assert len(set(seeds)) == len(seeds) and 0 <= min(seeds) <= max(seeds) < 2**64
     assert stream_seed(7, 0) == 7
 
 
-def test_quorum_by_default_is_more_than_half():
+def test_default_quorum_is_more_than_half():
     assert [DEFAULT.quorum(members) for members in (1, 4, 5, 10)] == [1, 3, 3, 6]
     assert replace(DEFAULT, min_agree=8).quorum(10) == 8
 
@@ -385,6 +385,6 @@ def test_quorum_by_default_is_more_than_half():
         (ConsensusConfig(), "--fallback is explorer but there is no explorer; accepted: random, none"),
     ],
 )
-def test_bad_settings_are_named(config: ConsensusConfig, message: str):
+def test_invalid_settings_are_rejected(config: ConsensusConfig, message: str):
     with pytest.raises(InputError, match=message):
         ConsensusAgent(MEMBERS_ALL, None, SPEC, config)

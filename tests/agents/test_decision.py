@@ -1,4 +1,4 @@
-"""Counting what a consensus agent decided."""
+"""Counts of a consensus agent's decisions."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_tally_counts_by_hand():
     actor = [[0, 1], [1, 1], [0, 0]]
     for t in range(3):
         tally.record(decide([votes[t]], agreed[t], actor[t]), np.array([7 + (t == 2), -1 if t == 2 else 3]))
-    # the last step of environment 1 belongs to no episode that counts
+    # the last step of environment 1 has a negative episode number
     assert tally == Counts(steps=5, votes=4, agreed=2, set_aside=0, explored=3, stretches=2)
     assert (tally.agreement_rate, tally.explored_share, tally.mean_stretch) == (0.5, 0.6, 1.5)
 
@@ -44,12 +44,12 @@ def test_tally_counts_by_hand():
 @pytest.mark.parametrize(
     "share", ["agreement_rate", "set_aside_share", "explored_share", "mean_stretch", "hedged_share"]
 )
-def test_of_nothing_every_share_is_zero(share: str):
+def test_shares_are_zero_without_steps(share: str):
     assert getattr(Counts(), share) == 0
 
 
-def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
-    """Three steps of one stretch, of which only the first had a vote."""
+def test_stretch_starts_at_a_vote_without_agreement():
+    """Three steps of one stretch, with a vote only at the first."""
     tally = Counts()
     for vote in (2, NOBODY, NOBODY):
         tally.record(decide([[vote], [vote]], [False], [Actor.EXPLORER]), np.array([0]))
@@ -57,7 +57,7 @@ def test_a_stretch_begins_where_the_members_were_asked_and_another_acted():
     assert (tally.mean_stretch, tally.explored_share, tally.agreement_rate) == (3, 1, 0)
 
 
-def test_a_consensus_set_aside_is_counted_and_begins_a_stretch():
+def test_consensus_set_aside_is_counted_and_starts_a_stretch():
     tally = Counts()
     actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
     tally.record(decide([[1, 1, 1]], [True, True, False], actor, [False, True, False]), np.arange(3))
@@ -65,8 +65,8 @@ def test_a_consensus_set_aside_is_counted_and_begins_a_stretch():
     assert tally.set_aside_share == 0.5
 
 
-def test_hedged_steps_and_deaths_are_counted_with_the_explorers_among_them():
-    """Environments: a member acts and dies, the explorer is hedged and dies, the explorer goes on."""
+def test_hedged_steps_and_explorer_deaths_are_counted():
+    """Environments: a member acts and dies, the explorer is hedged and dies, the explorer survives."""
     tally = Counts()
     actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
     tally.record(decide([[1, 1, 1]], [True, False, False], actor, hedged=[False, True, False]), np.arange(3))
@@ -74,13 +74,13 @@ def test_hedged_steps_and_deaths_are_counted_with_the_explorers_among_them():
     assert (tally.hedged, tally.hedged_share, tally.deaths, tally.explorer_deaths) == (1, 0.5, 2, 1)
 
 
-def test_one_member_that_was_asked_is_a_vote_and_random_actions_are_exploration():
+def test_one_evaluated_member_is_a_vote_and_random_actions_count_as_exploration():
     tally = Counts()
     tally.record(decide([[NOBODY], [1]], [False], [Actor.RANDOM]), np.array([0]))
     assert tally == Counts(steps=1, votes=1, agreed=0, set_aside=0, explored=1, stretches=1)
 
 
-def test_the_number_of_environments_may_change():
+def test_counts_accept_a_changed_number_of_environments():
     tally = Counts()
     for num_envs in (2, 3):
         tally.record(decide([[1] * num_envs], [True] * num_envs, [Actor.MEMBER] * num_envs), np.arange(num_envs))

@@ -1,4 +1,4 @@
-"""agent.json: what it says comes back, and what it may not say is refused."""
+"""agent.json: round trip and rejection of invalid content."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ AGENT = AgentDescription(
 )
 
 
-def test_a_description_comes_back_from_its_text() -> None:
+def test_description_round_trips_through_json() -> None:
     data = json.loads(agent_text(AGENT))
     assert data == to_json(AGENT) and "somewhere" not in agent_text(AGENT)
     assert AgentDescription.from_json(AGENT.folder, data) == AGENT
@@ -53,20 +53,20 @@ def test_a_description_comes_back_from_its_text() -> None:
     assert AgentDescription.from_json(AGENT.folder, json.loads(agent_text(alone))) == alone
 
 
-def test_every_policy_has_a_line_of_its_own() -> None:
+def test_agent_text_has_one_line_per_policy() -> None:
     lines = agent_text(AGENT).splitlines()
     for path in ("a/checkpoints/member0", "a/checkpoints/member1", "b/checkpoints/member0"):
         assert sum(path in line for line in lines) == 1
 
 
-def test_unseen_levels_are_all_that_no_policy_trained_on() -> None:
+def test_test_set_excludes_training_levels() -> None:
     assert 20 not in AGENT.test_set and 21 in AGENT.test_set
     assert replace(AGENT, test_levels=LevelSet(range(50, 60))).test_set == LevelSet(range(50, 60))
     assert not replace(AGENT, levels=LevelSet(None)).has_unseen_levels
 
 
 @pytest.mark.parametrize("path", ["/etc", "../other/checkpoints/member0", "a/../../b", "", "."])
-def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
+def test_path_outside_the_folder_is_rejected(path: str) -> None:
     with pytest.raises(InputError, match="is not safe; accepted: a relative path"):
         join_inside(Path("somewhere"), path)
     data = to_json(AGENT)
@@ -92,12 +92,12 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(path: str) -> None:
         ),
     ],
 )
-def test_values_that_an_agent_cannot_have_are_named(changes: dict[str, Any], message: str) -> None:
+def test_invalid_agent_fields_are_rejected(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         AgentDescription.from_json(AGENT.folder, {**to_json(AGENT), **changes})
 
 
-def test_policies_move_with_their_names_and_those_without_a_path_stay_behind() -> None:
+def test_with_policy_paths_keeps_only_policies_with_a_path() -> None:
     moved = with_policy_paths(AGENT, Path("there"), {"member1": "checkpoints/member1", "explorer": "x"})
     assert {name: one.path for name, one in moved.policies.items()} == {
         "member0": "checkpoints/member1",

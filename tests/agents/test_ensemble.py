@@ -1,4 +1,4 @@
-"""What an ensemble says is what its members say."""
+"""The logits of an ensemble are those of its members."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def plain(members: list[Policy], obs: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("spec", [PICTURES, MINIMAZE], ids=["impala", "small"])
 @pytest.mark.parametrize("num_members", [1, 3])
-def test_an_ensembles_logits_are_its_members(spec: EnvSpec, num_members: int):
+def test_ensemble_logits_are_those_of_its_members(spec: EnvSpec, num_members: int):
     members = [make(spec, seed, features=16 + seed) for seed in range(num_members)]
     obs = observations(spec, 5)
     logits = Ensemble(members).logits(obs)
@@ -46,10 +46,10 @@ def test_an_ensembles_logits_are_its_members(spec: EnvSpec, num_members: int):
     assert logits.std() > 0.1
 
 
-def test_members_made_for_play_say_the_same():
+def test_inference_networks_give_the_same_logits():
     members = [make(PICTURES, seed) for seed in range(3)]
     ensemble = Ensemble([for_play(member) for member in members])
-    for num_envs in (5, 7):  # five of them are remembered
+    for num_envs in (5, 7):  # five of these frames are cached
         obs = observations(PICTURES, num_envs)
         torch.testing.assert_close(ensemble.logits(obs), plain(members, obs), rtol=1e-4, atol=1e-5)
 

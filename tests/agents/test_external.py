@@ -1,4 +1,4 @@
-"""The consensus agent over policies from elsewhere: functions, modules, other agents; and `predict`."""
+"""The consensus agent over external policies (functions, modules, other agents), and `predict`."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ FRAME = np.zeros((2, 7, 7, 3), dtype=np.uint8)
 
 
 def as_function(policy: Policy) -> Any:
-    """The logits of one of our policies, from an array."""
+    """Return a function from an array to the logits of one of our policies."""
 
     @torch.no_grad()
     def logits(obs: np.ndarray) -> np.ndarray:
@@ -41,13 +41,13 @@ def always(action: int) -> Any:
 
 
 @pytest.mark.parametrize("settings", [{}, {"min_agree": 4, "vote": "majority"}, {"once": True, "leader": 2}])
-def test_functions_that_give_a_policys_logits_play_exactly_like_it(settings: dict[str, Any]) -> None:
+def test_functions_that_return_a_policys_logits_play_exactly_like_it(settings: dict[str, Any]) -> None:
     ours = ConsensusAgent(MEMBERS_ALL, EXPLORER, SPEC, ConsensusConfig(**settings), 4)
     outside = [as_function(member) for member in MEMBERS_ALL]
     np.testing.assert_array_equal(play(consensus_agent(outside, EXPLORER, SPEC, 4, **settings)), play(ours))
 
 
-def test_members_of_every_kind_vote_together_and_an_agent_explores() -> None:
+def test_members_of_all_types_vote_together_with_an_agent_as_explorer() -> None:
     class Module(nn.Module):
         def forward(self, obs: torch.Tensor) -> torch.Tensor:
             return torch.tensor([0.0, 0, 0, 50, 0]).expand(len(obs), 5)
@@ -62,7 +62,7 @@ def test_members_of_every_kind_vote_together_and_an_agent_explores() -> None:
     assert len(turns.fallback.agents) == 3 and turns.act(FRAME, FIRST).shape == (2,)  # type: ignore[union-attr]
 
 
-def test_explorers_that_take_turns_may_be_given_as_agents() -> None:
+def test_list_of_explorers_accepts_policy_agents() -> None:
     agents, policies = (
         consensus_agent([always(3), always(1)], explorers, SPEC, min_agree=2)
         for explorers in ([PolicyAgent(EXPLORER), PolicyAgent(MEMBERS_ALL[0])], [EXPLORER, MEMBERS_ALL[0]])
@@ -70,25 +70,25 @@ def test_explorers_that_take_turns_may_be_given_as_agents() -> None:
     np.testing.assert_array_equal(play(agents), play(policies))
 
 
-def test_settings_may_be_numbers_of_numpy() -> None:
+def test_settings_accept_numpy_numbers() -> None:
     agent = consensus_agent([always(1)] * 3, EXPLORER, SPEC, min_agree=np.int64(2), alpha=np.float64(0.25))
     assert (agent.config.min_agree, agent.config.alpha) == (2, 0.25)
 
 
 @pytest.mark.parametrize("answer", [np.zeros(1, int), np.zeros((2, 1), int), 3, None])
-def test_an_explorer_with_too_few_actions_is_refused(answer: Any) -> None:
+def test_explorer_with_wrong_number_of_actions_is_rejected(answer: Any) -> None:
     explorer = SimpleNamespace(act=lambda obs, first, episode: answer)
     agent = consensus_agent([always(3), always(1)], explorer, SPEC, min_agree=2)
     with pytest.raises(InputError, match=r"the explorer's actions have shape .*; accepted: \(2,\)"):
         agent.act(FRAME, FIRST)
 
 
-def test_only_the_first_members_vote_if_so_asked() -> None:
+def test_ensemble_size_limits_the_voting_members() -> None:
     agent = consensus_agent([always(1), always(2), always(2)], None, SPEC, ensemble_size=1, fallback="random")
     assert len(agent.ensemble.members) == 1 and (agent.act(FRAME, FIRST) == 1).all()
 
 
-def test_a_spec_is_read_from_any_environment() -> None:
+def test_spec_of_accepts_any_environment() -> None:
     maze = make_env("minimaze", levels=5, num_envs=2, **MAZES)
     assert spec_of(maze) is maze.spec
     assert spec_of(gymnasium.make_vec("expgen/minimaze", num_envs=2, **MAZES)) == maze.spec
@@ -99,16 +99,16 @@ def test_a_spec_is_read_from_any_environment() -> None:
         )  # fmt: skip
 
 
-def test_a_spec_is_read_from_what_has_spaces_alone() -> None:
+def test_spec_of_accepts_objects_with_only_spaces() -> None:
     vector, number = gymnasium.spaces.Box(0, 1, (3,)), gymnasium.spaces.Discrete(4)
-    spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # as Stable-Baselines3's VecEnv
+    spec = spec_of(SimpleNamespace(observation_space=vector, action_space=number))  # like a VecEnv of Stable-Baselines3
     assert (spec.name, spec.obs_shape, spec.num_actions) == ("gymnasium:SimpleNamespace", (3,), 4)
     both = gymnasium.spaces.Dict({"eye": vector})
     with pytest.raises(InputError, match=r"env has observations Dict.*; accepted: a Box of images or vectors"):
         spec_of(SimpleNamespace(observation_space=both, action_space=number))
 
 
-def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
+def test_evaluate_accepts_agent_of_functions() -> None:
     env = make_env("gymnasium:CartPole-v1", levels=50, num_envs=4)
     lean = lambda obs: (obs[:, 2] + obs[:, 3] > 0).astype(int)  # noqa: E731  (push to where the pole falls)
     agent = consensus_agent([lean, lean, always(0)], None, env, fallback="random")
@@ -159,7 +159,7 @@ def test_an_agent_of_functions_is_evaluated_like_any_other() -> None:
         ([always(1)], EXPLORER, {"env": gymnasium.make("Pendulum-v1")}, "env has actions Box.*; accepted: Discrete"),
     ],
 )
-def test_wrong_members_and_settings_are_refused_in_one_line(
+def test_invalid_members_and_settings_are_rejected(
     members: Any, explorer: Any, how: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as refusal:
@@ -184,7 +184,7 @@ def test_wrong_members_and_settings_are_refused_in_one_line(
         (lambda obs: np.full((len(obs), 5), np.nan), r"members\[0\] returned NaN logits"),
     ],
 )
-def test_wrong_answers_of_members_are_refused_in_one_line(answer: Any, message: str) -> None:
+def test_invalid_outputs_of_members_are_rejected(answer: Any, message: str) -> None:
     agent = consensus_agent([answer], EXPLORER, SPEC)
     with pytest.raises(InputError, match=message):
         agent.act(FRAME, FIRST)
@@ -199,7 +199,7 @@ AGENTS = {
 
 
 @pytest.mark.parametrize("kind", AGENTS)
-def test_predict_plays_like_act_and_goes_on_from_any_state(kind: str) -> None:
+def test_predict_matches_act_and_continues_from_any_state(kind: str) -> None:
     env = make_env("minimaze", levels=50, num_envs=6, seed=1, **MAZES)
     actor, predictor, state, states, shown = AGENTS[kind](), AGENTS[kind](), None, [], []
     for _ in range(40):
@@ -210,11 +210,11 @@ def test_predict_plays_like_act_and_goes_on_from_any_state(kind: str) -> None:
         np.testing.assert_array_equal(action, actor.act(seen.obs, seen.first))
         states[-1] = states[-1], action
         env.act(action)
-    for (obs, first), (state, action) in [*zip(shown, states)][::-1]:  # backwards: each state alone is enough
+    for (obs, first), (state, action) in [*zip(shown, states)][::-1]:  # backwards: each state is complete
         np.testing.assert_array_equal(predictor.predict(obs, state, first)[0], action)
 
 
-def test_predict_of_one_observation_is_one_action() -> None:
+def test_predict_of_single_observation_returns_single_action() -> None:
     agent = PolicyAgent(EXPLORER, 4, spec=SPEC)
     action, state = agent.predict(FRAME[0])
     assert action.shape == () and 0 <= action < 5
@@ -252,14 +252,14 @@ def test_predict_of_one_observation_is_one_action() -> None:
         ({"obs": [[1], [1, 2]]}, r"obs is \[\[1\], \[1, 2\]\]; accepted: uint8 of shape \(N, 7, 7, 3\)"),
     ],
 )
-def test_wrong_uses_of_predict_are_refused_in_one_line(how: dict[str, Any], message: str) -> None:
+def test_predict_rejects_invalid_arguments(how: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         PolicyAgent(EXPLORER, 4, spec=SPEC).predict(**{"obs": FRAME, **how})
     assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("other", [kind for kind in AGENTS if kind != "policy"])
-def test_predict_refuses_the_state_of_another_agent(other: str) -> None:
+def test_predict_rejects_state_of_another_agent(other: str) -> None:
     _, state = AGENTS[other]().predict(FRAME)
     with pytest.raises(InputError, match=r"state belongs to .* in 2 environments; accepted: a state of PolicyAgent"):
         AGENTS["policy"]().predict(FRAME, state)
@@ -268,7 +268,7 @@ def test_predict_refuses_the_state_of_another_agent(other: str) -> None:
 
 
 @pytest.mark.parametrize("obs", [3, None, "pixels", [[1], [1, 2]]])
-def test_predict_of_an_agent_for_any_game_refuses_what_is_no_array(obs: Any) -> None:
+def test_predict_without_spec_rejects_observations_that_are_not_arrays(obs: Any) -> None:
     with pytest.raises(InputError, match=r"obs is .*; accepted: an array \[N, …\]"):
         UniformAgent(5).predict(obs)
 

@@ -1,4 +1,4 @@
-"""Hedged exploration: who objects by hand, what the explorer takes instead, and a slow version of the whole agent."""
+"""Hedged exploration: objections by hand, replaced actions, and a slow reference of the whole agent."""
 
 import math
 from typing import Any
@@ -35,44 +35,44 @@ def panel_of(members: int, quorum: int) -> Panel:
     return full_panel(members, 0, quorum, np.arange(1))
 
 
-def test_members_object_to_actions_far_less_likely_than_their_likeliest_by_hand():
-    """h = 0.2: members 0 and 1 object to what is below 0.16, member 2 to what is below 0.1."""
+def test_bad_actions_by_hand():
+    """h = 0.2: members 0 and 1 object to actions below 0.16, member 2 to actions below 0.1."""
     logits = np.array([[log(0.8, 0.1, 0.1)], [log(0.1, 0.8, 0.1)], [log(0.5, 0.11, 0.39)]])
     for quorum, expected in ((1, [True, True, True]), (2, [False, False, True]), (3, [False, False, False])):
         assert bad_actions(logits, panel_of(3, quorum), BY_ACTION, 0.2).tolist() == [expected]
 
 
-def test_members_that_do_not_sit_in_the_panel_do_not_object():
+def test_members_outside_the_panel_do_not_object():
     logits = np.array([[log(0.8, 0.1, 0.1)]] * 2)
     panel = Panel(np.array([[True], [False]]), np.array([0]), np.array([2]))
     assert not bad_actions(logits, panel, BY_ACTION, 0.2).any()
 
 
-def test_actions_that_count_as_one_are_as_likely_as_all_of_them_together():
-    """Left is 0 or 1, each 0.05: together 0.1 of 0.8. Action 3 stands in no class and is as likely as it is."""
+def test_probabilities_of_one_action_class_are_summed():
+    """Left is action 0 or 1, each 0.05: together 0.1 of 0.8. Action 3 is in no class and counts alone."""
     agreement = Agreement(4, {"left": (0, 1), "right": (2,)})
     logits = np.array([[log(0.05, 0.05, 0.8, 0.1)]])
     assert bad_actions(logits, panel_of(1, 1), agreement, 0.12).tolist() == [[False, False, False, False]]
     assert bad_actions(logits, panel_of(1, 1), agreement, 0.13).tolist() == [[True, True, False, True]]
 
 
-def test_the_explorer_takes_its_next_best_action_and_its_own_where_nothing_is_left():
+def test_hedged_action_is_next_best_or_own_if_all_are_bad():
     noisy = np.array([[3.0, 2.0, 1.0]] * 4)
     bad = np.array([[False, True, True], [True, False, False], [True, True, False], [True, True, True]])
     assert hedged_action(noisy, bad).tolist() == [0, 1, 2, 0]
-    never = np.array([[1.0, -np.inf, -np.inf]])  # an explorer that says it would do nothing else
+    never = np.array([[1.0, -np.inf, -np.inf]])  # an explorer with only one possible action
     assert hedged_action(never, np.array([[True, False, False]])).tolist() == [0]
 
 
-def test_what_is_taken_instead_follows_the_explorers_probabilities_over_what_is_left():
+def test_hedged_actions_follow_the_explorers_renormalised_probabilities():
     number = np.arange(100_000)
     noisy = np.array(log(0.5, 0.3, 0.2)) + gumbel_noise(1, number, np.zeros_like(number), 3)
     action = hedged_action(noisy, np.tile([True, False, False], (len(number), 1)))
     np.testing.assert_allclose(np.bincount(action) / len(action), [0, 0.6, 0.4], atol=0.005)
 
 
-def test_an_advantage_head_puts_actions_in_the_same_order_on_every_frame():
-    """Why members are asked for their probabilities and not for A_φ."""
+def test_advantage_head_ranks_actions_equally_on_every_frame():
+    """The reason why hedging uses the members' probabilities instead of A_φ."""
     generator = torch.Generator().manual_seed(0)
     policy = make_policy(SPEC, NetworkConfig(features=16), generator, torch.device("cpu"))
     head = AdvantageHead(policy, generator)
@@ -94,8 +94,8 @@ MEMBERS, EXPLORERS = [make(seed) for seed in range(5)], [make(99, "gru"), make(9
 
 @pytest.mark.parametrize("explorers", [EXPLORERS[:1], EXPLORERS])
 @pytest.mark.parametrize("settings", [{"min_agree": 3}, {"min_agree": 2, "vote": "majority", "once": True}])
-def test_hedging_step_by_step(explorers: list[Policy], settings: dict[str, Any]):
-    """The agent without hedging says who acts and what it drew; objections are counted in loops."""
+def test_hedging_matches_step_by_step_computation(explorers: list[Policy], settings: dict[str, Any]):
+    """Slow reference: decisions of the agent without hedging, and objections counted in loops."""
     config = ConsensusConfig(hedge=0.3, **settings)
     hedged, plain = (
         ConsensusAgent(MEMBERS, explorers, SPEC, ConsensusConfig(**own), 4)
@@ -116,7 +116,7 @@ def test_hedging_step_by_step(explorers: list[Policy], settings: dict[str, Any])
             for member in MEMBERS:
                 obs, first = torch.from_numpy(seen.obs[None, i : i + 1]), torch.zeros(1, 1, dtype=torch.bool)
                 share = torch.softmax(member(obs, first, torch.zeros(1, 0)).logits[0, 0], 0).tolist()
-                for action in range(5):  # each direction is one action, as is standing still
+                for action in range(5):  # each direction and the no-op is one action
                     objections[action] += share[action] < 0.3 * max(share)
             left = [action for action in range(5) if objections[action] < config.min_agree]
             want = expected[i]
@@ -130,7 +130,7 @@ def test_hedging_step_by_step(explorers: list[Policy], settings: dict[str, Any])
 
 
 @pytest.mark.parametrize(("hedge", "asked_about"), [(0.0, []), (0.1, [3])])
-def test_members_are_asked_while_exploring_with_hedging_alone(
+def test_members_are_evaluated_while_exploring_only_with_hedging(
     hedge: float, asked_about: list[int], monkeypatch: pytest.MonkeyPatch
 ):
     obs, asked = np.zeros((3, 7, 7, 3), dtype=np.uint8), []
@@ -142,7 +142,7 @@ def test_members_are_asked_while_exploring_with_hedging_alone(
     assert asked == asked_about
 
 
-def test_a_quorum_beyond_the_ensemble_never_objects():
+def test_impossible_quorum_never_hedges():
     config = ConsensusConfig(min_agree=6, hedge=1.0)
     env = make_env("minimaze", levels="100:10", num_envs=4, seed=0, **MAZES)
     player = ConsensusAgent(MEMBERS, EXPLORERS[0], SPEC, config, 4)
@@ -151,7 +151,7 @@ def test_a_quorum_beyond_the_ensemble_never_objects():
     assert evaluate(player, env, episodes=20, seed=5).episodes == alone.episodes
 
 
-def test_hedged_episodes_do_not_depend_on_how_many_environments_run_beside():
+def test_hedged_episodes_do_not_depend_on_number_of_environments():
     results = []
     for num_envs, env_seed in ((4, 0), (16, 7)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
@@ -161,14 +161,14 @@ def test_hedged_episodes_do_not_depend_on_how_many_environments_run_beside():
 
 
 @pytest.mark.parametrize("fallback", ["random", "none"])
-def test_hedging_needs_an_explorer_with_probabilities(fallback: str):
+def test_hedging_requires_an_explorer_with_logits(fallback: str):
     config = ConsensusConfig(fallback=fallback, hedge=0.1)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=f"--hedge is 0.1 but --fallback is {fallback}; accepted: 0, or a policy"):
         ConsensusAgent(MEMBERS, None, SPEC, config)
 
 
 class Sure(nn.Module):
-    """The same logits on every frame."""
+    """A policy with the same logits on every frame."""
 
     state_size = 0
 
@@ -181,7 +181,7 @@ class Sure(nn.Module):
 
 
 class Cliff:
-    """Action 1 is death; three other steps solve an episode."""
+    """Action 1 kills the agent; three other steps solve an episode."""
 
     def __init__(self, num_envs: int) -> None:
         self.spec, self.levels = EnvSpec("cliff", (1,), "float32", 3), LevelSet.parse("all")
@@ -203,8 +203,8 @@ class Cliff:
 
 
 @pytest.mark.parametrize(("hedge", "deaths"), [(0.0, 12), (0.05, 0)])
-def test_a_step_that_all_members_avoid_is_not_taken_and_deaths_while_exploring_are_counted(hedge: float, deaths: int):
-    """The members differ in what they want, so the explorer acts; both find its wish far too unlikely."""
+def test_hedging_avoids_actions_that_all_members_avoid_and_counts_deaths(hedge: float, deaths: int):
+    """The members disagree, so the explorer acts; both give its preferred action a very low probability."""
     members: list[Any] = [Sure(0.0, -90.0, -30.0), Sure(-30.0, -90.0, 0.0)]
     explorer: Any = Sure(0.0, 50.0, 0.0)
     env = Cliff(2)

@@ -1,4 +1,4 @@
-"""Who votes where: out-of-bag panels by hand, and as the consensus agent asks them."""
+"""Out-of-bag panels by hand and in the consensus agent."""
 
 from functools import partial
 
@@ -21,18 +21,18 @@ LEVELS = LevelSet((0, 1, 2, 3))
 
 
 def showing(level: list[int]) -> Observation:
-    """Only what a panel looks at."""
+    """Return an observation with only the fields that a panel reads."""
     nothing = np.zeros(len(level))
     return Observation(nothing, nothing, nothing, nothing, np.array(level, dtype=np.int32), nothing, nothing)
 
 
-def test_only_levels_that_two_members_have_not_seen_are_voted_on():
-    assert panel_levels(SEEN, LEVELS).seeds == (1,)  # unseen by 1 and 2; the others by one member or none
+def test_panel_levels_are_unseen_by_two_members():
+    assert panel_levels(SEEN, LEVELS).seeds == (1,)  # unseen by members 1 and 2; the other levels by at most one
     assert panel_levels([*SEEN, LevelSet((9,))], LEVELS).seeds == (0, 1, 2, 3)
     assert panel_levels(SEEN[:1], LEVELS).seeds == ()
 
 
-def test_a_panel_is_who_has_not_seen_the_level_and_its_members_lead_in_turn():
+def test_panel_has_members_that_did_not_see_the_level_and_leaders_rotate():
     panels = OutOfBag([*SEEN, LevelSet((9,))], LEVELS, quorum=5)
     panels.watch(showing([1, 1, 0, 3]), np.array([0, 1, 5, -1]))
     panel = panels(np.array([0, 1, 2, 3]))
@@ -45,7 +45,7 @@ def test_a_panel_is_who_has_not_seen_the_level_and_its_members_lead_in_turn():
 @pytest.mark.parametrize(
     ("quorum", "of", "expected"),
     [
-        (1, 10, [1, 1, 1, 1]),  # the leader alone, of 2, 3, 4 and 10
+        (1, 10, [1, 1, 1, 1]),  # only the leader, in panels of 2, 3, 4 and 10
         (10, 10, [2, 3, 4, 10]),  # all
         (4, 10, [2, 2, 2, 4]),  # a third of the others
         (5, 10, [2, 2, 3, 5]),  # four ninths of them
@@ -53,11 +53,11 @@ def test_a_panel_is_who_has_not_seen_the_level_and_its_members_lead_in_turn():
         (1, 1, [1, 1, 1, 1]),
     ],
 )
-def test_a_quorum_is_a_share_of_the_leader_s_others(quorum: int, of: int, expected: list[int]):
+def test_panel_quorum_is_a_share_of_the_other_members(quorum: int, of: int, expected: list[int]):
     assert panel_quorum(quorum, of, np.array([2, 3, 4, 10])).tolist() == expected
 
 
-def test_who_is_not_asked_is_not_counted():
+def test_members_that_do_not_vote_are_not_counted():
     votes = np.array([[1, -1, 2], [1, 3, -1], [-1, 3, 2]])
     assert Agreement(5, None).count(votes, np.array([0, 1, 2])).tolist() == [2, 2, 2]
     assert Agreement(5, {"last": (4,)}).count(np.array([[4], [-1]]), np.array([0])).tolist() == [1]
@@ -70,14 +70,14 @@ MAZES = {"max_cells": 3, "time_limit": 25}
 def policy(seed: int, memory: str = "none") -> Policy:
     config = NetworkConfig(features=16, memory=memory)  # type: ignore[arg-type]
     made = make_policy(SPEC, config, torch.Generator().manual_seed(seed), torch.device("cpu"))
-    made.policy_head.weight.data *= 60  # opinions worth the name
+    made.policy_head.weight.data *= 60  # clear preferences
     return made
 
 
 MEMBERS, EXPLORER = [policy(seed) for seed in range(4)], policy(99, "gru")
 
 
-def test_a_level_is_voted_on_by_members_that_did_not_train_on_it_alone():
+def test_only_members_that_did_not_train_on_a_level_vote():
     seen = [LevelSet((0, 1, 2, 3)), LevelSet((2, 3, 4, 5)), LevelSet((0, 5)), LevelSet((1, 4))]
     levels = panel_levels(seen, LevelSet(range(6)))
     panels = OutOfBag(seen, levels, quorum=3)
@@ -104,8 +104,8 @@ def test_a_level_is_voted_on_by_members_that_did_not_train_on_it_alone():
     assert 0 < agent.tally.agreed < agent.tally.votes < agent.tally.steps
 
 
-def test_a_majority_is_one_of_the_panel_alone():
-    """Members that are sure: the two that go left have seen the level, of the others two go up."""
+def test_majority_is_taken_within_the_panel():
+    """Members with one certain action: the two that go left have seen the level; of the others two go up."""
     seen = [LevelSet((0,)), LevelSet((0,)), LevelSet((9,)), LevelSet((9,)), LevelSet((9,))]
     members = [policy(0) for _ in seen]
     for action, member in zip((1, 1, 2, 3, 3), members):
@@ -120,7 +120,7 @@ def test_a_majority_is_one_of_the_panel_alone():
     assert action.tolist() == [3, 3, 3]
 
 
-def test_out_of_bags_that_hold_everyone_play_like_the_whole_ensemble():
+def test_out_of_bag_with_all_members_plays_like_the_whole_ensemble():
     nothing = [LevelSet((999,))] * 4
     levels = LevelSet(range(12))
     config = ConsensusConfig(min_agree=3)

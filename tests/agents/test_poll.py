@@ -1,4 +1,4 @@
-"""Votes that are not asked for: nothing that is decided may depend on them."""
+"""Members that are not evaluated: no decision may depend on their votes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ NUM_MEMBERS = 6
 
 
 class TablePolicy(nn.Module):
-    """Looks its logits up, so that they are the same to the last bit however many are asked about at once."""
+    """A policy with a table of logits, which are bit-equal for every batch size."""
 
     state_size = 0
 
@@ -45,7 +45,7 @@ def tables(num: int = NUM_MEMBERS) -> list[Any]:
 
 
 class AnyPanels:
-    """Members that sit, leader and quorum are others in every environment, as out of bag, and in every step."""
+    """Random voters, leader and quorum in every environment and step."""
 
     def __init__(self) -> None:
         self.random = np.random.default_rng(3)
@@ -65,9 +65,9 @@ def explorer() -> Policy:
 
 
 def play(agent: ConsensusAgent, steps: int = 60, num_envs: int = 6) -> list[tuple[np.ndarray, ...]]:
-    """Action, candidate, agreed, set aside, actor and steps to come, then the votes, of every step.
+    """Return action, candidate, agreed, set aside, actor, remaining steps and votes of every step.
 
-    Where the quorum is not reached, who had most votes is nobody's business: no candidate.
+    The candidate is omitted where the quorum is not reached.
     """
     env = make_env("minimaze", levels="50", num_envs=num_envs, seed=1, **MAZES)
     rows = []
@@ -84,7 +84,7 @@ def play(agent: ConsensusAgent, steps: int = 60, num_envs: int = 6) -> list[tupl
 
 
 def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list[list[tuple[np.ndarray, ...]]]:
-    """As few votes as will do, and all."""
+    """Return an agent that stops voting early and one that evaluates all members."""
     played = []
     for is_complete in (False, True):
         own = panels() if panels else None
@@ -98,7 +98,7 @@ def both(config: ConsensusConfig, panels: type[AnyPanels] | None = None) -> list
 @pytest.mark.parametrize("leader", [0, 3])
 @pytest.mark.parametrize("quorum", range(1, NUM_MEMBERS + 2))
 @pytest.mark.parametrize(("vote", "once"), [("leader", False), ("majority", True)])
-def test_few_votes_decide_as_all_do(
+def test_early_decision_equals_full_vote(
     quorum: int, leader: int, no_op_is_up: bool, agreement: Any, vote: Any, once: bool
 ) -> None:
     config = ConsensusConfig(
@@ -115,7 +115,7 @@ def test_few_votes_decide_as_all_do(
 
 @pytest.mark.parametrize("fallback", ["explorer", "random", "none"])
 @pytest.mark.parametrize("vote", ["leader", "majority"])
-def test_few_votes_decide_as_all_do_in_panels_of_any_kind(fallback: Any, vote: Any) -> None:
+def test_early_decision_equals_full_vote_in_random_panels(fallback: Any, vote: Any) -> None:
     few, every = both(ConsensusConfig(fallback=fallback, vote=vote), AnyPanels)
     for one, other in zip(few, every, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one[:-1], other[:-1], strict=True))
@@ -129,16 +129,16 @@ UP, LEFT, STAY = 3, 1, 0  # of minimaze
     ("actions", "quorum", "asked"),
     [
         ([UP] * 10, 6, 6),
-        ([UP, *[LEFT] * 9], 6, 6),  # five who do not agree leave at most five
+        ([UP, *[LEFT] * 9], 6, 6),  # five disagree, so at most five agree
         ([UP, UP, UP, UP, UP, LEFT, LEFT, LEFT, LEFT, UP], 6, 10),
         ([UP, UP, LEFT, UP, LEFT, UP, UP, UP, UP, UP], 6, 8),
-        ([STAY] * 10, 6, 1),  # agrees with nothing
+        ([STAY] * 10, 6, 1),  # a no-op agrees with nothing
         ([UP] * 10, 1, 1),
         ([UP] * 10, 11, 1),
         ([UP, LEFT, *[UP] * 8], 10, 2),
     ],
 )
-def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
+def test_poll_stops_when_the_leader_vote_is_decided(actions: Sequence[int], quorum: int, asked: int) -> None:
     check_asked(VoteRule(Agreement(5, classes_of(SPEC)), "leader"), actions, quorum, asked)
 
 
@@ -147,22 +147,22 @@ def test_nobody_is_asked_once_it_is_decided(actions: Sequence[int], quorum: int,
     [
         ([UP] * 10, 6, 6),
         ([UP, *[LEFT] * 9], 6, 7),  # six for left
-        ([STAY] * 10, 6, 5),  # agree with nothing, and the last five are too few
-        ([UP] * 10, 2, 5),  # whatever the last five want, the leader's comes first among equals
-        ([LEFT, *[UP] * 9], 2, 7),  # after six votes left, the leader's, could still be as many as up
+        ([STAY] * 10, 6, 5),  # no-ops agree with nothing, and the last five are too few
+        ([UP] * 10, 2, 5),  # the last five can only tie, and the leader breaks ties
+        ([LEFT, *[UP] * 9], 2, 7),  # after six votes the leader's action, left, can still tie with up
         ([LEFT, STAY, *[UP] * 8], 2, 7),
         ([UP, LEFT, UP, LEFT, UP, LEFT, UP, LEFT, UP, UP], 5, 9),
-        ([UP, LEFT, UP, LEFT, UP, LEFT, LEFT, UP, LEFT, UP], 5, 10),  # five each: the leader's
+        ([UP, LEFT, UP, LEFT, UP, LEFT, LEFT, UP, LEFT, UP], 5, 10),  # a tie of five: the leader's action
         ([UP] * 10, 11, 1),
         ([UP, LEFT, *[UP] * 8], 10, 2),
     ],
 )
-def test_a_majority_is_asked_for_until_nothing_can_overtake_it(actions: Sequence[int], quorum: int, asked: int) -> None:
+def test_poll_stops_when_the_majority_cannot_be_overtaken(actions: Sequence[int], quorum: int, asked: int) -> None:
     check_asked(VoteRule(Agreement(5, classes_of(SPEC)), "majority"), actions, quorum, asked)
 
 
 def check_asked(rule: VoteRule, actions: Sequence[int], quorum: int, asked: int) -> None:
-    """Members that are sure of one action each, led by the first: of `actions` the first `asked` are asked for."""
+    """Check that of members with one certain action each, exactly the first `asked` are evaluated."""
     members: list[Any] = [TablePolicy(1000 * torch.eye(5)[action].unsqueeze(0)) for action in actions]
     poll = Poll(Ensemble(members), rule, list(range(10)), 5)
     obs, number = np.zeros((2, *SPEC.obs_shape), dtype=np.uint8), np.arange(2)
@@ -172,8 +172,8 @@ def check_asked(rule: VoteRule, actions: Sequence[int], quorum: int, asked: int)
     assert np.array_equal(np.isnan(poll.logits), np.broadcast_to(votes[..., None] < 0, poll.logits.shape))
 
 
-def test_convolutions_say_the_same_but_for_rounding() -> None:
-    """The real networks: batches that shrink move the last digits, by far less than what decides."""
+def test_early_decision_with_convolutions_differs_only_by_rounding() -> None:
+    """With real networks smaller batches change the last digits, by far less than any difference that matters."""
     network = NetworkConfig(encoder="conv", features=16)
     members = [make_policy(SPEC, network, torch.Generator().manual_seed(j), torch.device("cpu")) for j in range(10)]
     for member in members:

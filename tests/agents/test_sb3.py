@@ -1,4 +1,4 @@
-"""Policies of Stable-Baselines3 as members and explorers, and our agents under its evaluation."""
+"""Stable-Baselines3 models as members and explorers, and our agents in its evaluation."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def model(kind: str = "PPO", seed: int = 0) -> Any:
     return getattr(sb3, kind)("MlpPolicy", env, seed=seed, device="cpu")
 
 
-def test_a_model_votes_by_its_own_distribution() -> None:
+def test_sb3_model_votes_with_its_own_distribution() -> None:
     own = model()
     obs = np.random.default_rng(0).integers(0, 256, (2, 7, 7, 3), dtype=np.uint8)
     logits = from_sb3(own)(obs)
@@ -34,13 +34,13 @@ def test_a_model_votes_by_its_own_distribution() -> None:
     assert repr(from_sb3(own)) == "Sb3Policy(ActorCriticPolicy, 5 actions)"
 
 
-def test_models_make_an_agent_whatever_they_are() -> None:
+def test_sb3_models_of_all_types_form_an_agent() -> None:
     models = [model(seed=1), model("A2C", 2).policy, from_sb3(model("DQN", 3))]
     agent = consensus_agent(models, model(seed=4), SPEC, min_agree=2)
     assert expgen.evaluate(agent, make_env("minimaze", levels=9, num_envs=4, **MAZES), 20).mean_return >= 0
 
 
-def test_its_evaluation_plays_our_agent() -> None:
+def test_sb3_evaluate_policy_plays_our_agent() -> None:
     agent = consensus_agent(MEMBERS_ALL, EXPLORER, SPEC)
     env = expgen.Sb3VecEnv("minimaze", 4, levels=9, **MAZES)
     mean, _ = evaluate_policy(agent, env, 40, deterministic=False, warn=False)
@@ -48,7 +48,7 @@ def test_its_evaluation_plays_our_agent() -> None:
 
 
 class Game(gymnasium.Env):
-    """Ends at once; `seen` and `actions` are its spaces."""
+    """An environment whose episodes end at once; `seen` and `actions` are its spaces."""
 
     def __init__(self, seen: gymnasium.Space, actions: gymnasium.Space) -> None:
         self.observation_space, self.action_space = seen, actions
@@ -108,17 +108,17 @@ NO_BOX = "; accepted: a Box of images or vectors"
         (lambda own: from_sb3(model("DQN"))(np.zeros((2, 9))), r"obs has shape \(2, 9\); accepted: \(N, 7, 7, 3\)"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(use: Any, message: str) -> None:
+def test_incompatible_sb3_models_are_rejected(use: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as refusal:
         use(model())
     assert "\n" not in str(refusal.value)
 
 
-def test_a_recurrent_model_explores_with_its_memory_but_does_not_vote() -> None:
+def test_recurrent_sb3_model_can_explore_but_not_vote() -> None:
     contrib = pytest.importorskip("sb3_contrib", reason="sb3-contrib is missing: pip install sb3-contrib")
     env = expgen.Sb3VecEnv("minimaze", 2, levels=5, **MAZES)
     recurrent = contrib.RecurrentPPO("MlpLstmPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu")
-    agent = consensus_agent(MEMBERS_ALL, recurrent, SPEC, min_agree=6)  # nobody can agree: the explorer alone
+    agent = consensus_agent(MEMBERS_ALL, recurrent, SPEC, min_agree=6)  # impossible quorum: only the explorer acts
     explorer, state = from_sb3(recurrent), None
     for number in range(3):
         obs, first = np.full((2, 7, 7, 3), number * 80, dtype=np.uint8), np.array([number == 0, number != 1])

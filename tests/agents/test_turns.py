@@ -1,4 +1,4 @@
-"""Explorers that take turns: who acts when, what the others remember, and that one alone is itself."""
+"""TurnsAgent: who acts when, memory of the others, and settings."""
 
 import numpy as np
 import pytest
@@ -22,18 +22,18 @@ def frames(seed: int = 0) -> np.ndarray:
 
 
 def played(agent, obs: np.ndarray) -> np.ndarray:
-    """Actions `[T, N]` of one episode in every environment."""
+    """Return the actions `[T, N]` of one episode in every environment."""
     episode = np.arange(NUM_ENVS)
     return np.stack([agent.act(step, np.full(NUM_ENVS, t == 0), episode) for t, step in enumerate(obs)])
 
 
-def test_one_explorer_plays_as_it_does_by_itself() -> None:
+def test_single_explorer_plays_like_a_policy_agent() -> None:
     obs = frames()
     alone = played(PolicyAgent(EXPLORER, 3, WITH_MEMORY), obs)
     assert np.array_equal(played(explorers_agent([EXPLORER], 4, 3), obs), alone)
 
 
-def test_each_of_three_explorers_acts_four_steps_in_a_row_and_the_first_is_drawn() -> None:
+def test_explorers_take_turns_of_four_steps_from_a_random_first() -> None:
     agent = TurnsAgent([sure_of(action, "gru") for action in (0, 1, 2)], 4, seed=7)
     actions = played(agent, frames())
     for env in range(NUM_ENVS):
@@ -47,7 +47,7 @@ def agent_policies():
     return (sure_of(action, "gru") for action in (0, 1, 2))
 
 
-def test_with_turns_of_one_step_every_explorer_acts_about_as_often() -> None:
+def test_turns_of_one_step_select_all_explorers_equally_often() -> None:
     agent = TurnsAgent(list(agent_policies()), 1, seed=1)
     obs, counts = frames(), np.zeros(3)
     for episode in range(40):
@@ -55,11 +55,11 @@ def test_with_turns_of_one_step_every_explorer_acts_about_as_often() -> None:
         for t, step in enumerate(obs):
             action = agent.act(step, np.full(NUM_ENVS, t == 0), np.arange(NUM_ENVS) + NUM_ENVS * episode)
             counts += np.bincount(action, minlength=3)
-    share = counts / counts.sum()  # of 2,600 draws: a standard deviation of 0.009
+    share = counts / counts.sum()  # 2,600 draws: standard deviation 0.009
     assert share == pytest.approx([1 / 3] * 3, abs=0.04)
 
 
-def test_whoever_acts_all_explorers_remember_every_frame() -> None:
+def test_all_explorers_see_every_frame() -> None:
     obs = frames()
     both = TurnsAgent([EXPLORER, sure_of(2, "gru")], 6, seed=2)
     played(both, obs)
@@ -68,7 +68,7 @@ def test_whoever_acts_all_explorers_remember_every_frame() -> None:
     assert torch.equal(both.agents[0].state, alone.state)
 
 
-def test_what_an_explorer_does_depends_on_its_episode_and_not_on_the_batch() -> None:
+def test_turns_of_explorers_do_not_depend_on_the_batch() -> None:
     obs, policies = frames(), [EXPLORER, *agent_policies()]
     whole = played(TurnsAgent(policies, 3, seed=5), obs)
     agent = TurnsAgent(policies, 3, seed=5)
@@ -76,7 +76,7 @@ def test_what_an_explorer_does_depends_on_its_episode_and_not_on_the_batch() -> 
     assert one == whole[:, 2].tolist()
 
 
-def test_policies_without_memory_take_turns_too_and_are_asked_only_when_they_act() -> None:
+def test_policies_without_memory_are_evaluated_only_in_their_turn() -> None:
     asked: list[int] = []
 
     class Counting(torch.nn.Module):
@@ -97,7 +97,7 @@ def test_policies_without_memory_take_turns_too_and_are_asked_only_when_they_act
     assert np.array_equal(agent.noisy_logits.argmax(1), actions[-1])
 
 
-def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -> None:
+def test_turns_of_policies_without_memory_do_not_depend_on_the_batch() -> None:
     policies = [EXPLORER, MEMBERS_ALL[0], sure_of(2)]
     obs = frames()
     whole = played(TurnsAgent(policies, 3, seed=5), obs)
@@ -106,7 +106,7 @@ def test_a_policy_without_memory_samples_by_its_episode_and_not_by_the_batch() -
     assert one == whole[:, 2].tolist()
 
 
-def test_with_patience_members_alone_begin_and_explorers_join_in() -> None:
+def test_patience_lets_only_members_act_first() -> None:
     policies = [sure_of(0), sure_of(1), sure_of(2, "gru"), sure_of(3, "gru")]
     actions = played(TurnsAgent(policies, 2, seed=7, members=2, patience=5), frames())
     for env in range(NUM_ENVS):
@@ -117,7 +117,7 @@ def test_with_patience_members_alone_begin_and_explorers_join_in() -> None:
     assert {*actions[0]} == {0, 1}
 
 
-def test_with_patience_explorers_remember_what_members_did() -> None:
+def test_patience_explorers_see_frames_of_members() -> None:
     obs = frames()
     both = TurnsAgent([sure_of(0), EXPLORER], 50, seed=2, members=1, patience=8)
     played(both, obs)
@@ -126,7 +126,7 @@ def test_with_patience_explorers_remember_what_members_did() -> None:
     assert torch.equal(both.agents[1].state, alone.state)
 
 
-def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_path) -> None:
+def test_patience_is_rejected_with_a_vote_or_without_explorers(small, tmp_path) -> None:
     with pytest.raises(InputError, match="--patience is 9 but --vote is leader; accepted: 0, or --vote turns"):
         changed_consensus(ConsensusConfig(), {"patience": 9}, 3)
     small.train(tmp_path, 1, algo="openend", members=2)
@@ -134,18 +134,18 @@ def test_patience_of_who_votes_or_has_nobody_to_take_over_is_refused(small, tmp_
         build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
 
 
-def test_a_turn_that_no_clock_counts_is_refused() -> None:
+def test_too_large_turn_is_rejected() -> None:
     with pytest.raises(InputError, match=r"--turn is 1000.*; accepted: 1 to 1000000000"):
         changed_consensus(ConsensusConfig(), {"turn": 10**23}, 3)
 
 
-def test_an_ensemble_whose_members_take_turns_is_no_consensus_agent() -> None:
+def test_consensus_agent_rejects_vote_turns() -> None:
     with pytest.raises(InputError, match="--vote is turns; accepted by ConsensusAgent: leader, majority"):
         ConsensusAgent([MEMBERS_ALL[0]], EXPLORER, SPEC, ConsensusConfig(vote="turns"))
 
 
 @pytest.mark.parametrize("settings", [{"min_agree": 2}, {"once": True}, {"hedge": 0.1}, {"fallback": "random"}])
-def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
+def test_vote_settings_are_rejected_with_vote_turns(settings) -> None:
     (name,) = settings
     refused = f"--{name.replace('_', '-')} is given but --vote turns has no vote; accepted: --vote, --turn"
     with pytest.raises(InputError, match=refused):
@@ -154,7 +154,7 @@ def test_settings_of_a_vote_are_refused_where_nobody_votes(settings) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"min_agree": 2}, {"leader": 1}, {"once": True}, {"fallback": "random"}])
-def test_settings_of_a_vote_are_refused_where_explorers_play_alone(settings, small, tmp_path) -> None:
+def test_vote_settings_are_rejected_without_members(settings, small, tmp_path) -> None:
     (name,) = settings
     refused = f"--{name.replace('_', '-')} is given but there are no members to vote; accepted: --vote, --turn"
     with pytest.raises(InputError, match=refused):
@@ -164,13 +164,13 @@ def test_settings_of_a_vote_are_refused_where_explorers_play_alone(settings, sma
     assert not (tmp_path / "agent.json").exists()
 
 
-def test_a_run_whose_policies_take_turns_is_not_scored_with_random_actions(small, tmp_path) -> None:
+def test_run_with_vote_turns_is_not_scored_with_random_fallback(small, tmp_path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, eval_every=small.update_steps, vote="turns", **small.explorer)
     told = {row.settings for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen"}
     assert told == {"members=2 explorers=1 turn=50 vote=turns"}
 
 
-def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
+def test_vote_turns_uses_members_and_explorers_of_a_run(small, tmp_path) -> None:
     run = tmp_path / "run"
     small.train(run, 1, algo="expgen", members=2, **small.explorer)
     loaded = build_agent(read_agent(run), changes={"vote": "turns", "turn": 7})
@@ -185,7 +185,7 @@ def test_members_and_explorers_of_a_run_take_turns(small, tmp_path) -> None:
     assert patient.settings == {"vote": "turns", "turn": 50, "members": 2, "explorers": 1, "patience": 9}
 
 
-def test_an_agent_with_patience_may_be_asked_to_vote_and_its_patience_is_not_told(small, tmp_path) -> None:
+def test_patience_is_not_in_score_settings_when_vote_is_overridden(small, tmp_path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, vote="turns", patience=9, **small.explorer)
     voting = build_agent(read_agent(tmp_path), changes={"vote": "majority"})
     assert isinstance(voting.agent, ConsensusAgent)

@@ -1,4 +1,4 @@
-"""Whose action is voted on: votes worked by hand, and slow counting of every vote as oracle."""
+"""The candidate of a vote and early decisions: by hand, and against slow references."""
 
 import itertools
 from typing import Any
@@ -19,16 +19,16 @@ def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1)
     ("votes", "leader", "classes", "expected"),
     [
         ([UP, RIGHT, RIGHT, UP, RIGHT], 0, GRID, (1, 3)),  # the leader is outvoted
-        ([UP, RIGHT_UP, RIGHT, UP, RIGHT], 0, GRID, (1, 3)),  # actions of one effect count together
-        ([UP, RIGHT_UP, RIGHT, UP, RIGHT], 4, GRID, (4, 3)),  # the leader's own action, if it is of the winning class
+        ([UP, RIGHT_UP, RIGHT, UP, RIGHT], 0, GRID, (1, 3)),  # actions of one class count together
+        ([UP, RIGHT_UP, RIGHT, UP, RIGHT], 4, GRID, (4, 3)),  # the leader's own action if it is in the winning class
         ([UP, RIGHT_UP, RIGHT, UP, RIGHT], 0, None, (0, 2)),  # by action: up and right have two each, the leader's wins
-        ([LEFT, RIGHT, UP, UP, RIGHT], 0, GRID, (1, 2)),  # of equals the lowest index
-        ([LEFT, RIGHT, UP, UP, RIGHT], 3, GRID, (3, 2)),  # but the leader before that
-        ([STAY, STAY, STAY, UP, LEFT], 0, GRID, (0, 1)),  # standing still agrees with nothing
+        ([LEFT, RIGHT, UP, UP, RIGHT], 0, GRID, (1, 2)),  # ties go to the lowest index
+        ([LEFT, RIGHT, UP, UP, RIGHT], 3, GRID, (3, 2)),  # but first to the leader
+        ([STAY, STAY, STAY, UP, LEFT], 0, GRID, (0, 1)),  # a no-op agrees with nothing
         ([STAY, STAY, UP, UP, STAY], 0, GRID, (2, 2)),
         ([STAY, STAY, UP, UP, STAY], 0, None, (0, 3)),
         ([UP, LEFT_UP, LEFT, LEFT], 0, DIRECTIONS, (2, 3)),  # a diagonal counts for left too, its own class is up
-        ([NOBODY, LEFT, NOBODY, LEFT, UP], 4, GRID, (1, 2)),  # who does not sit is not counted
+        ([NOBODY, LEFT, NOBODY, LEFT, UP], 4, GRID, (1, 2)),  # members outside the panel do not count
     ],
 )
 def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
@@ -37,24 +37,24 @@ def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionCla
     assert (found.member.item(), found.agree.item()) == expected
 
 
-def test_the_leaders_vote_is_about_the_leader_however_few_agree():
+def test_leader_vote_always_has_the_leader_as_candidate():
     votes = np.array([[UP], [RIGHT], [RIGHT]])
     found = VoteRule(Agreement(15, GRID), "leader").candidate(votes, whole(3))
     assert (found.member.item(), found.agree.item()) == (0, 1)
 
 
 def slow_majority(votes: list[int], leader: int, agreement: Agreement) -> tuple[int, int]:
-    """Each member in turn as if it led, in the order that breaks ties."""
+    """Slow reference: each member as leader, in the order that breaks ties."""
     order = [leader, *(member for member in range(len(votes)) if member != leader)]
     asked = [member for member in order if votes[member] >= 0]
     agree = {member: int(agreement.count(np.array(votes)[:, None], member)[0]) for member in asked}
-    winner = max(asked, key=lambda member: agree[member])  # the first of equals
+    winner = max(asked, key=lambda member: agree[member])  # the first at a tie
     return winner, agree[winner]
 
 
 @pytest.mark.parametrize("classes", [GRID, DIRECTIONS, None], ids=["maze", "others", "action"])
 @pytest.mark.parametrize("no_op_is_up", [False, True])
-def test_majority_is_that_of_slow_counting(classes: ActionClasses | None, no_op_is_up: bool):
+def test_majority_matches_a_slow_reference(classes: ActionClasses | None, no_op_is_up: bool):
     random = np.random.default_rng(1)
     agreement = Agreement(15, classes, no_op_is_up)
     votes = random.integers(15, size=(6, 1000))
@@ -67,7 +67,7 @@ def test_majority_is_that_of_slow_counting(classes: ActionClasses | None, no_op_
     assert list(zip(found.member.tolist(), found.agree.tolist())) == slow
 
 
-def test_unanimous_votes_are_the_leaders():
+def test_unanimous_votes_have_the_leader_as_candidate():
     votes = np.broadcast_to(np.arange(15), (4, 15))
     panel = whole(4, leader=2, num_envs=15)
     agreement = Agreement(15, GRID)
@@ -81,7 +81,7 @@ OVERLAPPING: ActionClasses = {"up": (0, 1), "left": (1, 2)}
 
 
 def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[int, int] | None]:
-    """What each way of casting the votes still to come would lead to: the member and its action, or nothing."""
+    """Return the outcomes, member and action or none, of all combinations of the remaining votes."""
     open_seats = [member for member, vote in enumerate(votes) if vote < 0]
     ends = list(itertools.product(range(FEW), repeat=len(open_seats)))
     cast = np.repeat(np.array(votes)[:, None], len(ends), axis=1)
@@ -95,8 +95,10 @@ def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[
 @pytest.mark.parametrize("kind", ["leader", "majority"])
 @pytest.mark.parametrize(("classes", "is_exact"), [(APART, True), (None, True), (OVERLAPPING, False)])
 @pytest.mark.parametrize("leader", [0, 2])
-def test_decided_is_what_no_vote_to_come_can_change(kind: Any, classes: ActionClasses, is_exact: bool, leader: int):
-    """All votes of four members, however many are asked; and where classes do not overlap nobody is asked in vain."""
+def test_is_decided_matches_enumeration_of_remaining_votes(
+    kind: Any, classes: ActionClasses, is_exact: bool, leader: int
+):
+    """All votes of four members, after any number of votes; without overlapping classes the stop is not late."""
     rule = VoteRule(Agreement(FEW, classes), kind)
     order = [leader, *(member for member in range(FEW) if member != leader)]
     seen = set()

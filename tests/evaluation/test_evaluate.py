@@ -1,4 +1,4 @@
-"""A fixed list of episodes, each counted once, however many environments play it."""
+"""Evaluation on a fixed list of episodes, independent of the number of environments."""
 
 import numpy as np
 import pytest
@@ -32,16 +32,16 @@ def run(play) -> list[Episode]:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("kind", ["uniform", "policy", "gru"])
-def test_the_episodes_do_not_depend_on_the_number_of_environments(kind: str):
+def test_episodes_do_not_depend_on_the_number_of_environments(kind: str):
     episodes = []
     for num_envs, env_seed in ((4, 0), (16, 7), (50, 1)):
         env = make_env("minimaze", levels="100:10", num_envs=num_envs, seed=env_seed, **MAZES)
         episodes.append(evaluate(make_agent(kind, env.spec), env, episodes=30, seed=5).episodes)
     assert episodes[0] == episodes[1] == episodes[2]
-    assert len({episode.length for episode in episodes[0]}) > 3  # short and long ones alike
+    assert len({episode.length for episode in episodes[0]}) > 3  # short and long episodes
 
 
-def test_each_level_is_played_equally_often_and_a_seed_orders_them():
+def test_levels_are_played_equally_often_in_an_order_set_by_the_seed():
     def levels(seed: int) -> list[int]:
         env = make_env("minimaze", levels="100:10", num_envs=4, **MAZES)
         return [episode.level for episode in evaluate(UniformAgent(5), env, 30, seed).episodes]
@@ -50,14 +50,14 @@ def test_each_level_is_played_equally_often_and_a_seed_orders_them():
     assert levels(0) == levels(0) != levels(1)
 
 
-def test_an_agents_second_evaluation_is_its_first():
+def test_repeated_evaluation_gives_the_same_result():
     env = make_env("minimaze", levels=20, num_envs=4, **MAZES)
     agent = make_agent("gru", env.spec)
     assert evaluate(agent, env, 15).episodes == evaluate(agent, env, 15).episodes
 
 
 class WithoutControl:
-    """Environment n's episodes last lengths[n] steps and pay n + 1 on the last; all-zero actions are checked."""
+    """Episodes of environment n last lengths[n] steps with reward n + 1 at the end; actions must be zeros."""
 
     def __init__(self, lengths: list[int], elapsed: list[int]) -> None:
         self.spec, self.levels, self.num_envs = EnvSpec("fake", (1,), "float32", 2), LevelSet.parse("all"), len(lengths)
@@ -83,7 +83,7 @@ class WithoutControl:
 
 
 class Listening:
-    """Plays zeros and remembers which episodes it was told of."""
+    """Returns zeros and records the episode numbers."""
 
     def __init__(self) -> None:
         self.heard: list[list[int]] = []
@@ -94,8 +94,8 @@ class Listening:
         return np.zeros(len(first), dtype=np.int32)
 
 
-def test_without_level_control_each_environment_plays_its_quota():
-    """Five episodes in two environments: three and two, though the first could have played them all meanwhile."""
+def test_environments_without_level_control_play_a_fixed_quota():
+    """Five episodes in two environments: three and two, although the first environment is faster."""
     env = WithoutControl(lengths=[1, 4], elapsed=[0, 0])
     assert not isinstance(env, LevelControl)
     agent = Listening()
@@ -110,7 +110,7 @@ def test_without_level_control_each_environment_plays_its_quota():
     assert agent.heard == [[0, 1], [2, 1], [4, 1], [-1, 1], [-1, 3], [-1, 3], [-1, 3], [-1, 3]]
 
 
-def test_without_level_control_an_episode_under_way_does_not_count():
+def test_episode_in_progress_is_not_counted_without_level_control():
     env = WithoutControl(lengths=[3, 3], elapsed=[0, 1])
     agent = Listening()
     episodes = run(play_episodes(agent, env, 2))
@@ -128,12 +128,12 @@ def test_play_episodes_yields_once_a_step():
 
 
 @pytest.mark.parametrize("episodes", [0, -1])
-def test_evaluate_refuses_zero_episodes(episodes: int):
+def test_evaluate_rejects_zero_episodes(episodes: int):
     with pytest.raises(InputError, match=f"episodes is {episodes}; accepted: 1 to 10000000"):
         evaluate(UniformAgent(2), WithoutControl([2], [0]), episodes)
 
 
-def test_an_agent_s_spec_of_another_kind_does_not_matter():
+def test_evaluate_ignores_agent_spec_of_another_type():
     agent = UniformAgent(5)
     agent.spec = "a word of the user's own"  # type: ignore[attr-defined]
     assert len(evaluate(agent, make_env("minimaze", levels=5, num_envs=2, **MAZES), 3).episodes) == 3

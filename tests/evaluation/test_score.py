@@ -1,4 +1,4 @@
-"""The one way to a score: the row says what was played, and the games it was played in are closed."""
+"""Score rows of evaluations, and closing of the environments."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LEVELS = LevelSet(range(5, 9))
 ARENA = Arena("minimaze", {"time_limit": 15}, episodes=6, seed=3, max_envs=4)
 
 
-def test_playing_levels_is_evaluating_in_games_of_its_own() -> None:
+def test_play_levels_equals_evaluate_in_new_environments() -> None:
     heard: list[Episode] = []
     ours = result_of(play_levels(UniformAgent(5, seed=1), ARENA, LEVELS, on_episode=heard.append))
     env = make_env("minimaze", LEVELS, 4, 3, time_limit=15)
@@ -25,11 +25,11 @@ def test_playing_levels_is_evaluating_in_games_of_its_own() -> None:
     assert sorted(heard) == sorted(ours.episodes)
 
 
-def test_scoring_starts_no_more_games_than_episodes() -> None:
+def test_arena_has_at_most_one_environment_per_episode() -> None:
     assert ARENA.num_envs == 4 and Arena("minimaze", {}, episodes=3).num_envs == 3
 
 
-def test_games_are_closed_when_who_plays_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_play_levels_closes_environments_when_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
 
     def watched(*words: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def test_games_are_closed_when_who_plays_is_stopped(monkeypatch: pytest.MonkeyPa
     assert closed == [True]
 
 
-def test_a_row_says_who_played_what_with_which_settings() -> None:
+def test_score_row_has_agent_arena_and_settings() -> None:
     loaded = LoadedAgent(UniformAgent(5), "expgen", 7, "expgen", {"min_agree": 2, "members": 4}, 1000, None)
     evaluation = result_of(play_levels(loaded.agent, ARENA, LEVELS))
     row = score_row(loaded, ARENA, "test", LEVELS, evaluation)

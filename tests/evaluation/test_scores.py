@@ -1,4 +1,4 @@
-"""scores.csv: out and in again, and files that are none."""
+"""scores.csv: writing, reading, concurrent appends and invalid files."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.evaluation.scores import COLUMNS, Score, append_scores, check_can_append, read_scores, rows_so_far
 
-NOBODY = 65534  # a user without rights, by number
+NOBODY = 65534  # user id without permissions
 SCORE = Score(
     algorithm="ppo",
     game="maze",
@@ -36,7 +36,7 @@ SCORE = Score(
 )
 
 
-def test_round_trip_over_several_appends(tmp_path: Path):
+def test_appended_rows_round_trip(tmp_path: Path):
     path = tmp_path / "deep" / "scores.csv"
     other = dataclasses.replace(SCORE, split="train", seed=4)
     append_scores(path, [SCORE])
@@ -48,7 +48,7 @@ def test_round_trip_over_several_appends(tmp_path: Path):
     assert isinstance(rows[0].seed, int) and isinstance(rows[0].std_return, float)
 
 
-def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
+def test_concurrent_appends_of_threads_keep_all_rows(tmp_path: Path):
     path = tmp_path / "scores.csv"
     rows = [dataclasses.replace(SCORE, seed=seed, ci_high=1.0) for seed in range(200)]
     with ThreadPoolExecutor(8) as pool:
@@ -56,7 +56,7 @@ def test_rows_appended_at_the_same_time_are_all_there(tmp_path: Path):
     assert sorted(read_scores(path), key=lambda row: row.seed) == rows
 
 
-def test_processes_that_add_rows_at_the_same_time_lose_none(tmp_path: Path):
+def test_concurrent_appends_of_processes_keep_all_rows(tmp_path: Path):
     path = tmp_path / "scores.csv"
     with ProcessPoolExecutor(4, get_context("spawn")) as pool:
         list(pool.map(append_some, [path] * 4, range(4)))
@@ -69,7 +69,7 @@ def append_some(path: Path, process: int) -> None:
         append_scores(path, [dataclasses.replace(SCORE, seed=20 * process + index)])
 
 
-def test_a_file_system_without_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_append_works_without_file_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def refuse(file: object, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -79,7 +79,7 @@ def test_a_file_system_without_locks_will_do(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("mean", [float("nan"), float("inf")])
-def test_what_reading_would_refuse_is_not_written(tmp_path: Path, mean: float):
+def test_invalid_rows_are_not_written(tmp_path: Path, mean: float):
     path = tmp_path / "scores.csv"
     append_scores(path, [SCORE])
     with pytest.raises(InputError, match=r"the mean return of runs/a, b is (nan|inf); accepted: finite rewards"):
@@ -87,7 +87,7 @@ def test_what_reading_would_refuse_is_not_written(tmp_path: Path, mean: float):
     assert len(read_scores(path)) == 1
 
 
-def test_what_cannot_be_appended_to_is_told_beforehand(tmp_path: Path):
+def test_check_can_append_rejects_unwritable_paths(tmp_path: Path):
     check_can_append(tmp_path / "deep" / "scores.csv")
     assert not (tmp_path / "deep").exists()
     (tmp_path / "file").touch()
@@ -95,8 +95,8 @@ def test_what_cannot_be_appended_to_is_told_beforehand(tmp_path: Path):
         check_can_append(tmp_path / "file" / "scores.csv")
 
 
-def test_score_file_that_may_not_be_written_is_refused():
-    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to nobody
+def test_read_only_score_file_is_rejected():
+    with tempfile.TemporaryDirectory() as folder:  # NOBODY cannot enter pytest's folder
         before = Path(folder) / "scores.csv"
         append_scores(before, [SCORE])
         before.chmod(0o444)
@@ -110,12 +110,12 @@ def refused_to_nobody(folder: Path, *paths: Path) -> None:
                 check_can_append(path)
 
 
-def test_scores_may_go_to_dev_null():
+def test_append_accepts_dev_null():
     check_can_append(Path(os.devnull))
     append_scores(Path(os.devnull), [SCORE])
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path):
+def test_check_can_append_rejects_pipes_and_folders(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="pipe is not a regular file; accepted: a csv file"):  # reading would block
         check_can_append(tmp_path / "pipe")
@@ -125,7 +125,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path):
 
 @contextlib.contextmanager
 def as_nobody(folder: Path) -> Iterator[None]:
-    """`folder` can be read and not written, by root either: it may write everywhere and so becomes somebody else."""
+    """Make `folder` read-only; root, who could still write, becomes user NOBODY."""
     folder.chmod(0o555)
     owner = os.geteuid()
     if owner == 0:
@@ -137,7 +137,7 @@ def as_nobody(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
-def test_the_columns_and_one_row_as_text(tmp_path: Path):
+def test_columns_and_one_row_as_text(tmp_path: Path):
     path = tmp_path / "scores.csv"
     append_scores(path, [SCORE])
     assert path.read_text() == (
@@ -147,13 +147,13 @@ def test_the_columns_and_one_row_as_text(tmp_path: Path):
     )
 
 
-def test_a_file_that_was_never_begun_has_no_rows(tmp_path: Path):
+def test_missing_or_empty_file_has_no_rows(tmp_path: Path):
     assert list(rows_so_far(tmp_path / "scores.csv")) == []
     (tmp_path / "scores.csv").touch()
     assert list(rows_so_far(tmp_path / "scores.csv")) == []
 
 
-def test_an_empty_file_gets_its_header(tmp_path: Path):
+def test_append_writes_header_to_empty_file(tmp_path: Path):
     path = tmp_path / "scores.csv"
     path.touch()
     append_scores(path, [SCORE])
@@ -167,7 +167,7 @@ OLD = (
 OLD_ROW = 'ppo,maze,procgen:maze,3,test,"3,7,9",24985600,500,5.25,1,0.525,-4.8,0.3,"runs/a, b",0123456789ab\n'
 
 
-def test_a_file_without_the_settings_column_is_read_and_gets_it(tmp_path: Path):
+def test_append_adds_settings_column_to_old_files(tmp_path: Path):
     path = tmp_path / "scores.csv"
     path.write_text(OLD + OLD_ROW)
     (row,) = read_scores(path)
@@ -176,7 +176,7 @@ def test_a_file_without_the_settings_column_is_read_and_gets_it(tmp_path: Path):
     assert read_scores(path)[0] == row and path.read_text().startswith(",".join(COLUMNS))
 
 
-def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
+def test_append_keeps_last_row_without_newline(tmp_path: Path):
     path = tmp_path / "scores.csv"
     append_scores(path, [SCORE])
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
@@ -184,7 +184,7 @@ def test_a_last_row_without_a_line_end_stays(tmp_path: Path):
     assert len(read_scores(path)) == 2
 
 
-def test_nothing_is_added_to_a_file_that_holds_something_else(tmp_path: Path):
+def test_append_rejects_files_with_other_content(tmp_path: Path):
     path = tmp_path / "notes.md"
     path.write_text("hello\n")
     with pytest.raises(InputError, match=r"notes\.md is not a file of score rows: it has columns .*; accepted: algo"):
@@ -202,13 +202,13 @@ ROW = "ppo,maze,procgen:maze,3,test,200,10,500,5.25,1,0.5,4,6,a,b,c=1"
         ROW.replace("5.25", "nan"),
         ROW.replace("5.25", "inf"),
         ROW.replace(",3,", ",3.5,"),
-        ROW.removesuffix(",c=1"),  # cut short among the words
-        ROW.removesuffix(",6,a,b,c=1"),  # cut short among the numbers
+        ROW.removesuffix(",c=1"),  # truncated in the text columns
+        ROW.removesuffix(",6,a,b,c=1"),  # truncated in the number columns
         ROW + ",d",
         ROW.replace("test", "both"),
     ],
 )
-def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
+def test_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str):
     path = tmp_path / "scores.csv"
     path.write_text(f"{','.join(COLUMNS)}\n{ROW}\n{line}\n")
     with pytest.raises(InputError, match=r"scores.csv line 3 is not a score row"):
@@ -216,21 +216,21 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str):
 
 
 @pytest.mark.parametrize("text", ["", "a,b,c\n1,2,3\n", ",".join(COLUMNS[1:]) + "\n"])
-def test_score_file_with_other_columns_is_refused(tmp_path: Path, text: str):
+def test_score_file_with_other_columns_is_rejected(tmp_path: Path, text: str):
     path = tmp_path / "scores.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=r"scores.csv is not a file of score rows: it has columns .*accepted: algo"):
         read_scores(path)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path):
+def test_binary_file_is_rejected(tmp_path: Path):
     path = tmp_path / "scores.csv"
     path.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
     with pytest.raises(InputError, match=r"scores.csv is not text"):
         read_scores(path)
 
 
-def test_files_that_cannot_be_read_or_written(tmp_path: Path):
+def test_unreadable_and_unwritable_files_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match=r"cannot read .*missing.csv: No such file"):
         read_scores(tmp_path / "missing.csv")
     (tmp_path / "file").touch()

@@ -33,7 +33,7 @@ def policy() -> Policy:
 
 @pytest.fixture(scope="session")
 def consensus() -> Callable[..., ConsensusAgent]:
-    """An ExpGen agent of four untrained members; arguments are settings of its config."""
+    """Make an ExpGen agent of four untrained members; arguments are fields of its ConsensusConfig."""
 
     def make(seed: int = 0, **settings: Any) -> ConsensusAgent:
         members = [make_network(index) for index in range(4)]
@@ -44,7 +44,7 @@ def consensus() -> Callable[..., ConsensusAgent]:
 
 @pytest.fixture(scope="session")
 def record() -> Callable[..., Recording]:
-    """One short episode of an agent on a level of minimaze."""
+    """Record one short episode of an agent on a level of minimaze."""
 
     def make(agent: Any, level: int = 1003, **options: Any) -> Recording:
         stage = open_stage("minimaze", LevelSet((level,)), **{**SHORT, **options})
@@ -55,7 +55,7 @@ def record() -> Callable[..., Recording]:
 
 @pytest.fixture(scope="session")
 def outvoted(record: Callable[..., Recording], consensus: Callable[..., ConsensusAgent]) -> Recording:
-    """An episode by majority in which others than the leader win, and frames are the ensemble's once."""
+    """An episode with majority vote and `once`, in which members other than the leader win."""
     recording = record(consensus(seed=4, min_agree=2, vote="majority", once=True))
     assert any(step.reason.is_set_aside for step in recording.steps)
     assert len({step.reason.member for step in recording.steps if step.reason.who == "ensemble"}) > 1

@@ -1,4 +1,4 @@
-"""Frames of a video: the line below the picture, and the timeline."""
+"""Video frames: caption and timeline."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def test_captions_say_who_acted_and_why(mixed: Recording) -> None:
     assert lines[-1].endswith("solved" if mixed.solved else "not solved")
 
 
-def test_captions_name_the_member_and_say_why_a_consensus_is_set_aside(outvoted: Recording) -> None:
+def test_captions_name_the_member_and_explain_ignored_consensus(outvoted: Recording) -> None:
     for t, step in enumerate(outvoted.steps):
         line, why = caption(outvoted, t), step.reason
         assert (f", as member {why.member}" in line) == (why.who == "ensemble")
@@ -23,7 +23,7 @@ def test_captions_name_the_member_and_say_why_a_consensus_is_set_aside(outvoted:
         assert ("2 needed" in line) == (bool(why.votes) and not why.is_set_aside)
 
 
-def test_the_timeline_below_a_frame_has_the_colours_of_who_acted(mixed: Recording) -> None:
+def test_timeline_has_the_colours_of_the_acting_policies(mixed: Recording) -> None:
     *_, last = captioned_frames(mixed, 512)
     for t, step in enumerate(mixed.steps):
         across = int((t + 0.5) * 512 / len(mixed.steps))
@@ -36,12 +36,12 @@ def test_video_frames_have_even_sides(mixed: Recording) -> None:
         assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0 and frame.shape[1] in (width, width + 1)
 
 
-def test_captions_say_where_the_explorers_action_was_replaced(hedged: Recording) -> None:
+def test_captions_mark_hedged_steps(hedged: Recording) -> None:
     for t, step in enumerate(hedged.steps):
         assert ("hedged" in caption(hedged, t)) == step.reason.is_hedged
 
 
-def test_a_long_caption_is_set_smaller_so_that_its_end_can_be_read(outvoted: Recording) -> None:
+def test_long_caption_shrinks_to_fit(outvoted: Recording) -> None:
     names = tuple(f"{'very ' * 12}long {name}" for name in outvoted.actions.actions)
     for recording in (outvoted, outvoted._replace(actions=outvoted.actions._replace(actions=names))):
         *_, frame = captioned_frames(recording, 320)

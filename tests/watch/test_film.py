@@ -1,4 +1,4 @@
-"""Film: what goes in comes out, and equal frames are kept once."""
+"""Film returns its frames and stores equal ones once."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from expgen.watch.film import Film
 
 
-def test_frames_come_out_as_they_went_in_and_equal_ones_are_kept_once() -> None:
+def test_film_returns_its_frames_and_stores_equal_ones_once() -> None:
     rng = np.random.default_rng(0)
     one, two = rng.integers(256, size=(2, 5, 7, 3), dtype=np.uint8)
     film = Film()
@@ -17,7 +17,7 @@ def test_frames_come_out_as_they_went_in_and_equal_ones_are_kept_once() -> None:
         assert (film[frame] == picture).all()
 
 
-def test_a_buffer_that_changes_later_does_not_change_the_film() -> None:
+def test_film_copies_the_frame_buffer() -> None:
     buffer, film = np.zeros((4, 4, 3), np.uint8), Film()
     film.append(buffer)
     buffer += 1
@@ -25,7 +25,7 @@ def test_a_buffer_that_changes_later_does_not_change_the_film() -> None:
 
 
 @pytest.mark.parametrize("picture", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((5, 4, 3), np.uint8)])
-def test_other_shapes_and_types_are_refused(picture: np.ndarray) -> None:
+def test_film_rejects_other_shapes_and_types(picture: np.ndarray) -> None:
     film = Film()
     film.append(np.zeros((4, 4, 3), np.uint8))
     with pytest.raises(ValueError, match="accepted"):

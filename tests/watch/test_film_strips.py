@@ -1,4 +1,4 @@
-"""Strips: put together again they are the frames; a small budget costs looks, not frames."""
+"""Encoded strips decode to the frames; a small size limit reduces quality, not the number of frames."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ def decoded(uri: str) -> ndarray:
 
 
 def assembled(data: dict[str, Any], frame: int) -> ndarray:
-    """A frame as the page's script makes it."""
+    """Decode a frame as player.js does."""
     kept, tile = data["frames"][frame], data["tile"]
     picture = decoded(data["first"]).copy()
     if data["strips"][kept]:
@@ -40,20 +40,20 @@ def film_of(frames: Any) -> Film:
 
 
 @pytest.mark.parametrize(("height", "width"), [(11, 11), (64, 64), (50, 33), (1, 3)])
-def test_a_few_changed_pixels_come_back_exactly(height: int, width: int) -> None:
+def test_small_changes_are_encoded_exactly(height: int, width: int) -> None:
     rng = np.random.default_rng(0)
     frames = [rng.integers(256, size=(height, width, 3), dtype=np.uint8)]
     for _ in range(6):
         frames.append(frames[0].copy())
         frames[-1][rng.integers(height, size=3), rng.integers(width, size=3)] = rng.integers(256, size=(3, 3))
-    frames.append(255 - frames[0])  # everything changed
+    frames.append(255 - frames[0])  # all tiles changed
     data = encode_film(film_of([*frames, frames[2]]), 10**6)
     for t, frame in enumerate([*frames, frames[2]]):
         assert (assembled(data, t) == frame).all()
     assert data["tiles"][0] == [] and data["frames"][-1] == data["frames"][2]
 
 
-def test_only_what_changed_is_stored() -> None:
+def test_encoding_stores_only_changed_tiles() -> None:
     still = np.random.default_rng(0).integers(256, size=(512, 512, 3), dtype=np.uint8)
     moved = still.copy()
     moved[100:110, 200:210] = 0
@@ -61,13 +61,13 @@ def test_only_what_changed_is_stored() -> None:
     assert data["tiles"][1] == [3 * 16 + 6] and len(data["strips"][1]) < 10_000 < len(data["first"])
 
 
-def test_what_does_not_fit_is_made_smaller() -> None:
-    frames = np.random.default_rng(0).integers(256, size=(3, 512, 512, 3), dtype=np.uint8)  # noise: the worst there is
+def test_large_films_are_encoded_in_a_smaller_format() -> None:
+    frames = np.random.default_rng(0).integers(256, size=(3, 512, 512, 3), dtype=np.uint8)  # noise: the worst case
     rich, poor = (encode_film(film_of(frames), budget) for budget in (10**8, 100_000))
     assert rich["width"] == 512 > poor["width"] and len(poor["frames"]) == 3
     assert assembled(poor, 2).shape == (poor["height"], poor["width"], 3)
     assert (assembled(rich, 2) == frames[2]).all()
 
 
-def test_a_single_picture_keeps_its_proportions() -> None:
+def test_encode_picture_keeps_the_aspect_ratio() -> None:
     assert decoded(encode_picture(np.zeros((512, 128, 3), np.uint8), 256)).shape == (256, 64, 3)

@@ -1,4 +1,4 @@
-"""The page as text: nothing gets out of its data, nothing is fetched, and it stays small."""
+"""The inspector page: escaping, no external resources, content of the data, and size."""
 
 import json
 import re
@@ -23,23 +23,23 @@ def data_in(fragment: str) -> Any:
     return json.loads(found[1])
 
 
-def test_names_cannot_break_out_of_the_page(mixed: Recording) -> None:
+def test_names_are_escaped_in_the_page(mixed: Recording) -> None:
     page = inspector_page([mixed._replace(agent=EVIL, env='<img src="x">')])
     shown = re.sub(r'<script type="application/json">.*?</script>', "", page, flags=re.DOTALL)
     assert 'alert("' not in shown and "alert(&#34;" in shown
-    assert "<img" not in page and page.count("</script>") == 2  # the player's own and its data
+    assert "<img" not in page and page.count("</script>") == 2  # the player and its data
     assert data_in(players_in(page)[0])["agent"] == EVIL
 
 
-def test_the_page_allows_nothing_from_elsewhere(mixed: Recording) -> None:
+def test_page_forbids_external_resources(mixed: Recording) -> None:
     page = inspector_page([mixed])
     assert "default-src 'none'; img-src data:;" in page
     assert not re.search(r'(src|href)="(?!data:)', page) and "@import" not in page and "fetch(" not in page
     addresses = set(re.findall(r"https?://[^\"' ]+", page))
-    assert addresses == {"http://www.w3.org/2000/svg"}  # a name, not a place
+    assert addresses == {"http://www.w3.org/2000/svg"}  # an XML namespace, not a request
 
 
-def test_the_data_say_what_happened(mixed: Recording) -> None:
+def test_player_data_has_the_recorded_steps(mixed: Recording) -> None:
     data = player_data(mixed)
     assert len(data["steps"]) == len(data["film"]["frames"]) == len(data["seen"]["frames"]) == len(mixed.steps)
     assert data["quorum"] == 3 and data["members"] == 4 and data["return"] == mixed.episode_return
@@ -50,15 +50,15 @@ def test_the_data_say_what_happened(mixed: Recording) -> None:
         assert sum(shown["explorer"]) == pytest.approx(1, abs=0.01)
 
 
-def test_the_data_say_whose_action_was_voted_on_and_what_was_set_aside(outvoted: Recording, mixed: Recording) -> None:
+def test_player_data_has_candidate_and_ignored_consensus(outvoted: Recording, mixed: Recording) -> None:
     assert (player_data(outvoted)["vote"], player_data(mixed)["vote"]) == ("majority", "leader")
     for shown, step in zip(player_data(outvoted)["steps"], outvoted.steps):
-        assert shown.get("member") == (step.reason.member or None)  # the leader is member 0, and goes unsaid
+        assert shown.get("member") == (step.reason.member or None)  # omitted for the leader, member 0
         assert shown.get("setAside", 0) == step.reason.is_set_aside
     assert not any("member" in shown or "setAside" in shown for shown in player_data(mixed)["steps"])
 
 
-def test_players_can_be_taken_out_of_a_page_and_put_into_another(mixed: Recording) -> None:
+def test_players_in_extracts_players_of_a_page(mixed: Recording) -> None:
     other = mixed._replace(agent="ppo")
     page = inspector_page([mixed, other], title="two <agents>")
     assert "<title>two &lt;agents&gt;</title>" in page
@@ -69,7 +69,7 @@ def test_players_can_be_taken_out_of_a_page_and_put_into_another(mixed: Recordin
 
 @pytest.mark.procgen
 @pytest.mark.skipif(not is_installed(), reason="needs the ProcGen library (scripts/setup-procgen)")
-def test_an_episode_of_500_steps_in_procgen_s_maze_stays_small() -> None:
+def test_page_of_500_procgen_maze_steps_is_small() -> None:
     stage = open_stage("procgen:maze", LevelSet((3,)))
     recording = record_episode(UniformAgent(15), stage, "random", level=3)
     page = inspector_page([recording])
@@ -77,12 +77,12 @@ def test_an_episode_of_500_steps_in_procgen_s_maze_stays_small() -> None:
     assert data_in(page)["film"]["width"] == 512  # at full resolution
 
 
-def test_a_policy_s_value_and_a_zero_reward(record: Callable[..., Recording]) -> None:
+def test_player_data_omits_empty_values(record: Callable[..., Recording]) -> None:
     steps = player_data(record(UniformAgent(5)))["steps"]
     assert "reward" not in steps[0] and "value" not in steps[0] and "votes" not in steps[0]
 
 
-def test_the_data_say_where_the_explorers_action_was_replaced(hedged: Recording, mixed: Recording) -> None:
+def test_player_data_marks_hedged_steps(hedged: Recording, mixed: Recording) -> None:
     for step, shown in zip(hedged.steps, player_data(hedged)["steps"], strict=True):
         assert shown.get("hedged", 0) == step.reason.is_hedged
         assert not step.reason.is_hedged or step.reason.who == "explorer"

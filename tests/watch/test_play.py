@@ -1,4 +1,4 @@
-"""Which level is played, and what it is to the run."""
+"""Choice of the level and split in `expgen play`."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from expgen.watch.play import PlayRequest, play_agent
 
 @pytest.fixture(scope="module")
 def agent(small: Any, tmp_path_factory: pytest.TempPathFactory) -> AgentDescription:
-    """Trained on levels 0 to 19, tested on 30 and 31."""
+    """An agent with training levels 0 to 19 and test levels 30 and 31."""
     run = tmp_path_factory.mktemp("runs") / "run"
     small.train(run, 1, test_levels="30:2", options={"time_limit": 20})
     return read_agent(run)
 
 
 @pytest.mark.parametrize(("level", "split"), [(0, "train"), (19, "train"), (20, "test"), (30, "test"), (999, "test")])
-def test_a_level_is_a_training_level_or_an_unseen_one(level: int, split: Any, agent: AgentDescription) -> None:
-    for asked in (None, split):  # saying so changes nothing
+def test_play_determines_the_split_of_a_level(level: int, split: Any, agent: AgentDescription) -> None:
+    for asked in (None, split):  # an explicit split gives the same result
         recording = play_agent(agent, PlayRequest(level, asked, learner="random"))
         assert (recording.level, recording.split) == (level, split)
     other = {"train": "test", "test": "train"}[split]
@@ -28,7 +28,7 @@ def test_a_level_is_a_training_level_or_an_unseen_one(level: int, split: Any, ag
         play_agent(agent, PlayRequest(level, other, learner="random"))  # type: ignore[arg-type]
 
 
-def test_without_a_level_the_seed_draws_one_of_the_split(agent: AgentDescription) -> None:
+def test_play_draws_a_level_of_the_split_from_the_seed(agent: AgentDescription) -> None:
     for split, levels in (("train", range(20)), ("test", range(30, 32)), (None, range(30, 32))):
         requests = [PlayRequest(None, split, seed, "random") for seed in range(4)]  # type: ignore[arg-type]
         drawn = [play_agent(agent, request).level for request in requests]
@@ -36,7 +36,7 @@ def test_without_a_level_the_seed_draws_one_of_the_split(agent: AgentDescription
         assert drawn == [play_agent(agent, request).level for request in requests]
 
 
-def test_same_play_request_is_the_same_episode(agent: AgentDescription) -> None:
+def test_equal_play_requests_give_equal_episodes(agent: AgentDescription) -> None:
     one, again, other = (play_agent(agent, PlayRequest(3, seed=seed)) for seed in (1, 1, 2))
     assert [step.action for step in one.steps] == [step.action for step in again.steps]
     assert [step.action for step in one.steps] != [step.action for step in other.steps]

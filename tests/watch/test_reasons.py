@@ -1,4 +1,4 @@
-"""Reasons: what the inspector is told is what the agent did."""
+"""Reasons for the inspector match the agent's decisions."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from expgen.watch.record import Recording
 from tests.watch.conftest import SPEC, make_network
 
 
-def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording) -> None:
+def test_ensemble_acts_exactly_when_the_quorum_is_reached(mixed: Recording) -> None:
     assert mixed.ensemble == EnsembleInfo(members=4, leader=0, quorum=3)
     lasts = 0
     for step in mixed.steps:
         why = step.reason
-        assert bool(why.votes) == (lasts == 0)  # nobody is asked while a stretch lasts
+        assert bool(why.votes) == (lasts == 0)  # no vote during a stretch
         if why.votes:
-            same = [vote == why.votes[0] and vote > 0 for vote in why.votes[1:]]  # standing still agrees with nothing
+            same = [vote == why.votes[0] and vote > 0 for vote in why.votes[1:]]  # a no-op agrees with nothing
             assert why.agrees == (True, *same)
             assert sum(why.agrees) == Agreement(5, MINIMAZE).count(np.array(why.votes)[:, None], 0)[0]
             assert (why.who == "ensemble") == (sum(why.agrees) >= 3)
@@ -36,7 +36,7 @@ def test_the_ensemble_acts_exactly_where_the_quorum_is_reached(mixed: Recording)
         lasts = why.lasts
 
 
-def test_by_majority_the_action_carried_out_is_the_named_members(outvoted: Recording) -> None:
+def test_majority_executes_the_action_of_the_named_member(outvoted: Recording) -> None:
     assert outvoted.ensemble == EnsembleInfo(members=4, leader=0, quorum=2, vote="majority")
     for step in outvoted.steps:
         why = step.reason
@@ -50,7 +50,7 @@ def test_by_majority_the_action_carried_out_is_the_named_members(outvoted: Recor
                 assert step.action == own
 
 
-def test_a_consensus_is_set_aside_exactly_on_frames_the_ensemble_has_acted_on(outvoted: Recording) -> None:
+def test_consensus_is_set_aside_exactly_on_frames_the_ensemble_has_acted_on(outvoted: Recording) -> None:
     acted = set()
     for step, frame in zip(outvoted.steps, outvoted.seen.index, strict=True):
         why = step.reason
@@ -59,8 +59,8 @@ def test_a_consensus_is_set_aside_exactly_on_frames_the_ensemble_has_acted_on(ou
             acted.add(frame)
 
 
-def test_everyone_is_asked_where_the_votes_are_shown(record: Callable[..., Recording]) -> None:
-    """Convolutional members would else be spared the votes that cannot matter."""
+def test_recording_evaluates_every_member(record: Callable[..., Recording]) -> None:
+    """Without a recording, convolutional members whose vote cannot matter are skipped."""
     members = [for_play(make_network(index, encoder="conv")) for index in range(5)]
     agent = ConsensusAgent(members, None, SPEC, ConsensusConfig(fallback="random"))
     obs, first = np.zeros((16, *SPEC.obs_shape), dtype=np.uint8), np.ones(16, dtype=bool)
@@ -71,7 +71,7 @@ def test_everyone_is_asked_where_the_votes_are_shown(record: Callable[..., Recor
     assert all(sum(why.probability) == pytest.approx(1) for why in reasons if why.votes)
 
 
-def test_members_mean_probability_explains_their_votes(
+def test_mean_probability_of_members_explains_their_votes(
     record: Callable[..., Recording], consensus: Callable[..., Any]
 ) -> None:
     votes: Counter[int] = Counter()
@@ -84,28 +84,28 @@ def test_members_mean_probability_explains_their_votes(
     assert np.abs(drawn - expected).max() < 4 * np.sqrt(expected.sum()) / 2
 
 
-def test_without_a_fallback_the_leader_acts_alone(
-    record: Callable[..., Recording], consensus: Callable[..., Any]
-) -> None:
+def test_fallback_none_is_shown_as_leader(record: Callable[..., Recording], consensus: Callable[..., Any]) -> None:
     steps = record(consensus(min_agree=2, fallback="none")).steps
     assert {step.reason.who for step in steps} == {"ensemble", "leader"}
     assert all(step.action == step.reason.votes[0] and not step.reason.explorer for step in steps)
 
 
-def test_random_exploring_is_told_apart(record: Callable[..., Recording], consensus: Callable[..., Any]) -> None:
+def test_random_fallback_is_shown_as_random(record: Callable[..., Recording], consensus: Callable[..., Any]) -> None:
     assert {step.reason.who for step in record(consensus(min_agree=5, fallback="random")).steps} == {"random"}
 
 
-def test_one_policy_gives_its_probabilities_and_value(record: Callable[..., Recording], policy: Policy) -> None:
+def test_single_policy_has_probabilities_and_value(record: Callable[..., Recording], policy: Policy) -> None:
     agent = PolicyAgent(policy, seed=3)
     steps = record(agent).steps
     assert ensemble_info(agent) == EnsembleInfo()
     for step in steps:
         assert step.reason.who == "policy" and step.reason.value is not None and len(step.reason.probability) == 5
-    assert np.mean([step.reason.probability[step.action] for step in steps]) > 0.2  # it does what it finds likely
+    assert (
+        np.mean([step.reason.probability[step.action] for step in steps]) > 0.2
+    )  # more than the 0.2 of a uniform policy
 
 
-def test_explorers_that_take_turns_are_told_apart(record: Callable[..., Recording]) -> None:
+def test_explorers_that_take_turns_are_numbered(record: Callable[..., Recording]) -> None:
     agent = TurnsAgent([make_network(index, memory=True) for index in range(3)], turn=4, seed=3)
     reasons = [step.reason for step in record(agent).steps]
     assert ensemble_info(agent) == EnsembleInfo(explorers=3)
@@ -113,7 +113,7 @@ def test_explorers_that_take_turns_are_told_apart(record: Callable[..., Recordin
     assert [why.turn for why in reasons] == [(reasons[0].turn - 1 + t // 4) % 3 + 1 for t in range(len(reasons))]
 
 
-def test_members_that_take_turns_with_explorers_are_policies_like_them(record: Callable[..., Recording]) -> None:
+def test_members_and_explorers_that_take_turns_are_shown_as_policies(record: Callable[..., Recording]) -> None:
     agent = TurnsAgent([make_network(index, memory=index == 1) for index in range(2)], turn=4, seed=3)
     steps = record(agent).steps
     assert {step.reason.who for step in steps} == {"policy"}
@@ -122,6 +122,6 @@ def test_members_that_take_turns_with_explorers_are_policies_like_them(record: C
 
 
 @pytest.mark.parametrize(("agent", "who"), [(UniformAgent(5), "random"), (minimaze_follower(), "rule")])
-def test_agents_that_do_not_learn_have_little_to_say(agent: Any, who: str, record: Callable[..., Recording]) -> None:
+def test_agents_without_policy_have_no_probabilities(agent: Any, who: str, record: Callable[..., Recording]) -> None:
     assert {step.reason for step in record(agent).steps} == {reason_of(agent)}
     assert reason_of(agent).who == who and reason_of(agent).votes == ()

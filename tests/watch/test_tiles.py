@@ -1,4 +1,4 @@
-"""Pictures drawn by hand."""
+"""Drawing of mazes, enlarged images and bars."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from expgen.envs.minimaze import Minimaze
 from expgen.watch.tiles import AGENT, GOAL, draw_bars, draw_tiles, enlarged
 
 
-def test_every_tile_of_a_maze_shows_what_the_observation_shows() -> None:
+def test_tiles_of_a_maze_match_the_observation() -> None:
     env = make_env("minimaze", (1003,), num_envs=1, texture=0)
     assert isinstance(env, Minimaze)
     obs, walls, agent, goal = env.observe().obs[0], env.walls[0], env.agent[0], env.goal[0]
@@ -21,13 +21,13 @@ def test_every_tile_of_a_maze_shows_what_the_observation_shows() -> None:
     assert (middle[others] == obs[others]).all()
 
 
-def test_enlarging_keeps_pixels_square() -> None:
+def test_enlarged_keeps_pixels_square() -> None:
     picture = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
     large = enlarged(picture)
     assert large.shape == (340, 510, 3) and (large[::170, ::170] == picture).all()
 
 
-def test_bars_go_up_for_positive_numbers_and_down_for_negative_ones() -> None:
+def test_bars_go_up_for_positive_and_down_for_negative_numbers() -> None:
     picture = draw_bars(np.array([1.0, -1.0, 0.0, np.nan], dtype=np.float32))
     is_bar = (picture == (70, 130, 200)).all(-1)
     up, down, none, unknown = (is_bar[:, i * 24 : (i + 1) * 24] for i in range(4))

@@ -1,4 +1,4 @@
-"""Files: what is written can be read again, and only the kinds of file we know are."""
+"""Video files can be read again, and unknown file endings are rejected."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from expgen.watch.record import Recording
 from expgen.watch.write import captioned_frames, write_recording
 
 
-def test_a_gif_has_a_frame_for_every_step_that_looks_different(mixed: Recording, tmp_path: Path) -> None:
+def test_gif_has_a_frame_per_distinct_step(mixed: Recording, tmp_path: Path) -> None:
     write_recording(mixed, tmp_path / "new" / "episode.gif", fps=10)
     with Image.open(tmp_path / "new" / "episode.gif") as gif:
         assert gif.n_frames == len(mixed.steps) and gif.size[0] == 320
         assert gif.info["duration"] == 100 and gif.info["loop"] == 0
 
 
-def test_an_mp4_plays_all_steps_and_lingers_on_the_last(mixed: Recording, tmp_path: Path) -> None:
+def test_mp4_has_all_steps_and_holds_the_last_frame(mixed: Recording, tmp_path: Path) -> None:
     write_recording(mixed, tmp_path / "episode.mp4", fps=10)
     frames, seconds = imageio_ffmpeg.count_frames_and_secs(tmp_path / "episode.mp4")
     assert frames == len(mixed.steps) + 15 and seconds == pytest.approx(frames / 10, abs=0.2)
@@ -31,6 +31,6 @@ def test_an_mp4_plays_all_steps_and_lingers_on_the_last(mixed: Recording, tmp_pa
     assert np.abs(first.astype(int) - expected).mean() < 6  # the codec is lossy
 
 
-def test_recordings_with_other_endings_are_refused(mixed: Recording, tmp_path: Path) -> None:
+def test_unknown_file_endings_are_rejected(mixed: Recording, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"accepted: a file that ends in .html, .gif, .mp4"):
         write_recording(mixed, tmp_path / "episode.avi")
