@@ -25,9 +25,9 @@ def test_smaller_ensemble_size_scales_the_quorum(size: int, quorum: int) -> None
 
 
 def test_policy_names_follow_ensemble_size_and_fallback() -> None:
-    everyone = [f"member{index}" for index in range(10)]
+    all_members = [f"member{index}" for index in range(10)]
     few = ["member0", "member1", "explorer"]
-    for changes, players in (({"ensemble_size": 2}, few), ({"fallback": "random"}, everyone)):
+    for changes, players in (({"ensemble_size": 2}, few), ({"fallback": "random"}, all_members)):
         assert policy_names(TEN, consensus_of(TEN, changes)) == players
 
 

@@ -166,8 +166,8 @@ def test_vote_settings_are_rejected_without_members(settings, small, tmp_path) -
 
 def test_run_with_vote_turns_is_not_scored_with_random_fallback(small, tmp_path) -> None:
     small.train(tmp_path, 1, algo="expgen", members=2, eval_every=small.update_steps, vote="turns", **small.explorer)
-    told = {row.settings for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen"}
-    assert told == {"members=2 explorers=1 turn=50 vote=turns"}
+    settings = {row.settings for row in read_scores(tmp_path / "scores.csv") if row.agent == "expgen"}
+    assert settings == {"members=2 explorers=1 turn=50 vote=turns"}
 
 
 def test_vote_turns_uses_members_and_explorers_of_a_run(small, tmp_path) -> None:
@@ -177,8 +177,8 @@ def test_vote_turns_uses_members_and_explorers_of_a_run(small, tmp_path) -> None
     assert isinstance(loaded.agent, TurnsAgent)
     assert (len(loaded.agent.agents), loaded.agent.turn) == (3, 7)
     assert [agent.policy.state_size > 0 for agent in loaded.agent.agents] == [False, False, True]
-    told = {"vote": "turns", "turn": 7, "members": 2, "explorers": 1}
-    assert loaded.settings == told
+    settings = {"vote": "turns", "turn": 7, "members": 2, "explorers": 1}
+    assert loaded.settings == settings
     assert loaded.env_steps == 3 * small.update_steps
     patient = build_agent(read_agent(run), changes={"vote": "turns", "patience": 9})
     assert (patient.agent.members, patient.agent.patience) == (2, 9)  # type: ignore[attr-defined]
