@@ -27,12 +27,14 @@ def main(argv: Sequence[str]) -> int:
     add_playing_flags(parser, seed=0, device="cpu")
     add_ensemble_flags(parser)
     arguments = vars(parser.parse_args(argv))
-    found = find_agent(arguments.pop("run"))
+    run = arguments.pop("run")
+    found = find_agent(run)
     out, fps = arguments.pop("out"), arguments.pop("fps")
-    arguments["learner"] = arguments["learner"] or found.learner
     check_range("--fps", fps, 1, 60)
     if out is not None:
         check_out(out)
+    arguments["name"] = str(run) if found.is_bundled and arguments["learner"] is None else ""
+    arguments["learner"] = arguments["learner"] or found.learner
     recording = play_agent(found.agent, request_of(PlayRequest, arguments))
     path = out or Path(_default_name(recording))
     write_recording(recording, path, fps)

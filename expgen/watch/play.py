@@ -13,7 +13,7 @@ from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
-from expgen.evaluation.scores import Split, settings_text, variant_settings
+from expgen.evaluation.scores import Split, settings_text
 from expgen.exploration.oracle import WALL_FOLLOWER_ENVS
 from expgen.plugins import find
 from expgen.settings import LAST_SEED, flag_of
@@ -36,6 +36,7 @@ class PlayRequest:
     device: str = "cpu"
     weights: Weights | None = None  # None: as agent.json says
     consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the ConsensusConfig
+    name: str = ""  # shown as the agent's name; empty: the algorithm's name
 
     def __post_init__(self) -> None:
         check_range("--seed", self.seed, 0, LAST_SEED)
@@ -92,6 +93,6 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", learner)
     loaded = build_agent(agent, learner, request.seed, request.device, request.consensus, request.weights)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
-    settings = variant_settings(settings_text(loaded.settings))
+    weights = {} if request.weights is None else {"weights": request.weights}
     stage = open_stage(agent.env, levels, request.seed, **agent.options)
-    return loaded.agent, f"{name} {settings}".strip(), stage
+    return loaded.agent, f"{request.name or name} {settings_text({**weights, **request.consensus})}".strip(), stage

@@ -47,6 +47,21 @@ def test_play_records_policies_random_actions_and_the_wall_follower(
     assert f'aria-label="Episode: {name} on minimaze level 7, a training level"' in players_in(out.read_text())[0]
 
 
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ((), "minimaze/best"),
+        (("--turn", "9"), "minimaze/best turn=9"),
+        (("--learner", "explorer"), "openend explorer"),
+    ],
+)
+def test_play_shows_a_bundled_agent_by_its_name_and_the_settings_that_flags_override(
+    flags: tuple[str, ...], name: str, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    outcome = command("play", "minimaze/best", "--level", "1001", *flags, "--out", tmp_path / "episode.html")
+    assert outcome.out.startswith(f"{name} on minimaze level 1001 (test): ")
+
+
 def test_play_without_level_chooses_one_of_the_split(
     run: Path, command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
