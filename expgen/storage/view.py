@@ -15,9 +15,8 @@ from expgen.storage.store import Store
 
 @cache
 def _mirror(url: str, without_weights: bool, seconds: float | None) -> Mirror:
-    return Mirror(
-        Store(url, seconds), join_inside(scratch_folder(), url.rpartition("/")[2])
-    )  # the folder has the run's name
+    run_name = url.rpartition("/")[2]
+    return Mirror(Store(url, seconds), join_inside(scratch_folder(), run_name))
 
 
 def local_copy(

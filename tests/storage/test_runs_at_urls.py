@@ -180,8 +180,9 @@ def test_outage_during_training_loses_nothing(bucket, s3, small, settings, asser
     assert_same(bucket)
 
 
-def test_long_outage_is_reported_and_files_are_kept(bucket, s3, small, settings, equal, undisturbed,
-                                                              assert_same, monkeypatch) -> None:  # fmt: skip
+def test_long_outage_is_reported_and_files_are_kept(
+    bucket, s3, small, settings, equal, undisturbed, assert_same, monkeypatch
+) -> None:
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
 
     def at_row(learner: str, row: dict[str, float]) -> None:
@@ -208,8 +209,7 @@ def test_job_at_a_url_stops_resumes_and_is_then_skipped(bucket: str, small, tmp_
     assert one == other
 
 
-def test_outage_before_the_row_is_written_is_a_failure(bucket, s3, small, settings, command,
-                                                                      monkeypatch) -> None:  # fmt: skip
+def test_outage_before_the_row_is_written_is_a_failure(bucket, s3, small, settings, command, monkeypatch) -> None:
     small.train(bucket, UPDATES, **settings)
     monkeypatch.setenv(SECONDS_VARIABLE, "5")
     append = evaluate._append
