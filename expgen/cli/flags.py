@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
@@ -84,6 +85,7 @@ class _Help(argparse.Action):
                 if action is not self and action.option_strings and not parser.common & set(action.option_strings):
                     action.help = argparse.SUPPRESS
         parser.print_help()
+        sys.stdout.flush()  # raises here if the pipe is closed
         parser.exit()
 
 

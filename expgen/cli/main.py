@@ -1,11 +1,14 @@
 """The expgen command: find the verb's module, run it, turn errors into exit statuses."""
 
+import contextlib
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from expgen.errors import FailedStorage, InputError, error_line
+from expgen.provenance import version
 from expgen.runs.stop import StopSignals
 from expgen.text import printable
 
@@ -32,22 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
     debug = words != given
-    if not words or words[0] in ("-h", "--help"):
-        print(_usage())
-        return DONE
-    if words[0] == "--version":
-        from expgen.provenance import version
-
-        print(f"expgen {version()}")
-        return DONE
     signals = StopSignals("exit")
     try:
         with signals:
-            if words[0] not in VERBS:
-                raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
-            verb, words = importlib.import_module(f"expgen.cli.{words[0]}"), _import_user_modules(words[1:])
-            signals.reaction = "unwind"
-            return int(verb.main(words))
+            status = _run(words, signals)
+            sys.stdout.flush()  # a closed pipe raises here instead of at the exit of Python
+            return status
     except InputError as error:
         if debug:
             raise
@@ -57,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("expgen: interrupted", file=sys.stderr)
         return 128 + (signals.number or signal.SIGINT)
     except BrokenPipeError:
+        with contextlib.suppress(OSError):  # Python flushes stdout again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
         if debug:
@@ -65,7 +60,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _import_user_modules(words: list[str]) -> list[str]:
+def _run(words: Sequence[str], signals: StopSignals) -> int:
+    """Print the usage or the version, or run a verb; return the exit status."""
+    if not words or words[0] in ("-h", "--help"):
+        print(_usage())
+        return DONE
+    if words[0] == "--version":
+        print(f"expgen {version()}")
+        return DONE
+    if words[0] not in VERBS:
+        raise InputError(f"verb is {words[0]!r}; accepted: {', '.join(VERBS)}")
+    verb = importlib.import_module(f"expgen.cli.{words[0]}")
+    rest = _import_user_modules(words[1:])
+    signals.reaction = "unwind"
+    return int(verb.main(rest))
+
+
+def _import_user_modules(words: Sequence[str]) -> Sequence[str]:
     """Import the modules of `--import MODULE`, which every verb accepts; return the other words."""
     if not any(word.startswith("--import") for word in words):
         return words

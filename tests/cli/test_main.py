@@ -1,5 +1,6 @@
 """The expgen command: verbs, exit statuses, one-line errors, lazy imports."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -80,6 +81,16 @@ def test_interrupt_and_closed_pipe_have_exit_statuses(
 
     monkeypatch.setattr(evaluate, "main", fail)
     assert command("evaluate").status == status
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["slurm", "--help"], ["slurm", "--", "train", "maze"]])
+def test_closed_stdout_prints_no_error(words: list[str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run([sys.executable, "-m", "expgen", *words], stdout=write_end, stderr=subprocess.PIPE, env=env)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_python_dash_m_expgen_runs_the_command_line() -> None:
