@@ -1,6 +1,8 @@
 """Generalisation of exploration: Figures 4, 10 and 11, Table 7."""
 
+import itertools
 import statistics
+from collections.abc import Iterable
 
 from expgen.evaluation.normalize import generalization_gap
 from expgen.evaluation.scores import SPLITS, Split
@@ -43,19 +45,16 @@ def levels_section(table: ScoreTable, name: str) -> Section:
     gaps = Table(name, "Train and test score and gap by number of training levels.", columns)
     for ylabel, measure, methods in LEVEL_ROWS[name]:
         for suffix, default in methods.items():
-            variants = [m for m in table.methods(measure) if _is_variant(m, default)]
-            for game in table.games([m for m in variants if m.setting("levels")], measure):
-                lines = panels.setdefault((ylabel, game), {})
-                for method in sorted(variants, key=_levels):
-                    found = {s: e for s in SPLITS if (e := _spread(table, method, game, s, measure)) is not None}
-                    for split, estimate in found.items():
-                        lines.setdefault(f"{split}{suffix}", {})[_levels(method)] = estimate
-                    if gap := table.gap(method, game, measure):
-                        is_paper = _levels(method) == DEFAULT_LEVELS
-                        paper = numbers.gaps().get((default.algorithm, game)) if is_paper else None
-                        means = (mean_cell(table.cell(method, game, split, measure)) for split in SPLITS)
-                        shares = (percent_cell(gap.value), percent_cell(paper))
-                        gaps.add(ylabel, game, default.label, number_cell(_levels(method), 0), *means, *shares)
+            for game, method in _level_variants(table, default, measure):
+                levels, lines = _levels(method), panels.setdefault((ylabel, game), {})
+                for split in SPLITS:
+                    if estimate := _spread(table, method, game, split, measure):
+                        lines.setdefault(f"{split}{suffix}", {})[levels] = estimate
+                if gap := table.gap(method, game, measure):
+                    means = (mean_cell(table.cell(method, game, split, measure)) for split in SPLITS)
+                    paper = numbers.gaps().get((default.algorithm, game)) if levels == DEFAULT_LEVELS else None
+                    shares = (percent_cell(gap.value), percent_cell(paper))
+                    gaps.add(ylabel, game, default.label, number_cell(levels, 0), *means, *shares)
     figures = [
         (f"{ylabel} on {game}, train and test, against the number of training levels", over_levels(game, ylabel, lines))
         for (ylabel, game), lines in panels.items()
@@ -63,15 +62,18 @@ def levels_section(table: ScoreTable, name: str) -> Section:
     return Section(name, NOTES["gaps"], [gaps], figures)
 
 
-def _is_variant(method: Method, default: Method) -> bool:
-    """Whether `method` is `default` on any number of training levels."""
-    if not _levels(method):
-        return False  # not a number
-    rest = tuple(pair for pair in method.settings if pair[0] != "levels")
-    return method.algorithm == default.algorithm and rest == default.settings
+def _level_variants(table: ScoreTable, default: Method, measure: str) -> Iterable[tuple[str, Method]]:
+    """Return games and variants of `default` by number of training levels, for games with a non-default number."""
+    variants = []
+    for method in sorted(table.methods(measure), key=_levels):
+        others = tuple(pair for pair in method.settings if pair[0] != "levels")
+        if _levels(method) and (method.algorithm, others) == (default.algorithm, default.settings):
+            variants.append(method)
+    return itertools.product(table.games([m for m in variants if m.setting("levels")], measure), variants)
 
 
 def _levels(method: Method) -> int:
+    """Return the number of training levels; 0 if the setting is not a number."""
     return method.count("levels") if "levels" in dict(method.settings) else DEFAULT_LEVELS
 
 
