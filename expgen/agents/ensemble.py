@@ -1,12 +1,10 @@
 """The ensemble: M memoryless policies, their logits `[M, N, A]` and the actions sampled from them.
 
 Members run one after another: each forward pass is a batch that uses all cores, or one launch on a GPU
-(`fast.fast_networks`). The leader is evaluated first, then the others by index, until the remaining votes cannot change
-the decision (`agents.vote`). With the leader's vote and a quorum of 6 of 10, that is after the sixth vote at the
-earliest, or after the first if the leader's action agrees with no other. The decision is the same as with all votes,
-because every member has its own random stream (`expgen.random`). Only the batches become smaller, which can change the
-last digits of a convolution and thus, rarely, a vote; the number of environments has the same effect. On a GPU all
-members are evaluated, since waiting for a vote costs more than computing the remaining ones.
+(`fast.fast_networks`). The leader votes first, then the others by index, until the remaining votes cannot change the
+decision (`agents.vote`). The decision equals that of all votes, because every member has its own random stream; only
+the batches become smaller, which can change the last digits of a convolution and thus, rarely, a vote, just as another
+number of environments can. On a GPU all members vote, since waiting for a vote costs more than computing the rest.
 """
 
 from collections.abc import Sequence

@@ -99,20 +99,26 @@ def spec_of(env: Any) -> EnvSpec:
     return EnvSpec(f"gymnasium:{name}", tuple(observations.shape), dtype, int(actions.n))
 
 
-def _policy(model: Any, spec: EnvSpec, what: str, allow_memory: bool) -> Policy:
-    """Return `model` as a Policy, wrapped if needed; `what` names it in errors."""
-    check_compatible(model, spec)
-    if isinstance(model, PolicyAgent):
-        model = model.policy
+def _checked(model: Any, spec: EnvSpec) -> Any:
+    """Convert a Stable-Baselines3 model; raise InputError if `model` does not fit `spec`."""
     if is_sb3(model):
         model = from_sb3(model)
+    if isinstance(model, (Sb3Policy, Sb3RecurrentAgent)):
+        check_fits(model, spec)
+    check_compatible(model, spec)
+    return model
+
+
+def _policy(model: Any, spec: EnvSpec, what: str, allow_memory: bool) -> Policy:
+    """Return `model` as a Policy, wrapped if needed; `what` names it in errors."""
+    model = _checked(model, spec)
+    if isinstance(model, PolicyAgent):
+        model = model.policy
     if (getattr(model, "state_size", 0) and not allow_memory) or callable(getattr(model, "act", None)):
         accepted = "policies, not agents" if allow_memory else "policies without memory"
         raise InputError(f"{what} is {short_repr(model)}, which has memory; accepted: {accepted}")
     if isinstance(model, nn.Module) and hasattr(model, "state_size"):
         return model  # type: ignore[return-value]
-    if isinstance(model, Sb3Policy):
-        check_fits(model, spec)
     if not callable(model) or isinstance(model, type):
         accepted = "a function from observations to logits, a policy or a model"
         raise InputError(f"{what} is {short_repr(model)}; accepted: {accepted}")
@@ -124,11 +130,7 @@ def _explorer(model: Any, spec: EnvSpec) -> Policy | Agent | list[Policy] | None
         return None
     if isinstance(model, (list, tuple)):
         return [_policy(each, spec, f"explorer[{index}]", allow_memory=True) for index, each in enumerate(model)]
-    if is_sb3(model):
-        model = from_sb3(model)
-    if isinstance(model, Sb3RecurrentAgent):
-        check_fits(model, spec)
+    model = _checked(model, spec)
     if callable(getattr(model, "act", None)):
-        check_compatible(model, spec)
         return model
     return _policy(model, spec, "explorer", allow_memory=True)

@@ -8,9 +8,8 @@ of the most likely action is the difference of their advantages in units of τ. 
     B(o)                     the actions to which at least `min_agree` members object
     a_t                      = argmax over a ∉ B(o) of log π_H(a | o, h_t) + g_a
 
-[a] is the set of actions that count as a (agents.vote) and g the Gumbel noise of the explorer's own action. So an
-action outside B(o) is kept, and otherwise the explorer samples from the remaining actions. If none remains that the
-explorer can take, its own action is executed.
+[a] is the set of actions that count as a (agents.vote) and g the Gumbel noise of the explorer's own action, which is
+kept if it is not in B(o), or if no other action remains that the explorer can take.
 
 The advantage head of DAAC and IDAAC is not suitable: A_φ(o, a) = w_f·f(o) + w_a[a] + b ranks the actions in the same
 order on every frame (`algorithms.daac.AdvantageHead`).

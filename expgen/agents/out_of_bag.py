@@ -12,11 +12,7 @@ from expgen.envs.vec_env import Observation
 
 
 class OutOfBag:
-    """Panels of the members that did not train on the current level.
-
-    The leader changes from episode to episode. The quorum requires the same share of a panel as of the whole ensemble
-    (agents.quorum).
-    """
+    """Panels of the members that did not train on the current level; the leader changes from episode to episode."""
 
     def __init__(self, trained_on: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
         assert levels.seeds is not None

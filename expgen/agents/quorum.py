@@ -27,10 +27,7 @@ def scaled_quorum(quorum: int, of: int, members: int) -> int:
 
 
 def resized_quorum(quorum: int, of: int, members: int, env: str) -> int:
-    """Return the quorum after an ensemble on `env` changed from `of` to `members` members; 0 means more than half.
-
-    The paper's quorum, or 0, becomes the paper's quorum for the new size; any other value is scaled.
-    """
+    """Scale `quorum` when an ensemble grows from `of` to `members`; 0 or the paper's stays the paper's for `env`."""
     if quorum in (0, paper_quorum(env, of)):
         return paper_quorum(env, members)
     return scaled_quorum(quorum, of, members)

@@ -1,7 +1,4 @@
-"""Policies of Stable-Baselines3 as members and explorers: `from_sb3(PPO.load(file))`.
-
-Stable-Baselines3 is not imported: its models are recognised by their attributes.
-"""
+"""Stable-Baselines3 models as members and explorers; the package is not imported, models are duck-typed."""
 
 from typing import Any
 

@@ -110,8 +110,7 @@ class Agreement:
 class VoteRule:
     """Selects the candidate of a vote and tells when it is decided.
 
-    Votes `[M, n]` are actions, −1 for members that do not vote or have not voted yet. The leader votes first, then the
-    others by index.
+    Votes `[M, n]` are actions, −1 if missing. The leader votes first, then the others by index.
     """
 
     def __init__(self, agreement: Agreement, kind: Literal["leader", "majority"]) -> None:

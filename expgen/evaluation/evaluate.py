@@ -48,11 +48,8 @@ class Evaluation(NamedTuple):
     episodes: list[Episode]
 
     def __repr__(self) -> str:
-        interval = f"95 % {self.ci_low:.2f} to {self.ci_high:.2f}"
-        return (
-            f"Evaluation(mean_return={self.mean_return:.2f} ({interval}), solved_rate={self.solved_rate:.1%}, "
-            f"{len(self.episodes)} episodes)"
-        )
+        mean = f"mean_return={self.mean_return:.2f} (95 % {self.ci_low:.2f} to {self.ci_high:.2f})"
+        return f"Evaluation({mean}, solved_rate={self.solved_rate:.1%}, {len(self.episodes)} episodes)"
 
 
 OnEpisode = Callable[[Episode], None]

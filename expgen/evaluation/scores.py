@@ -90,14 +90,11 @@ def agent_name(score: Score) -> str:
 class TableFile(Generic[Row]):
     """A CSV file with one dataclass instance per row, one column per field, and floats with six digits.
 
-    Several processes can append to it: the file is rewritten under a lock.
+    Several processes can append to it: the file is rewritten under a lock. Files of earlier versions may lack the last
+    columns, those with a default. `kind` is the dataclass, which validates its values; `name` is used in errors.
     """
 
     def __init__(self, kind: type[Row], name: str) -> None:
-        """`kind` is the dataclass, which validates its values; `name` describes a row and the file in errors.
-
-        Files of earlier versions may lack the last columns, those with a default.
-        """
         self.kind, self.name = kind, name
         fields = dataclasses.fields(kind)  # type: ignore[arg-type]
         self.columns = tuple(field.name for field in fields)

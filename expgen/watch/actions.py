@@ -37,10 +37,7 @@ def action_names(spec: EnvSpec) -> tuple[str, ...]:
 
 
 def action_rows(spec: EnvSpec, by_action: bool = False, own_names: tuple[str, ...] = ()) -> ActionRows:
-    """Return one row per class of actions (direction of movement), or one per action without classes or `by_action`.
-
-    `own_names` are the environment's names of its actions, if it has any.
-    """
+    """Return one row per action class, or per action without classes or if `by_action`, with `own_names` if given."""
     names = own_names or action_names(spec)
     classes = None if by_action else classes_of(spec)
     if classes is None:

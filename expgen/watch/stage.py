@@ -33,10 +33,7 @@ class LevelMap(NamedTuple):
 
 
 class Stage:
-    """One environment; its methods are called between `observe` and `act`.
-
-    The picture is drawn by `source` if it can, otherwise it is the observation, enlarged or as bars.
-    """
+    """One environment, drawn by `source` if it can, else as its observation; used between `observe` and `act`."""
 
     def __init__(self, env: VecEnv, source: Any = None) -> None:
         self.env, self.source = env, source if isinstance(source, HasPicture) else None
@@ -76,10 +73,7 @@ class MinimazeStage(Stage):
 
 
 class ProcgenStage(Stage):
-    """Shows the library's 512 × 512 picture; reads the agent's position from the saved state of the game.
-
-    With generated assets the position is unknown, because these games cannot be saved.
-    """
+    """Shows the library's 512 × 512 picture; the position is unknown if games cannot be saved (generated assets)."""
 
     def __init__(self, env: VecEnv, source: VecEnv, config: ProcgenConfig) -> None:
         super().__init__(env, source)
