@@ -23,7 +23,7 @@ from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import RUNS_FOLDER
+from expgen.runs.make_config import RUNS_FOLDER, make_config
 from expgen.runs.presets import PRESETS, default_algo
 from expgen.settings import nested_configs
 from expgen.storage.location import join
@@ -50,7 +50,7 @@ def _parse_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any]
         folder_there = RunFolder(local_copy(known.run, without_weights=True))
         algo = folder_there.read_config()[0].algo if folder_there.exists() else algo
     recipe_of(algo)  # raises InputError for an unknown name
-    parser = _parser(algo)
+    parser = _parser(algo, _game_for_help(argv), known.preset)
     if path:
         set_file_defaults(path, values, parser, argv)
     arguments = vars(parser.parse_args(argv))
@@ -73,7 +73,8 @@ def _default_algo(argv: Sequence[str], values: Mapping[str, Any], preset: str | 
     """Return the algorithm of `preset` for the games of the flags or of a file's `values`; ignores bad names."""
     if preset != "best":
         return default_algo(preset)
-    given, _ = _parser(default_algo(preset)).parse_known_args(argv)
+    without_help = [word for word in argv if word not in ("-h", "--help")]
+    given, _ = _parser(default_algo(preset)).parse_known_args(without_help)
     source = vars(given) if given.game or given.env else values
     games, env = (as_text(name, source.get(name) or "") for name in ("game", "env"))
     known: list[str | None] = [game for game in games.split(",") if game in GAMES]
@@ -107,11 +108,24 @@ def _check_distinct(what: str, given: Sequence[Any] | None) -> Sequence[Any]:
     return [None] if given is None else given
 
 
-def _parser(algo: str) -> Parser:
-    config = default_config(algo)
+def _game_for_help(argv: Sequence[str]) -> str | None:
+    """Return the first ProcGen game in `argv` if it asks for help, else None."""
+    if "-h" not in argv and "--help" not in argv:
+        return None
+    return next((game for word in argv for game in word.split(",") if game in GAMES), None)
+
+
+def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Parser:
+    """Return the parser of `algo`; its help shows the paper's defaults or, with `game`, those of game and preset."""
+    if game and preset in (None, *PRESETS):
+        config = make_config(f"procgen:{game}", algo, preset)
+        shown = f"on {game}" + (f" with --preset {preset}" if preset else "")
+    else:
+        config = default_config(algo)
+        shown = "in the paper; with a GAME, this help shows the defaults for that game and --preset"
     parser = Parser(
         "train",
-        epilog=f"Settings and defaults are those of --algo {algo} in the paper; --preset changes some defaults. "
+        epilog=f"Settings and defaults are those of --algo {algo} {shown}. "
         "All settings of an algorithm: expgen train --algo A --help all.",
     )
     parser.common = frozenset(f"--{name}" for name in COMMON.split())

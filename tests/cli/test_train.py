@@ -30,6 +30,22 @@ def test_train_help_names_the_algorithm(command: Callable[..., Any]) -> None:
     assert "Settings and defaults are those of --algo ppo" in text and "expgen train --algo A --help all" in text
 
 
+@pytest.mark.parametrize(
+    "words, gamma, source",
+    [
+        (("--algo", "maxent"), 0.9, "--algo maxent in the paper; with a GAME,"),
+        (("heist", "--algo", "maxent"), 0.5, "--algo maxent on heist."),
+        (("jumper,maze", "--algo", "maxent"), 0.99, "--algo maxent on jumper."),
+        (("jumper", "--preset", "best"), 0.99, "--algo expgen-idaac+mixed on jumper with --preset best."),
+    ],
+)
+def test_train_help_shows_the_defaults_of_the_game(
+    words: tuple[str, ...], gamma: float, source: str, command: Callable[..., Any]
+) -> None:
+    text = " ".join(command("train", *words, "--help", "all").out.split())
+    assert f"--gamma X discount γ (default {gamma})" in text and f"Settings and defaults are those of {source}" in text
+
+
 @pytest.mark.parametrize("algo", RECIPES)
 def test_train_help_is_short(algo: str, command: Callable[..., Any]) -> None:
     page = command("train", "--algo", algo, "--help").out
