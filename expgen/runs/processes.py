@@ -103,7 +103,7 @@ class _Coordinator:
             for request in list(writer.pending_scores()):
                 self._request_score(request)
         for worker in training:
-            worker.worker.send(self.is_stopping)
+            worker.process.send(self.is_stopping)
         while self.workers.training or (self.to_score and not self.is_stopping):
             self._handle_messages()
         for run, writer in self.writers.items():
@@ -130,11 +130,11 @@ class _Coordinator:
                 sender.has_built = True
                 if self.writers:  # a restarted worker
                     self._rewind(sender)
-                    sender.worker.send(self.is_stopping)
+                    sender.process.send(self.is_stopping)
             case Row(learner, row):
                 if request := self.writers[learner.run].write_row(learner.name, row):
                     self._request_score(request)
-                sender.worker.send(self.is_stopping)
+                sender.process.send(self.is_stopping)
             case Saved(learner, env_steps):
                 self.writers[learner.run].report_checkpoint(learner.name, env_steps)
             case Ended(learner, env_steps, has_diverged, error, trace):
@@ -163,7 +163,7 @@ class _Coordinator:
                         self.runs[run].folder.log_failure(sender.name, trace)
                 self._handle_death(sender, line)
             case None:
-                self._handle_death(sender, sender.worker.exit_reason())
+                self._handle_death(sender, sender.process.exit_reason())
 
     def _handle_death(self, dead: Assignment, why: str) -> None:
         """Restart a worker that died. If it is given up, record its learners or its score requests as failed."""
@@ -173,7 +173,7 @@ class _Coordinator:
         restarted = self.workers.restart(dead, why)
         if restarted and dead.learners is None:
             for request in self.to_score:
-                restarted[0].worker.send(request)
+                restarted[0].process.send(request)
         if restarted:
             return
         lost = dead.learners
@@ -207,7 +207,7 @@ class _Coordinator:
         self.to_score[request] = None
         scorer = next((worker for worker in self.workers.active if worker.learners is None), None)
         scorer = scorer or self.workers.start("scoring worker", None)
-        scorer.worker.send(request)
+        scorer.process.send(request)
 
     def _record_failure(self, run: Path, what: str, error: str, trace: str) -> None:
         """Record that one learner or one score of a run failed; the others go on."""

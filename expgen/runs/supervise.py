@@ -24,7 +24,7 @@ class Assignment:
 
     name: str
     learners: Learners
-    worker: Worker
+    process: Worker
     progress: object  # value of `progress_of` when the worker was started
     deaths: int
     has_built: bool
@@ -49,27 +49,27 @@ class Workers:
 
     def start(self, name: str, learners: Learners, deaths: int = 0) -> Assignment:
         """Start a worker that trains `learners`, or the scoring worker for None."""
-        worker = Worker(self.work_of(learners), self.variables)
-        assigned = Assignment(name, learners, worker, self.progress_of(learners), deaths, has_built=learners is None)
+        process = Worker(self.work_of(learners), self.variables)
+        assigned = Assignment(name, learners, process, self.progress_of(learners), deaths, has_built=learners is None)
         self.active.append(assigned)
         return assigned
 
     def messages(self) -> Iterator[tuple[Assignment, object]]:
         """Wait up to POLL_SECONDS and yield one message of each worker that sent any; None if the worker died."""
-        by_connection = {assigned.worker.connection: assigned for assigned in self.active}
+        by_connection = {assigned.process.connection: assigned for assigned in self.active}
         for connection in wait(list(by_connection), POLL_SECONDS):
             assigned = by_connection[connection]  # type: ignore[index]
-            yield assigned, assigned.worker.receive()
+            yield assigned, assigned.process.receive()
 
     def finish(self, assigned: Assignment) -> None:
         """Remove a worker that is done, without waiting for its exit."""
         self.active.remove(assigned)
-        self.finished.append(assigned.worker)
+        self.finished.append(assigned.process)
 
     def remove(self, assigned: Assignment) -> None:
         """Remove a worker that died."""
         self.active.remove(assigned)
-        assigned.worker.close()
+        assigned.process.close()
 
     def restart(self, assigned: Assignment, why: str) -> Sequence[Assignment]:
         """Restart a worker that died, or split it into one worker per learner; return none if it is given up."""
@@ -88,7 +88,7 @@ class Workers:
     def close(self) -> None:
         """Kill the active workers and wait for the finished ones."""
         for assigned in self.active:
-            assigned.worker.close()
+            assigned.process.close()
         for worker in self.finished:
             worker.close(EXIT_SECONDS)
         self.active, self.finished = [], []

@@ -36,49 +36,49 @@ def workers(steps: dict[LearnerId, int], monkeypatch: pytest.MonkeyPatch) -> Wor
     return Workers(lambda learners: lambda connection: None, progress, {"CUDA_MPS": "1"})
 
 
-def die(workers: Workers, job: Assignment, times: int) -> list[Assignment]:
+def die(workers: Workers, worker: Assignment, times: int) -> list[Assignment]:
     """Let the worker die `times` times; return the workers that are restarted."""
-    again = [job]
+    again = [worker]
     for _ in range(times):
-        (job,) = again
-        again = list(workers.restart(job, "killed by SIGKILL"))
+        (worker,) = again
+        again = list(workers.restart(worker, "killed by SIGKILL"))
     return again
 
 
 def test_dead_worker_is_restarted_and_then_split_into_one_worker_per_learner(workers: Workers) -> None:
     first = workers.start("worker 0", [A, B])
     (again,) = die(workers, first, MAX_DEATHS - 1)
-    assert first.worker.is_closed and again.learners == [A, B] and workers.active == [again]  # type: ignore[attr-defined]
+    assert first.process.is_closed and again.learners == [A, B] and workers.active == [again]  # type: ignore[attr-defined]
     alone = workers.restart(again, "killed by SIGKILL")
-    assert [job.learners for job in alone] == [[A], [B]] == [job.learners for job in workers.active]
+    assert [worker.learners for worker in alone] == [[A], [B]] == [worker.learners for worker in workers.active]
     assert workers.restart(alone[0], "killed by SIGKILL") == [] and workers.active == [alone[1]]
 
 
 def test_new_checkpoint_resets_death_count(workers: Workers, steps: dict[LearnerId, int]) -> None:
-    (job,) = die(workers, workers.start("worker 0", [A]), MAX_DEATHS - 1)
+    (worker,) = die(workers, workers.start("worker 0", [A]), MAX_DEATHS - 1)
     steps[A] = 128
-    (job,) = die(workers, job, MAX_DEATHS - 1)
-    assert job.deaths == MAX_DEATHS - 1
-    assert workers.restart(job, "killed by SIGKILL") == []
+    (worker,) = die(workers, worker, MAX_DEATHS - 1)
+    assert worker.deaths == MAX_DEATHS - 1
+    assert workers.restart(worker, "killed by SIGKILL") == []
 
 
 def test_scoring_worker_is_given_up_after_too_many_deaths(workers: Workers) -> None:
-    (job,) = die(workers, workers.start("scoring worker", None), MAX_DEATHS - 1)
-    assert workers.restart(job, "exited with status 1") == [] and not workers.active and not workers.training
+    (worker,) = die(workers, workers.start("scoring worker", None), MAX_DEATHS - 1)
+    assert workers.restart(worker, "exited with status 1") == [] and not workers.active and not workers.training
 
 
 def test_worker_that_dies_while_building_is_restarted_without_mps(workers: Workers) -> None:
     built = workers.start("worker 0", [A])
     built.has_built = True
     (again,) = die(workers, built, 1)
-    assert again.worker.variables == {"CUDA_MPS": "1"}  # type: ignore[attr-defined]
+    assert again.process.variables == {"CUDA_MPS": "1"}  # type: ignore[attr-defined]
     (again,) = die(workers, again, 1)
-    assert again.worker.variables == {}  # type: ignore[attr-defined]
+    assert again.process.variables == {}  # type: ignore[attr-defined]
 
 
 def test_close_ends_active_and_finished_workers(workers: Workers) -> None:
-    jobs = [workers.start("worker 0", [A]), workers.start("worker 1", [B])]
-    workers.finish(jobs[0])
-    assert workers.active == [jobs[1]]
+    started = [workers.start("worker 0", [A]), workers.start("worker 1", [B])]
+    workers.finish(started[0])
+    assert workers.active == [started[1]]
     workers.close()
-    assert all(job.worker.is_closed for job in jobs) and not workers.active  # type: ignore[attr-defined]
+    assert all(worker.process.is_closed for worker in started) and not workers.active  # type: ignore[attr-defined]
