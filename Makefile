@@ -1,4 +1,4 @@
-# A fresh machine needs Linux, Python 3.11 or later and nothing else: no GPU, no root.
+# Requires Linux and Python 3.11 or later; no GPU, no root access.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,8 +8,8 @@ STAMP := $(VENV)/.expgen-setup
 
 setup: $(STAMP)
 
-# make setup HASHES=hashes.txt installs no file whose sha256 is not in that list (scripts/hash-pins makes it anew)
-# --no-build-isolation: the build tool is pinned in constraints.txt like the rest
+# make setup HASHES=hashes.txt installs only files whose sha256 is in that list (written by scripts/hash-pins).
+# --no-build-isolation: the build tool is pinned in constraints.txt as well.
 $(STAMP): pyproject.toml constraints.txt scripts/setup-procgen
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "PYTHON is $(PYTHON), older than 3.11 or missing; accepted: Python 3.11 or later, as in make PYTHON=python3.11" >&2; exit 2; }
@@ -32,29 +32,29 @@ lint: setup
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not gpu"
 
-# Weights & Biases, MLflow and the Hugging Face Hub, offline: apart, for they bring some fifty packages
+# Tests of Weights & Biases, MLflow and the Hugging Face Hub, offline; separate because they install about fifty packages
 tools: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-tools.txt --no-build-isolation -e '.[hub,mlflow,wandb]'
 	$(BIN)/pytest tests/training/test_loggers.py tests/runs/test_push.py
 
-# Source archive and wheel, tried in an empty environment; of several Pythons: make dist PYTHONS="python3.11 python3.12"
+# Source archive and wheel, tested in an empty environment; for several Pythons: make dist PYTHONS="python3.11 python3.12"
 dist: setup
 	$(BIN)/python scripts/dist $(PYTHONS)
 
-# The documentation as a site, links checked: open site/index.html
+# Build the documentation site and check its links: site/index.html
 docs: setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-docs.txt --no-build-isolation -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# Break a Ray cluster of this machine in every way we know; results/chaos.json says what came of it
+# Inject faults into a local Ray cluster; writes results/chaos.json
 chaos: setup
 	$(BIN)/python scripts/chaos
 
-# Hostile files, stores and command lines, kills, bad folders, wrong calls; docs/attack.md is the table of what came of it
+# Try hostile files, stores and command lines, kills, bad folders and wrong calls; writes docs/attack.md
 attack: setup
 	$(BIN)/python scripts/attack --out docs/attack.md
 
-# Known vulnerabilities of the pinned versions: asks the package index for its advisories
+# Look up known vulnerabilities of the pinned versions at the package index
 audit: setup
 	$(BIN)/python -m pip_audit --version >/dev/null 2>&1 || $(BIN)/pip install --quiet --disable-pip-version-check pip-audit
 	$(BIN)/python -m pip_audit --strict --requirement constraints.txt --no-deps --disable-pip
