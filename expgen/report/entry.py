@@ -57,7 +57,7 @@ def read_entries(file: Path) -> list[Entry]:
     if file.name != "scores.csv":
         return entries
     names = read_method_names(file.with_name(METHODS_FILE), [(entry.row.game, entry.method) for entry in entries])
-    entries = [dataclasses.replace(one, names=tuple(names.get((one.row.game, one.method), ()))) for one in entries]
+    entries = [dataclasses.replace(e, names=tuple(names.get((e.row.game, e.method), ()))) for e in entries]
     exploration = file.with_name(EXPLORATION_FILE)
     if exploration.exists():
         for line, row in read_exploration(exploration):

@@ -36,21 +36,21 @@ FILE = TableFile(ProvenanceRow, "provenance")
 
 def provenance_section(entries: Sequence[Entry]) -> Section:
     """Return the table of all score rows."""
-    kept = {file: read_provenance(Path(file)) for file in dict.fromkeys(entry.file for entry in entries)}
+    provenance = {file: read_provenance(Path(file)) for file in dict.fromkeys(entry.file for entry in entries)}
     table = Table("rows", "Every score row of this report.", COLUMNS)
     for entry in entries:
         row = entry.row
         settings = row.settings if entry.measure == RETURN else f"{row.settings} mean {entry.measure}".strip()
         levels = row.levels if len(row.levels) <= MAX_LEVELS_LENGTH else f"{row.levels.count(',') + 1} listed"
-        known = kept[entry.file].get(entry.line - 1)
-        facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **(dataclasses.asdict(known) if known else {})}
-        made = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact and name != "row")
+        found = provenance[entry.file].get(entry.line - 1)
+        facts = {"steps": f"{row.env_steps:,}", "commit": row.commit, **(dataclasses.asdict(found) if found else {})}
+        details = "; ".join(f"{name} {fact}" for name, fact in facts.items() if fact and name != "row")
         table.add(
             number_cell(entry.number, 0), row.algorithm, row.agent, settings, row.game, number_cell(row.seed, 0),
             row.split, TableCell(levels, more="" if levels == row.levels else row.levels),
             TableCell(short_steps(row.env_steps), row.env_steps), number_cell(row.episodes, 0),
             number_cell(row.mean_return, 3), interval_cell(row.ci_low, row.ci_high), number_cell(row.solved_rate, 3),
-            TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {made}"),
+            TableCell(f"{Path(entry.file).name} line {entry.line}", more=f"{entry.file}; {details}"),
         )  # fmt: skip
     return Section("rows", NOTES["rows"], [table], heading="Score rows")
 
@@ -65,4 +65,4 @@ def read_provenance(scores: Path) -> dict[int, ProvenanceRow]:
     file = provenance_file(scores)
     if scores.name not in ("scores.csv", EXPLORATION_FILE) or not file.exists():
         return {}
-    return {made.row: made for _, made in FILE.numbered(file)}
+    return {row.row: row for _, row in FILE.numbered(file)}

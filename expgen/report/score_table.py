@@ -61,13 +61,13 @@ class ScoreTable:
 
     def methods(self, measure: str = RETURN) -> list[Method]:
         """Return the methods that have rows of `measure`, in the paper's order."""
-        found = {method for method, _, _, what in self._groups if what == measure}
+        found = {method for method, _, _, row_measure in self._groups if row_measure == measure}
         return sorted(found, key=lambda method: method.rank)
 
     def games(self, methods: Iterable[Method] | None = None, measure: str = RETURN) -> list[str]:
         """Return the games that `methods` (default: all) were scored on: the paper's in its order, then others."""
         wanted = set(self.methods(measure) if methods is None else methods)
-        found = {game for method, game, _, what in self._groups if what == measure and method in wanted}
+        found = {game for method, game, _, row_measure in self._groups if row_measure == measure and method in wanted}
         known = [game for game in numbers.games() if game in found]
         return known + sorted(found - set(known))
 

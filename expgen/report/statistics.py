@@ -75,11 +75,11 @@ def _estimates(
     from rliable import library
 
     def measure(*matrices: ndarray) -> ndarray:
-        return np.array([one(*matrices) for one in measures])
+        return np.array([metric(*matrices) for metric in measures])
 
     with _fixed_seed():
         points, intervals = library.get_interval_estimates(dict(scores), measure, reps=resamples)
-    return {name: [Estimate(*map(float, one)) for one in zip(points[name], *intervals[name])] for name in scores}
+    return {name: [Estimate(*map(float, values)) for values in zip(points[name], *intervals[name])] for name in scores}
 
 
 def score_distribution(scores: Mapping[Key, ndarray], tau: ndarray, resamples: int = RESAMPLES) -> dict[Key, Profile]:

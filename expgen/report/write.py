@@ -55,7 +55,7 @@ def write_report(
         for name, (_, figure) in section.named_figures().items():
             files |= {f"figures/{name}{ending}": content for ending, content in figure_files(figure).items()}
         for shown in section.tables:
-            page = render("report/alone.html", title=shown.caption, table=shown)
+            page = render("report/single_table.html", title=shown.caption, table=shown)
             texts = {".md": to_markdown(shown), ".tex": to_latex(shown), ".csv": to_csv(shown), ".html": page}
             files |= {f"tables/{shown.name}{ending}": text.encode() for ending, text in texts.items()}
     svgs = {Path(name).stem: Markup(inline_svg(files[name])) for name in files if name.endswith(".svg")}
