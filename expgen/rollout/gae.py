@@ -20,12 +20,14 @@ def advantages(
     first: Tensor,
     gamma: float,
     gae_lambda: float,
+    *,
     survived: Tensor | None = None,
     end_value: float = 0.0,
 ) -> Tensor:
     """Return A `[T, N]` from `reward` `[T, N]`, and `value` and `first` `[T+1, N]`; value targets are A + value[:T].
 
-    `end_value` is κ, and `survived` `[T+1, N]` is e: where an episode ended by success or time-out.
+    `end_value` is κ. `survived` `[T+1, N]` bool is e: it marks observations before which an episode ended by success or
+    time-out. Without it κ has no effect.
     """
     continues = (~first[1:]).to(reward.dtype)  # m_{t+1}, [T, N]
     delta = reward + gamma * value[1:] * continues - value[:-1]
@@ -35,7 +37,7 @@ def advantages(
 
 
 def discounted_suffix_sum(term: Tensor, factor: Tensor) -> Tensor:
-    """x_t = term_t + factor_t · x_{t+1}, `[T, N]`, as a parallel scan: each pass doubles the terms included in x_t."""
+    """Return x `[T, N]`, x_t = term_t + factor_t · x_{t+1}, by a parallel scan: each pass doubles the terms in x_t."""
     total, weight = term, factor  # after k passes: sum of 2^k terms from t on, and the product of their factors
     step = 1
     while step < term.shape[0]:

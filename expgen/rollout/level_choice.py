@@ -50,8 +50,8 @@ class Director:
     def direct(self, observation: Observation, is_new: bool) -> None:
         """Set the level of the episodes that begin with `observation`, which the environment updates in place.
 
-        The last observation of a rollout is also the first of the next one, with `is_new=False`: only environments that
-        play another level than the chosen one are set then, as all are at the start of a run.
+        The last observation of a rollout is also the first of the next one, which passes `is_new=False`: then only
+        environments that do not play their chosen level yet are set. At the start of a run, these are all of them.
         """
         begins = observation.first & (is_new | (observation.level != self.assigned))
         if begins.any():

@@ -25,6 +25,7 @@ class Rollout:
         device: torch.device,
         full_view: bool = False,
     ) -> None:
+        """`state_size` is S, the size of the policy's memory; `full_view` stores the uncentred view for r_I as well."""
         self.num_steps, self.num_envs, self.device = num_steps, num_envs, device
         T, N = num_steps, num_envs
         dtype = _DTYPES[spec.obs_dtype]

@@ -29,15 +29,35 @@ def describe_run(
     members = tuple(describe_policy(plan) for plan in plans if not plan.is_explorer)
     explorers = tuple(describe_policy(plan) for plan in plans if plan.is_explorer)
     weights: Weights = "average" if any(plan.average for plan in plans if plan.is_explorer) else "live"
-    test = LevelSet.parse(config.test_levels, "--test-levels")
-    env = (config.env, config.options, spec, config.train_set, test)
-    return AgentDescription(folder, config.algo, config.seed, *env, members, explorers, consensus, weights)
+    return AgentDescription(
+        folder=folder,
+        algo=config.algo,
+        seed=config.seed,
+        env=config.env,
+        options=config.options,
+        spec=spec,
+        levels=config.train_set,
+        test_levels=LevelSet.parse(config.test_levels, "--test-levels"),
+        members=members,
+        explorers=explorers,
+        consensus=consensus,
+        weights=weights,
+    )
 
 
 def describe_policy(plan: LearnerPlan) -> PolicyDescription:
     """Return the description of a learner's policy in its run folder."""
-    settings = (plan.network, plan.algorithm, plan.reward, plan.mirror, plan.recolor)
-    return PolicyDescription(f"checkpoints/{plan.name}", plan.algo, plan.seed, plan.levels, *settings)
+    return PolicyDescription(
+        path=f"checkpoints/{plan.name}",
+        algo=plan.algo,
+        seed=plan.seed,
+        levels=plan.levels,
+        network=plan.network,
+        algorithm=plan.algorithm,
+        reward=plan.reward,
+        mirror=plan.mirror,
+        recolor=plan.recolor,
+    )
 
 
 def write_agent(agent: AgentDescription, file: Path | None = None) -> None:

@@ -99,8 +99,15 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
     """Build the untrained learner of a plan, accelerated for its device."""
     recipe = recipe_of(plan.algo)
-    games = (plan.levels, plan.envs, plan.seed, resources.env_threads, recipe.needs_full_view)
-    env = build_env(config.env, *games, **config.options)
+    env = build_env(
+        config.env,
+        plan.levels,
+        plan.envs,
+        plan.seed,
+        resources.env_threads,
+        recipe.needs_full_view,
+        **config.options,
+    )
     if plan.mirror or plan.recolor:
         env = AugmentedEnv(env, plan.mirror, plan.recolor)
     director = None
@@ -109,14 +116,25 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     observation = env.observe()
     has_full_view = observation.full is not observation.obs
     algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
-    sizes = (plan.rollout_steps, plan.envs, algorithm.policy.state_size)
-    rollout = Rollout(env.spec, *sizes, resources.device, full_view=has_full_view)
+    state_size = algorithm.policy.state_size
+    rollout = Rollout(env.spec, plan.rollout_steps, plan.envs, state_size, resources.device, has_full_view)
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
     reward = recipe.build_reward(plan.reward, plan.envs)
     reward.prepare(env.spec, resources.device, plan.seed)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
     algorithm, lane = accelerate(algorithm, rollout)
-    return Learner(plan.name, env, algorithm, lane, reward, rollout, schedule, plan.seed, director, average)
+    return Learner(
+        plan.name,
+        env=env,
+        algorithm=algorithm,
+        lane=lane,
+        reward=reward,
+        rollout=rollout,
+        schedule=schedule,
+        seed=plan.seed,
+        director=director,
+        average=average,
+    )
 
 
 MEMORY_COST = 2.0  # cost of a step with memory, in steps without: sequences of 512 leave the device waiting

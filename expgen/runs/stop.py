@@ -21,7 +21,7 @@ Reaction = Literal["ask", "unwind", "exit"]
 class StopSignals:
     """Signal handlers of a command. Each signal escalates the reaction to the next: `ask`, `unwind`, `exit`.
 
-    `ask`: `arrived` returns True, and the work stops at its next checkpoint. `unwind`: raise KeyboardInterrupt. `exit`:
+    `ask`: `arrived` returns True from now on; the work checks it and stops. `unwind`: raise KeyboardInterrupt. `exit`:
     end the process. Only the main thread can handle signals; in other threads this does nothing.
     """
 

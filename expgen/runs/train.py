@@ -72,12 +72,12 @@ def train(
     callbacks: Callback objects, called at updates, scores, checkpoints and the end.
     on_start: called with the total steps and the steps already done by each learner.
     on_row: called with each learner's name and row of metrics; the row also has `envs`, its number of environments.
-    should_stop: called after each rollout; True saves a checkpoint and returns.
+    should_stop: called before each rollout, with worker processes several times a second. Once it returns True, every
+        learner finishes its rollout and update and writes a checkpoint, and the call returns.
     settings: fields of TrainConfig and of the configs inside it; `options` of the environment; `wrappers`, its
         Gymnasium wrappers.
 
-    Ctrl-C finishes the current rollouts, writes checkpoints and returns a result whose `is_complete` is False; a second
-    Ctrl-C raises KeyboardInterrupt at once.
+    Ctrl-C does the same; the result's `is_complete` is False then. A second Ctrl-C raises KeyboardInterrupt at once.
     """
     for name, value in (("algo", algo), ("preset", preset)):
         check_type(name, value, (str, type(None)), "a name; see expgen train --help")
@@ -188,9 +188,14 @@ def _train_here(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
             writer.write_scores(request, result_of(scorer.score_request(request)))
         generators = {}
         for learner in learners:
-            checkpoints = run.folder.checkpoints_of(learner.name)
-            hooks = (writer.write_row, checkpoints, watcher.should_stop, writer.report_checkpoint)
-            generators[learner.name] = train_learner(learner, scorer.score_learner, *hooks)
+            generators[learner.name] = train_learner(
+                learner,
+                scorer.score_learner,
+                writer.write_row,
+                run.folder.checkpoints_of(learner.name),
+                watcher.should_stop,
+                writer.report_checkpoint,
+            )
         errors = run_pipeline(generators, LocalPermits(resources.updates_at_once))
         diverged = tuple(name for name, error in errors.items() if isinstance(error, Diverged))
         failed = {name: error for name, error in errors.items() if name not in diverged}

@@ -67,8 +67,10 @@ def train_learners(
                 resume_learner(learner, checkpoint)
             score = partial(save_to_score, folder.to_score(learner_id.name))
             reporter = _Reporter(parent, learner_id, learner, is_stopping)
-            hooks = (reporter.on_row, checkpoints, reporter.should_stop, reporter.on_checkpoint)
-            generators[learner_id] = reporter.until_end(train_learner(learner, score, *hooks), limit)
+            training = train_learner(
+                learner, score, reporter.on_row, checkpoints, reporter.should_stop, reporter.on_checkpoint
+            )
+            generators[learner_id] = reporter.until_end(training, limit)
         number, shared = resources.updates_at_once, settings.permits
         run_pipeline(generators, LocalPermits(number) if shared is None else SharedPermits(shared, number))
 

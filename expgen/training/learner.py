@@ -55,6 +55,7 @@ class Learner:
     def __init__(
         self,
         name: str,
+        *,
         env: VecEnv,
         algorithm: Algorithm,
         lane: Lane,
@@ -65,7 +66,10 @@ class Learner:
         director: Director | None = None,
         average: AveragedPolicy | None = None,
     ) -> None:
-        """`lane` acts in `env` with the policy of `algorithm` and fills `rollout`, from which `algorithm` learns."""
+        """`lane` acts in `env` with the policy of `algorithm` and fills `rollout`, from which `algorithm` learns.
+
+        `seed` seeds the sampling of actions and minibatches. `director` sets the levels, `average` averages weights.
+        """
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
         self.algorithm, self.lane = algorithm, lane
         self.schedule, self.director, self.average = schedule, director, average
@@ -90,9 +94,14 @@ class Learner:
             rollout.finish()
             rollout.reward.copy_(self.reward(rollout))
             self.algorithm.compute_values(rollout)
-            gamma, gae_lambda, end_value = config.gamma, config.gae_lambda, self.reward.end_value
             gae = advantages(
-                rollout.reward, rollout.value, rollout.first, gamma, gae_lambda, rollout.survived, end_value
+                rollout.reward,
+                rollout.value,
+                rollout.first,
+                config.gamma,
+                config.gae_lambda,
+                survived=rollout.survived,
+                end_value=self.reward.end_value,
             )
             rollout.advantage.copy_(gae)
             rollout.value_target.copy_(gae + rollout.value[:-1])

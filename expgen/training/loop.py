@@ -24,7 +24,7 @@ class Watcher:
 
     on_start: Callable[[int, dict[str, int]], None] = lambda total_steps, done: None  # `done`: steps by learner
     on_row: OnRow = lambda learner, row: None
-    should_stop: Callable[[], bool] = lambda: False  # called after each rollout
+    should_stop: Callable[[], bool] = lambda: False  # called before each rollout, or often if workers train
 
 
 def train_learner(
@@ -35,9 +35,12 @@ def train_learner(
     should_stop: Callable[[], bool],
     on_checkpoint: Callable[[str, int], None] = lambda learner, env_steps: None,
 ) -> Generator[Phase, None, None]:
-    """Train to the end of the schedule or until `should_stop`, then write a checkpoint to `folder`.
+    """Train to the end of the schedule or until `should_stop`, which is called before each rollout.
 
-    `on_checkpoint` is called with the learner's name and steps after each checkpoint is written.
+    score: called when the schedule says so; returns columns for the row of that step.
+    on_row: called with the learner's name and row of metrics after each update.
+    folder: the learner's checkpoints, written as its schedule says and at the end.
+    on_checkpoint: called with the learner's name and steps after each checkpoint is written.
     """
     start = last_saved = time.monotonic()
     seconds_before, sessions_before, began = learner.seconds, learner.sessions, time.time()

@@ -101,7 +101,10 @@ def learner() -> Learner:
     algorithm = build_algorithm(recipe_of("ppo"), env.spec, NetworkConfig(features=16), config, 0, CPU)
     reward, rollout = GameReward(GameRewardConfig(), N), Rollout(env.spec, T, N, 0, CPU)
     algorithm, lane = accelerate.accelerate(algorithm, rollout)
-    return Learner("m0", env, algorithm, lane, reward, rollout, Schedule(10**9, 0, 1e9), 0)
+    schedule = Schedule(10**9, 0, 1e9)
+    return Learner(
+        "m0", env=env, algorithm=algorithm, lane=lane, reward=reward, rollout=rollout, schedule=schedule, seed=0
+    )
 
 
 def trained(learner: Learner, updates: int) -> Learner:

@@ -68,7 +68,7 @@ def test_end_value_bootstraps_a_share_of_the_last_value():
     # δ_2 = 1 − 1.5 = −0.5;  δ_1 = 2 + 0.9·1.5 − 1 = 2.35, A_1 = 2.35 + 0.45·(−0.5) = 2.125
     # δ_3 = 3 + 0.9·4 − 2 = 4.6
     expected = torch.tensor([[-0.1], [2.125], [-0.5], [4.6]])
-    torch.testing.assert_close(advantages(reward, value, first, 0.9, 0.5, survived, 0.8), expected)
+    torch.testing.assert_close(advantages(reward, value, first, 0.9, 0.5, survived=survived, end_value=0.8), expected)
 
 
 def test_advantages_ignore_how_episodes_end_with_end_value_0():
@@ -76,5 +76,5 @@ def test_advantages_ignore_how_episodes_end_with_end_value_0():
     reward, value = torch.randn(16, 4, generator=generator), torch.randn(17, 4, generator=generator)
     first = torch.rand(17, 4, generator=generator) < 0.3
     plain = advantages(reward, value, first, 0.9, 0.95)
-    assert torch.equal(advantages(reward, value, first, 0.9, 0.95, first, 0.0), plain)
-    assert not torch.equal(advantages(reward, value, first, 0.9, 0.95, first, 1.0), plain)
+    assert torch.equal(advantages(reward, value, first, 0.9, 0.95, survived=first, end_value=0.0), plain)
+    assert not torch.equal(advantages(reward, value, first, 0.9, 0.95, survived=first, end_value=1.0), plain)

@@ -36,7 +36,16 @@ def make(
     rollout = Rollout(env.spec, T, N, algorithm.policy.state_size, CPU)
     schedule = Schedule(env_steps, eval_every, checkpoint_seconds=1e9)
     lane = PlainLane(algorithm.policy, rollout)
-    return Learner("m0", env, algorithm, lane, reward or GameReward(GameRewardConfig(), N), rollout, schedule, 0)
+    return Learner(
+        "m0",
+        env=env,
+        algorithm=algorithm,
+        lane=lane,
+        reward=reward or GameReward(GameRewardConfig(), N),
+        rollout=rollout,
+        schedule=schedule,
+        seed=0,
+    )
 
 
 def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
