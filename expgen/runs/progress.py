@@ -150,14 +150,16 @@ def with_progress(watcher: Watcher, quiet: bool) -> Iterator[Watcher]:
     SIGTERM and SIGHUP do the same, and are sent again to this process once the call has returned.
     """
     progress = Progress()
-    shown = Watcher(progress.start, progress.row) if shows_bar() and not quiet else Watcher()
+    has_bar = shows_bar() and not quiet
 
     def start(total: int, done: dict[str, int]) -> None:
-        shown.on_start(total, done)
+        if has_bar:
+            progress.start(total, done)
         watcher.on_start(total, done)
 
     def row(learner: str, values: dict[str, float]) -> None:
-        shown.on_row(learner, values)
+        if has_bar:
+            progress.row(learner, values)
         watcher.on_row(learner, values)
 
     with progress, StopSignals(when_stopping=progress.when_stopping) as signals:

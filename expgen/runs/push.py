@@ -57,7 +57,9 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
     if not trained:
         raise InputError(f"{found.location} has no checkpoint yet; accepted: a run that has trained")
     is_ensemble = agent.consensus is not None and found.learner is None
-    names = list(agent.policies) if is_ensemble else [found.learner] if found.learner else trained
+    names = list(agent.policies) if is_ensemble else trained
+    if found.learner:
+        names = [found.learner]
     steps = sum(int(checkpoint_of(agent, name).facts["env_steps"]) for name in names)
     make_folder(folder)
     packed, digests, _ = copy_policies(agent, names, target, agent.weights)

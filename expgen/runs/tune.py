@@ -27,9 +27,9 @@ from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
 COLUMNS = (
-    *("min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high"),
-    *("explored_share", "weights", "picked", "commit"),
-)
+    "min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high", "explored_share",
+    "weights", "picked", "commit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,7 @@ def write_trials(file: Path, members: int, trials: Sequence[Trial], picked: Tria
     writer.writerow(COLUMNS)
     for trial in trials:
         score = trial.evaluation
-        numbers = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high, trial.counts.explored_share)
-        shown = (f"{number:.6g}" for number in numbers)
-        where = (trial.min_agree, members, trial.alpha, len(score.episodes))
-        writer.writerow([*where, *shown, weights, int(trial is picked), commit()])
+        values = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high, trial.counts.explored_share)
+        row = [trial.min_agree, members, trial.alpha, len(score.episodes), *(f"{value:.6g}" for value in values)]
+        writer.writerow([*row, weights, int(trial is picked), commit()])
     write_atomic(file, text.getvalue().encode())
