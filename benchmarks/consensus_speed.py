@@ -51,7 +51,7 @@ def main() -> None:
         assert isinstance(agent, ConsensusAgent)
         count = FrameCount(agent, may_cache)
         if not may_skip:
-            agent.ask_everyone()
+            agent.ask_all_members()
         env = build_env(described.env, args.levels, args.num_envs, threads=1, **described.options)
         episodes = int(args.levels.rpartition(":")[2])
         start = time.process_time()

@@ -147,11 +147,9 @@ def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
 class ConsensusAgent(PredictMixin):
     """Executes the ensemble's action if enough members agree, otherwise explores.
 
-    After `act`, `decision` describes the step; `tally` accumulates counts over all steps.
-
-    With `fallback="none"` the leader acts without consensus; votes are still taken and counted. `explorer` may be None
-    unless the fallback is "explorer"; several explorers take turns. `panels` returns the voters of environments `[n]`;
-    by default every member votes everywhere.
+    After `act`, `decision` describes the step; `tally` accumulates counts over all steps. With `fallback="none"` the
+    leader acts without consensus; votes are still taken and counted. `explorer` may be None unless the fallback is
+    "explorer"; several explorers take turns. `panels` returns the voters of environments `[n]`, by default all members.
     """
 
     def __init__(
@@ -178,9 +176,8 @@ class ConsensusAgent(PredictMixin):
         self.fallback = _fallback_agent(config, explorer, spec, seed)
         if config.hedge and not hasattr(self.fallback, "noisy_logits"):
             fallback = "an explorer without logits" if config.fallback == "explorer" else config.fallback
-            raise InputError(
-                f"--hedge is {config.hedge} but --fallback is {fallback}; accepted: 0, or a policy as explorer"
-            )
+            problem = f"--hedge is {config.hedge} but --fallback is {fallback}"
+            raise InputError(f"{problem}; accepted: 0, or a policy as explorer")
         self.fallback_actor = Actor.RANDOM if config.fallback == "random" else Actor.EXPLORER
         streams = [MEMORYLESS if j == config.leader else MEMBERS + j for j in range(len(members))]
         seeds = [stream_seed(seed, stream) for stream in streams]
@@ -201,42 +198,43 @@ class ConsensusAgent(PredictMixin):
             self.explore_steps = np.zeros(num_envs, dtype=np.int64)
         if self.acted_frames is not None:
             self.acted_frames.begin_step(first)
-        left = np.where(first, 0, self.explore_steps)  # [N]
+        remaining = np.where(first, 0, self.explore_steps)  # [N] steps of the stretch
 
         # outside stretches the members vote; the candidate's action is executed if the quorum agrees with it
-        asked = np.flatnonzero((left == 0) & (episode >= 0))
+        voting = np.flatnonzero((remaining == 0) & (episode >= 0))
         votes = np.full((len(self.ensemble.members), num_envs), -1, dtype=np.int32)  # [M, N]
         candidate = np.full(num_envs, -1)
         agreed, set_aside, hedged = np.zeros((3, num_envs), dtype=bool)
         action = np.zeros(num_envs, dtype=np.int32)
-        if len(asked):
-            panel = self.panels(asked)
-            seen = obs if len(asked) == num_envs else obs[asked]
-            votes[:, asked] = self.poll(seen, episode[asked], step[asked], panel)
-            member, agree = self.rule.candidate(votes[:, asked], panel)
-            agreed[asked] = agree >= panel.quorum
+        if len(voting):
+            panel = self.panels(voting)
+            voting_obs = obs if len(voting) == num_envs else obs[voting]
+            votes[:, voting] = self.poll(voting_obs, episode[voting], step[voting], panel)
+            member, agree = self.rule.candidate(votes[:, voting], panel)
+            agreed[voting] = agree >= panel.quorum
             if self.acted_frames is not None:
                 consensus = np.flatnonzero(agreed)
                 set_aside[consensus] = self.acted_frames.add(consensus, obs[consensus])
             if self.fallback is None:
-                member = np.where((agreed & ~set_aside)[asked], member, panel.leader)
-            candidate[asked], action[asked] = member, votes[member, asked]
+                member = np.where((agreed & ~set_aside)[voting], member, panel.leader)
+            candidate[voting], action[voting] = member, votes[member, voting]
 
         # otherwise the explorer acts n_{π_H} times in a row
         if self.fallback is not None:
-            other = np.asarray(self.fallback.act(obs, first, episode))  # at every step, to update its memory
-            if other.shape != (num_envs,):
-                raise InputError(f"the explorer's actions have shape {other.shape}; accepted: ({num_envs},)")
+            fallback_action = np.asarray(self.fallback.act(obs, first, episode))  # at every step, to update its memory
+            if fallback_action.shape != (num_envs,):
+                raise InputError(f"the explorer's actions have shape {fallback_action.shape}; accepted: ({num_envs},)")
             uniform = uniform_noise(stream_seed(self.seed, STRETCH), episode, step, 1)[:, 0]
-            left = np.where((left == 0) & (~agreed | set_aside), stretch_length(uniform, self.config), left)
-            exploring = np.flatnonzero((left > 0) & (episode >= 0))
+            is_new_stretch = (remaining == 0) & (~agreed | set_aside)
+            remaining = np.where(is_new_stretch, stretch_length(uniform, self.config), remaining)
+            exploring = np.flatnonzero((remaining > 0) & (episode >= 0))
             if self.config.hedge and len(exploring):
-                chosen = other[exploring]
-                other[exploring] = self._hedged(obs[exploring], exploring)
-                hedged[exploring] = other[exploring] != chosen
-            action = np.where(left > 0, other, action)
-        actor = np.where(left > 0, self.fallback_actor, Actor.MEMBER).astype(np.int8)
-        self.explore_steps = np.maximum(left - 1, 0)
+                chosen = fallback_action[exploring]
+                fallback_action[exploring] = self._hedged(obs[exploring], exploring)
+                hedged[exploring] = fallback_action[exploring] != chosen
+            action = np.where(remaining > 0, fallback_action, action)
+        actor = np.where(remaining > 0, self.fallback_actor, Actor.MEMBER).astype(np.int8)
+        self.explore_steps = np.maximum(remaining - 1, 0)
         self.decision = Decision(votes, candidate, agreed, set_aside, actor, self.explore_steps, hedged)
         self.tally.record(self.decision, episode)
         return action
@@ -248,7 +246,7 @@ class ConsensusAgent(PredictMixin):
         noisy_logits: ndarray = self.fallback.noisy_logits[env]  # type: ignore[union-attr]
         return hedged_action(noisy_logits, is_bad)
 
-    def ask_everyone(self) -> None:
+    def ask_all_members(self) -> None:
         """From now on evaluate every voter, even if the vote is already decided, so that all votes can be shown."""
         self.poll.is_complete = True
 

@@ -102,7 +102,7 @@ class VoteRecorder:
     """Plays like `agent`, but asks every member, and records the share of members that agree at each step."""
 
     def __init__(self, agent: ConsensusAgent) -> None:
-        agent.ask_everyone()
+        agent.ask_all_members()
         self.agent, self.spec = agent, agent.spec
         self.asked: list[tuple[ndarray, ...]] = []  # [n]: episodes, step within each, share of members that agree
 

@@ -54,7 +54,7 @@ def record_episode(
     """
     env = stage.env
     if isinstance(agent, ConsensusAgent):
-        agent.ask_everyone()
+        agent.ask_all_members()
     observation = env.observe()
     if level is not None and isinstance(env, LevelControl):
         env.play(0, level)

@@ -163,7 +163,7 @@ def test_explorer_memory_sees_every_frame():
 
 def test_stretch_lasts_the_drawn_number_of_steps_without_votes():
     player = agent(ConsensusConfig(min_agree=3))
-    player.ask_everyone()
+    player.ask_all_members()
     drawn = []
     expected = np.zeros(6, dtype=np.int64)  # remaining steps of the stretch
     for first, decision in decisions(player, 400):
@@ -182,7 +182,7 @@ def test_stretch_lasts_the_drawn_number_of_steps_without_votes():
 
 def test_new_episode_ends_the_stretch():
     player = agent(ConsensusConfig(min_agree=NUM_MEMBERS + 1, alpha=0.001))
-    player.ask_everyone()
+    player.ask_all_members()
     obs, none = np.zeros((2, 7, 7, 3), dtype=np.uint8), np.zeros(2, dtype=bool)
     player.act(obs, ~none)
     assert player.explore_steps.min() > 5

@@ -182,7 +182,7 @@ def test_early_decision_with_convolutions_differs_only_by_rounding() -> None:
     assert all(type(own.encode) is CachedEncoder for own in played)
     assert all(own.encode == own.encoder.forward for own in members)
     agents = [ConsensusAgent(own, None, SPEC, ConsensusConfig(fallback="random")) for own in (played, members)]
-    agents[1].ask_everyone()
+    agents[1].ask_all_members()
     assert [agent.poll.is_complete for agent in agents] == [False, True]
     env = make_env("minimaze", levels="50", num_envs=8, seed=1, **MAZES)
     asked = total = 0
