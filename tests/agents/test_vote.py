@@ -8,10 +8,10 @@ import pytest
 
 from expgen.agents.vote import DIRECTIONS, GRID, ActionClasses, Agreement, Panel, VoteRule, full_panel
 
-UP, RIGHT, RIGHT_UP, DOWN, LEFT, LEFT_UP, STAY, NOBODY = 5, 7, 8, 3, 1, 2, 4, -1  # of ProcGen
+UP, RIGHT, RIGHT_UP, DOWN, LEFT, LEFT_UP, STAY, NO_VOTE = 5, 7, 8, 3, 1, 2, 4, -1  # of ProcGen
 
 
-def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1) -> Panel:
+def panel_of(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1) -> Panel:
     return full_panel(num_members, leader, quorum, np.arange(num_envs))
 
 
@@ -28,18 +28,18 @@ def whole(num_members: int, leader: int = 0, quorum: int = 1, num_envs: int = 1)
         ([STAY, STAY, UP, UP, STAY], 0, GRID, (2, 2)),
         ([STAY, STAY, UP, UP, STAY], 0, None, (0, 3)),
         ([UP, LEFT_UP, LEFT, LEFT], 0, DIRECTIONS, (2, 3)),  # a diagonal counts for left too, its own class is up
-        ([NOBODY, LEFT, NOBODY, LEFT, UP], 4, GRID, (1, 2)),  # members outside the panel do not count
+        ([NO_VOTE, LEFT, NO_VOTE, LEFT, UP], 4, GRID, (1, 2)),  # members outside the panel do not count
     ],
 )
 def test_majority_vote_by_hand(votes: list[int], leader: int, classes: ActionClasses | None, expected: tuple[int, int]):
-    panel = whole(len(votes), leader)._replace(is_voter=np.array(votes)[:, None] >= 0)
+    panel = panel_of(len(votes), leader)._replace(is_voter=np.array(votes)[:, None] >= 0)
     found = VoteRule(Agreement(15, classes), "majority").candidate(np.array(votes)[:, None], panel)
     assert (found.member.item(), found.agree.item()) == expected
 
 
 def test_leader_vote_always_has_the_leader_as_candidate():
     votes = np.array([[UP], [RIGHT], [RIGHT]])
-    found = VoteRule(Agreement(15, GRID), "leader").candidate(votes, whole(3))
+    found = VoteRule(Agreement(15, GRID), "leader").candidate(votes, panel_of(3))
     assert (found.member.item(), found.agree.item()) == (0, 1)
 
 
@@ -61,7 +61,7 @@ def test_majority_matches_a_slow_reference(classes: ActionClasses | None, no_op_
     is_voter = random.random(votes.shape) < 0.7
     leader = random.integers(6, size=1000)
     is_voter[leader, np.arange(1000)] = True
-    votes = np.where(is_voter, votes, NOBODY)
+    votes = np.where(is_voter, votes, NO_VOTE)
     found = VoteRule(agreement, "majority").candidate(votes, Panel(is_voter, leader, np.full(1000, 3)))
     slow = [slow_majority(column, own, agreement) for column, own in zip(votes.T.tolist(), leader.tolist())]
     assert list(zip(found.member.tolist(), found.agree.tolist())) == slow
@@ -69,7 +69,7 @@ def test_majority_matches_a_slow_reference(classes: ActionClasses | None, no_op_
 
 def test_unanimous_votes_have_the_leader_as_candidate():
     votes = np.broadcast_to(np.arange(15), (4, 15))
-    panel = whole(4, leader=2, num_envs=15)
+    panel = panel_of(4, leader=2, num_envs=15)
     agreement = Agreement(15, GRID)
     leaders, majority = (VoteRule(agreement, kind).candidate(votes, panel) for kind in ("leader", "majority"))
     assert np.array_equal(leaders.member, majority.member) and np.array_equal(leaders.agree, majority.agree)
@@ -87,7 +87,7 @@ def outcomes(rule: VoteRule, votes: tuple[int, ...], panel: Panel) -> set[tuple[
     cast = np.repeat(np.array(votes)[:, None], len(ends), axis=1)
     cast[open_seats] = np.array(ends).reshape(len(ends), -1).T
     leader, quorum = panel.leader.item(), panel.quorum.item()
-    found = rule.candidate(cast, whole(len(votes), leader, quorum, len(ends)))
+    found = rule.candidate(cast, panel_of(len(votes), leader, quorum, len(ends)))
     member, agree = found.member.tolist(), found.agree.tolist()
     return {(m, int(cast[m, end])) if n >= quorum else None for end, (m, n) in enumerate(zip(member, agree))}
 
@@ -105,8 +105,8 @@ def test_is_decided_matches_enumeration_of_remaining_votes(
     for quorum, asked in itertools.product(range(1, FEW + 2), range(1, FEW)):
         for cast in itertools.product(range(FEW), repeat=asked):
             votes = dict(zip(order, cast))
-            row = tuple(votes.get(member, NOBODY) for member in range(FEW))
-            panel = whole(FEW, leader, quorum)
+            row = tuple(votes.get(member, NO_VOTE) for member in range(FEW))
+            panel = panel_of(FEW, leader, quorum)
             is_decided = bool(rule.is_decided(np.array(row)[:, None], panel)[0])
             is_settled = len(outcomes(rule, row, panel)) == 1
             seen.add(is_settled)

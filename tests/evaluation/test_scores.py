@@ -100,10 +100,12 @@ def test_read_only_score_file_is_rejected():
         before = Path(folder) / "scores.csv"
         append_scores(before, [SCORE])
         before.chmod(0o444)
-        refused_to_nobody(Path(folder), before, Path(folder) / "another.csv", Path(folder) / "new" / "scores.csv")
+        check_rejected_as_nobody(
+            Path(folder), before, Path(folder) / "another.csv", Path(folder) / "new" / "scores.csv"
+        )
 
 
-def refused_to_nobody(folder: Path, *paths: Path) -> None:
+def check_rejected_as_nobody(folder: Path, *paths: Path) -> None:
     with as_nobody(folder):
         for path in paths:
             with pytest.raises(InputError, match="cannot write"):
