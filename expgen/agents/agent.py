@@ -140,9 +140,10 @@ class TurnsAgent(PredictMixin):
     def act(self, obs: ndarray, first: ndarray, episode: ndarray | None = None) -> ndarray:
         self.clock.tick(first, episode)
         count = np.where(self.clock.step < self.patience, self.members, len(self.agents))  # [N] policies that may act
-        drawn_at, offset = np.zeros_like(self.clock.step), self.clock.step // self.turn
-        if self.turn == 1:  # draw at every step instead of rotating
-            drawn_at, offset = self.clock.step, drawn_at
+        if self.turn == 1:  # draw a policy at every step
+            drawn_at, offset = self.clock.step, np.zeros_like(self.clock.step)
+        else:  # draw the first policy at step 0, then rotate
+            drawn_at, offset = np.zeros_like(self.clock.step), self.clock.step // self.turn
         number = uniform_noise(self.seed, self.clock.episode, drawn_at, 1)[:, 0]  # [N] in (0, 1)
         self.acting = ((number * count).astype(np.int64) + offset) % count
         action = np.zeros(len(first), dtype=np.int32)

@@ -66,14 +66,24 @@ def build_agent(
         trained = description.trained()
         policies, env_steps = load_policies(description, trained, device, weights)
         own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
-        return LoadedAgent(own, learner, description.seed, learner, settings, env_steps, None)
+        return LoadedAgent(
+            own, learner, description.seed, name=learner, settings=settings, env_steps=env_steps, policy=None
+        )
     if is_alone:
         name = "member0" if learner is None else learner
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
         settings |= training_settings([described])
-        return LoadedAgent(agent, described.algo, described.seed, name, settings, env_steps, described)
+        return LoadedAgent(
+            agent,
+            described.algo,
+            described.seed,
+            name=name,
+            settings=settings,
+            env_steps=env_steps,
+            policy=described,
+        )
     changes = dict(changes or {})
     config = consensus_of(description, changes)
     policies, env_steps = load_policies(description, policy_names(description, config), device, weights)
@@ -87,7 +97,15 @@ def build_agent(
     else:
         player = explorers_agent(explorers, config.turn, seed, description.spec)
     settings |= _ensemble_settings(description, changes, config, num_members)
-    return LoadedAgent(player, description.algo, description.seed, description.algo, settings, env_steps, None)
+    return LoadedAgent(
+        player,
+        description.algo,
+        description.seed,
+        name=description.algo,
+        settings=settings,
+        env_steps=env_steps,
+        policy=None,
+    )
 
 
 def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> ConsensusConfig:
@@ -102,7 +120,7 @@ def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> C
 
 
 def policy_names(description: AgentDescription, config: ConsensusConfig) -> list[str]:
-    """Names of the policies that play under `config`, members first."""
+    """Return the names of the policies that play under `config`, members first."""
     members = [f"member{index}" for index in range(config.ensemble_size or len(description.members))]
     explorers = description.explorers if config.fallback == "explorer" else ()
     return members + [explorer_name(index) for index in range(len(explorers))]

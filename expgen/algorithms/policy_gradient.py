@@ -1,4 +1,4 @@
-"""What the policy-gradient algorithms share: settings, the minibatch loop, loss terms and the optimiser step."""
+"""Parts that the policy-gradient algorithms share: settings, minibatch loop, loss terms and optimiser step."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ def epochs_of_minibatches(rollout: Rollout, config: LearningConfig, generator: t
 
 
 def log_prob_of(logits: Tensor, action: Tensor) -> Tensor:
-    """log π(a|o) from `logits` `[…, A]` and `action` `[…]`."""
+    """Return log π(a|o) `[…]` from `logits` `[…, A]` and `action` `[…]`."""
     return torch.log_softmax(logits, -1).gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
 def entropy(logits: Tensor) -> Tensor:
-    """mean H[π] = −mean Σ_a π(a) log π(a)."""
+    """Return mean H[π] = −mean Σ_a π(a) log π(a), from `logits` `[…, A]`."""
     log_prob = torch.log_softmax(logits, -1)
     return -(log_prob.exp() * log_prob).sum(-1).mean()
 

@@ -44,8 +44,8 @@ class Recipe:
     build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, num_envs, seed
     needs_pictures: bool = False  # observations must be square colour images
     run: Mapping[str, Any] = field(default_factory=dict)  # changes to TrainConfig's defaults
-    member: str | None = None  # an ensemble's member algorithm,
-    explorer: str | None = None  # and its explorer algorithm
+    member: str | None = None  # of an ensemble: the `--algo` that trains its members
+    explorer: str | None = None  # of an ensemble: the `--algo` that trains its explorer
     takes_turns: bool = False  # the learners are explorers that act in turns, without members
 
 
@@ -121,12 +121,13 @@ def recipe_of(algo: str) -> Recipe:
     `expgen-A` is ExpGen over any algorithm A whose policies have no memory; `expgen+E` and `expgen-A+E` are ExpGen with
     an explorer trained as `--algo E`.
     """
+    if algo in RECIPES:
+        return RECIPES[algo]
     ensemble, plus, explorer = str(algo).partition("+")
     prefix, _, member = ensemble.partition("-")
-    if algo not in RECIPES and {member, explorer} - RECIPES.keys() - {""}:
+    if {member, explorer} - RECIPES.keys() - {""}:  # one of them may be registered by an installed package
         load_entry_points()
-    is_composed = prefix == "expgen" and (member or plus) and (member or "ppo") in RECIPES
-    if algo in RECIPES or not is_composed:
+    if prefix != "expgen" or not (member or plus) or (member or "ppo") not in RECIPES:
         return find(RECIPES, "--algo", algo)
     member = member or "ppo"
     recipe = expgen_over(member)

@@ -16,10 +16,13 @@ class Bounds(NamedTuple):
 
 ConstantSet = Literal["easy", "hard", "rliable"]
 
-_EASY, _HARD = (
-    {game: Bounds(*ends) for game, ends in sorted(normalization_bounds(difficulty).items())}
-    for difficulty in ("easy", "hard")
-)  # Table 3, from the authors of ProcGen
+
+def _bounds(difficulty: str) -> dict[str, Bounds]:
+    """Return the bounds of each game from Table 3, which has them from the authors of ProcGen."""
+    return {game: Bounds(*ends) for game, ends in sorted(normalization_bounds(difficulty).items())}
+
+
+_EASY, _HARD = _bounds("easy"), _bounds("hard")
 CONSTANTS: dict[ConstantSet, dict[str, Bounds]] = {
     "easy": _EASY,  # used by the paper
     "hard": _HARD,

@@ -20,7 +20,11 @@ from expgen.settings import check_type
 
 
 class KnnRewardWrapper(gymnasium.Wrapper):
-    """Wraps a single environment."""
+    """Replaces the reward of a single environment by β r_I + (1 − β) r_ext.
+
+    config: settings of r_I (default `KnnConfig()`); beta: β; view: key of `info` that holds the frames to measure r_I
+    on (default: the observation).
+    """
 
     def __init__(
         self, env: gymnasium.Env, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None
@@ -45,7 +49,7 @@ class KnnRewardWrapper(gymnasium.Wrapper):
 
 
 class KnnRewardVectorWrapper(VectorWrapper):
-    """Wraps a vector environment with autoreset, in the step that ends an episode or in the next one."""
+    """The same for a vector environment with autoreset, in the step that ends an episode or in the next one."""
 
     def __init__(
         self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None

@@ -111,7 +111,15 @@ class RunScorer:
     def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
         player, described = PolicyAgent(policy, self.agent.seed), self.agent.policies[learner]
         settings = {**({} if weights == "live" else {"weights": weights}), **training_settings([described])}
-        return LoadedAgent(player, described.algo, described.seed, learner, settings, env_steps, described)
+        return LoadedAgent(
+            player,
+            described.algo,
+            described.seed,
+            name=learner,
+            settings=settings,
+            env_steps=env_steps,
+            policy=described,
+        )
 
     def score_ensemble(self) -> None:
         """Score all policies together: with the explorers, with random actions instead, and with averaged weights."""

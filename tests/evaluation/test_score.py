@@ -45,7 +45,8 @@ def test_play_levels_closes_environments_when_stopped(monkeypatch: pytest.Monkey
 
 
 def test_score_row_has_agent_arena_and_settings() -> None:
-    loaded = LoadedAgent(UniformAgent(5), "expgen", 7, "expgen", {"min_agree": 2, "members": 4}, 1000, None)
+    settings = {"min_agree": 2, "members": 4}
+    loaded = LoadedAgent(UniformAgent(5), "expgen", 7, name="expgen", settings=settings, env_steps=1000, policy=None)
     evaluation = result_of(play_levels(loaded.agent, ARENA, LEVELS))
     row = score_row(loaded, ARENA, "test", LEVELS, evaluation)
     assert (row.algorithm, row.agent, row.settings, row.seed) == ("expgen", "expgen", "min_agree=2 members=4", 7)
