@@ -53,7 +53,7 @@ class RunFolder:
         """Return the folder of one learner's checkpoints."""
         return self.path / "checkpoints" / learner
 
-    def to_score(self, learner: str) -> Path:
+    def weights_to_score_of(self, learner: str) -> Path:
         """Return the folder of one learner's weights that wait for the scoring worker."""
         return self.path / "scoring" / "checkpoints" / learner
 

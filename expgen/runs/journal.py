@@ -48,14 +48,22 @@ def write_journal(folder: RunFolder, entries: Iterable[Entry]) -> None:
 
 
 def _entry(data: dict[str, Any]) -> Entry:
-    """Parse an entry; raises ValueError, KeyError or TypeError if it is invalid."""
+    """Parse an entry; raise ValueError, KeyError or TypeError if it is invalid."""
     values = data["session"]
     session = Session(float(values["began"]), float(values["seconds"]), str(values["commit"]))
     is_known = data["state"] in get_args(State) and data["work"] in get_args(Work)
     if not is_known or not all(0 <= time < LAST_TIME for time in session[:2]):
         raise ValueError("not an entry that RunLock wrote")
-    process = str(data["host"]), int(data["pid"]), str(data["started"])
-    return Entry(str(data["owner"]), *process, data["work"], session, data["state"], str(data.get("message", "")))
+    return Entry(
+        owner=str(data["owner"]),
+        host=str(data["host"]),
+        pid=int(data["pid"]),
+        started=str(data["started"]),
+        work=data["work"],
+        session=session,
+        state=data["state"],
+        message=str(data.get("message", "")),
+    )
 
 
 def is_alive(entry: Entry) -> bool | None:

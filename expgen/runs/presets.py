@@ -32,7 +32,7 @@ BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98, 
 BEST_IDAAC = {
     "members": 1, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3, "explorer_count": 1,
 }  # fmt: skip
-BEST_SHOWN = {
+BEST_AUGMENTATION = {
     "procgen:jumper": {"mirror": True, "recolor": True},
     "procgen:maze": {"mirror": True},
     "minimaze": {"mirror": True},
@@ -108,7 +108,7 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         (explorer and is_small, LAPTOP_ENSEMBLE),
         (explores and is_small, LAPTOP_EXPLORER),
         (member in ("daac", "idaac") and is_small, LAPTOP_DAAC),
-        (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # it belongs to the reward
+        (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # a preset's γ suits the game's reward
         (True, GAME_VALUES.get("maxent" if explores else member, {}).get(env, {})),
         (preset == "paper" and is_procgen and algo in PAPER_STEPS, {"steps": PAPER_STEPS.get(algo)}),
         (is_best and explorer, {"explorer_count": BEST_EXPLORERS}),
@@ -145,8 +145,8 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
     is_procgen = env.startswith("procgen:")
     if preset == "best" and not is_procgen:
         values = PRESETS["laptop"]
-    if preset == "best" and env in BEST_SHOWN:
-        return {**values, **BEST_SHOWN[env]}
+    if preset == "best" and env in BEST_AUGMENTATION:
+        return {**values, **BEST_AUGMENTATION[env]}
     return PROCGEN_LAPTOP if preset == "laptop" and is_procgen else values
 
 

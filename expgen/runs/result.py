@@ -26,8 +26,8 @@ class RunResult:
 
     folder: RunFolder
     config: TrainConfig
-    diverged: tuple[str, ...]
-    is_complete: bool
+    diverged: tuple[str, ...]  # names of the learners that diverged
+    is_complete: bool  # every learner has trained all its steps and is scored, and nothing failed
     failed: tuple[str, ...] = ()  # learners or scores that failed, with the error
 
     @property

@@ -32,8 +32,15 @@ class RunLock:
     def __init__(self, folder: RunFolder, work: Work = "train", save_seconds: float = SAVE_SECONDS) -> None:
         """`work` is what the owner does with the run; its working time is saved every `save_seconds`."""
         self.folder, self.owner, self.save_seconds = folder, uuid.uuid4().hex, save_seconds
-        process = socket.gethostname(), os.getpid(), start_of(os.getpid()) or ""
-        self.entry = Entry(self.owner, *process, work, Session(time.time(), 0.0, commit()), "running")
+        self.entry = Entry(
+            owner=self.owner,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started=start_of(os.getpid()) or "",
+            work=work,
+            session=Session(time.time(), 0.0, commit()),
+            state="running",
+        )
         self.began = self.saved = time.monotonic()
 
     def take(self) -> None:

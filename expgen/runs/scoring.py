@@ -109,6 +109,7 @@ class RunScorer:
         return metrics
 
     def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
+        """Return a new agent that plays `policy`, with the columns of its score rows."""
         player, described = PolicyAgent(policy, self.agent.seed), self.agent.policies[learner]
         settings = {**({} if weights == "live" else {"weights": weights}), **training_settings([described])}
         return LoadedAgent(

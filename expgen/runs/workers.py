@@ -65,7 +65,7 @@ def train_learners(
             checkpoints = folder.checkpoints_of(learner_id.name)
             if checkpoint := latest_checkpoint(checkpoints, is_quiet=True):
                 resume_learner(learner, checkpoint)
-            score = partial(save_to_score, folder.to_score(learner_id.name))
+            score = partial(save_to_score, folder.weights_to_score_of(learner_id.name))
             reporter = _Reporter(parent, learner_id, learner, is_stopping)
             training = train_learner(
                 learner, score, reporter.on_row, checkpoints, reporter.should_stop, reporter.on_checkpoint

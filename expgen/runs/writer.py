@@ -32,7 +32,7 @@ def checkpoint_steps(folder: RunFolder, learner: str) -> int:
 
 def files_to_score(folder: RunFolder, learner: str) -> list[tuple[int, Path]]:
     """Return steps and file of each weights file of `learner` that waits to be scored, oldest first."""
-    files = sorted(folder.to_score(learner).glob("*.safetensors"))
+    files = sorted(folder.weights_to_score_of(learner).glob("*.safetensors"))
     return [(int(file.stem), file) for file in files if file.stem.isdigit()]
 
 
@@ -75,7 +75,7 @@ class RunWriter:
         self.callbacks.on_update(learner, row)
         env_steps = self.env_steps[learner] = int(row["env_steps"])
         self.on_row(self.prefix + learner, {**row, "envs": self.plans[learner].envs})
-        weights = checkpoint_file(self.folder.to_score(learner), env_steps)
+        weights = checkpoint_file(self.folder.weights_to_score_of(learner), env_steps)
         return ScoreRequest(self.folder.path, learner, env_steps, weights) if weights.exists() else None
 
     def write_scores(self, request: ScoreRequest, scores: dict[str, float]) -> None:

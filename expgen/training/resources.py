@@ -14,7 +14,7 @@ from expgen.errors import InputError
 from expgen.settings import check_type
 from expgen.text import short_repr
 
-MOST_PROCESSES = 1024
+MAX_PROCESSES = 1024
 CORES_PER_WORKER = 4  # on a GPU: one runs the pipeline, the others step the games
 _CORE_LIMIT: ContextVar[int | None] = ContextVar("core_limit", default=None)
 
@@ -48,8 +48,8 @@ def check_processes(asked: int | str) -> int | None:
     """Return the value of `--processes` as a number, None for `auto`; raise InputError for anything else."""
     if str(asked) == "auto":
         return None
-    if not (re.fullmatch(r"\d{1,9}", str(asked), re.ASCII) and 0 < int(asked) <= MOST_PROCESSES):
-        raise InputError(f"--processes is {short_repr(asked)}; accepted: auto, or 1 to {MOST_PROCESSES}")
+    if not (re.fullmatch(r"\d{1,9}", str(asked), re.ASCII) and 0 < int(asked) <= MAX_PROCESSES):
+        raise InputError(f"--processes is {short_repr(asked)}; accepted: auto, or 1 to {MAX_PROCESSES}")
     return int(asked)
 
 

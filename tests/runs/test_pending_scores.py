@@ -25,7 +25,7 @@ def test_resume_scores_pending_weights_and_drops_obsolete_ones(small: Any, tmp_p
     folder.scores_file.unlink()
     assert metrics(tmp_path) != rows
     for updates in (2, 3):
-        weights = checkpoint_file(folder.to_score("member0"), updates * small.update_steps)
+        weights = checkpoint_file(folder.weights_to_score_of("member0"), updates * small.update_steps)
         write_checkpoint(weights, small.weights(tmp_path), {"env_steps": updates * small.update_steps})
     assert [steps for steps, _ in files_to_score(folder, "member0")] == [256, 384]
     assert small.train(tmp_path, 2, eval_every=small.update_steps, resume=True).is_complete
