@@ -15,6 +15,7 @@ class OutOfBag:
     """Panels of the members that did not train on the current level; the leader changes from episode to episode."""
 
     def __init__(self, trained_on: Sequence[LevelSet], levels: LevelSet, quorum: int) -> None:
+        """`trained_on` are each member's training levels, `levels` those to play; `quorum` is that of all members."""
         assert levels.seeds is not None
         self.levels = np.sort(np.asarray(levels.seeds, dtype=np.int64))  # [L]
         self.is_unseen = np.array(

@@ -50,25 +50,31 @@ def entropy(logits: Tensor) -> Tensor:
 
 
 def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """L_π = −mean min(ρ Â, clip(ρ, 1−c, 1+c) Â), ρ = π/π_old (PPO, Eq. 7)."""
+    """Return L_π = −mean min(ρ Â, clip(ρ, 1−c, 1+c) Â), ρ = π/π_old (PPO, Eq. 7).
+
+    `log_prob` is log π, `old_log_prob` log π_old and `advantage` Â, of the same shape; `clip` is c.
+    """
     ratio = (log_prob - old_log_prob).exp()
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
 
 def clipped_value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
-    """L_V = ½ mean max((V − R)², (V_old + clip(V − V_old, ±c) − R)²)."""
+    """Return L_V = ½ mean max((V − R)², (V_old + clip(V − V_old, ±c) − R)²).
+
+    `value` is V, `old_value` V_old and `target` R, of the same shape; `clip` is c.
+    """
     clipped = old_value + (value - old_value).clamp(-clip, clip)
     return 0.5 * torch.maximum((value - target).square(), (clipped - target).square()).mean()
 
 
 def approximate_kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
-    """mean (ρ − 1 − log ρ): an unbiased, non-negative estimate of KL(π_old ‖ π) from samples of π_old."""
+    """Return mean (ρ − 1 − log ρ): an unbiased, non-negative estimate of KL(π_old ‖ π) from samples of π_old."""
     log_ratio = log_prob - old_log_prob
     return (log_ratio.exp() - 1 - log_ratio).mean()
 
 
 def policy_terms(logits: Tensor, batch: Minibatch, config: LearningConfig) -> tuple[Tensor, Tensor, Tensor]:
-    """Return L_π, mean H[π] and the approximate KL(π_old ‖ π) of a minibatch."""
+    """Return L_π, mean H[π] and the approximate KL(π_old ‖ π), where π has `logits` `[T, B, A]` on `batch`."""
     log_prob = log_prob_of(logits, batch.action)
     policy_loss = clipped_surrogate(log_prob, batch.log_prob, batch.advantage, config.clip)
     return policy_loss, entropy(logits), approximate_kl(log_prob, batch.log_prob)

@@ -122,7 +122,7 @@ class PPG(Algorithm):
         history.clear()
 
     def auxiliary_step(self, obs: Tensor, old_logits: Tensor, target: Tensor) -> Metrics:
-        """Take one gradient step of an auxiliary phase, on sequences of the history `[P, T, …]`."""
+        """Take one gradient step of an auxiliary phase, on sequences `[P, T, …]` of the history, and π_old's logits."""
         output = forward_memoryless(self.policy, obs)
         loss, parts = auxiliary_loss(output, self.value_network(obs), old_logits, target, self.config)
         norm = self.aux_descent.step(loss)

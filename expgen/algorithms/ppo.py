@@ -39,7 +39,10 @@ class PPOConfig(LearningConfig):
 
 
 def ppo_loss(output: PolicyOutput, batch: Minibatch, config: PPOConfig) -> tuple[Tensor, Metrics]:
-    """L = L_π + c_V L_V − c_H H (PPO, Eq. 9, with the sign of a loss), and its named parts."""
+    """Return L = L_π + c_V L_V − c_H H (PPO, Eq. 9, with the sign of a loss), and its named parts.
+
+    `output` is the policy's output on the observations of `batch`.
+    """
     policy_loss, entropy, kl = policy_terms(output.logits, batch, config)
     value_loss = clipped_value_loss(output.value, batch.value, batch.value_target, config.clip)
     loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy

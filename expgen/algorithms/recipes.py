@@ -145,7 +145,10 @@ def recipe_of(algo: str) -> Recipe:
 def build_algorithm(
     recipe: Recipe, spec: EnvSpec, network: NetworkConfig, config: Any, seed: int, device: torch.device
 ) -> Algorithm:
-    """Build a learner's algorithm, with networks initialised from `seed`."""
+    """Build a learner's algorithm on `device`, with networks initialised from `seed`.
+
+    network, config: settings of the network and of the algorithm, which may differ from those of `recipe`.
+    """
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
     if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):

@@ -152,7 +152,10 @@ def play_episodes(
     watcher: FrameWatcher | None = None,
     on_episode: OnEpisode = lambda episode: None,
 ) -> Generator[None, None, list[Episode]]:
-    """Play `episodes` episodes and return them in the order of the list; yield once per step."""
+    """Play `episodes` episodes of `agent` in `env` and return them in the order of the list; yield once per step.
+
+    `seed` draws the list of levels. `watcher` receives every observation, `on_episode` each finished episode.
+    """
     if not callable(getattr(agent, "act", None)):
         raise InputError(f"agent is {agent!r}; accepted: an agent, for example from load_agent")
     check_compatible(agent, env.spec)
@@ -162,7 +165,10 @@ def play_episodes(
     numbers, quotas = iter(range(episodes)), [iter(range(i, episodes, N)) for i in range(N)]
 
     def next_episode(i: int, is_free: bool) -> int:
-        """Start environment `i`'s next episode, −1 for none; without level control it must be free to begin one."""
+        """Return the number of environment `i`'s next episode, −1 for none, and set its level.
+
+        Without level control an environment in the middle of an episode (not `is_free`) finishes that one first.
+        """
         if not isinstance(env, LevelControl):
             return next(quotas[i], -1) if is_free else -1
         if (number := next(numbers, -1)) >= 0:

@@ -32,7 +32,7 @@ CONSTANTS: dict[ConstantSet, dict[str, Bounds]] = {
 
 
 def normalized(score: float, game: str, constants: ConstantSet = "easy") -> float:
-    """Return R_norm = (R − R_min) / (R_max − R_min); negative if worse than trivial play."""
+    """Return R_norm = (R − R_min) / (R_max − R_min) of the mean return `score`; negative if worse than trivial play."""
     check_choice("constants", constants, get_args(ConstantSet))
     bounds = CONSTANTS[constants].get(game)
     if bounds is None:

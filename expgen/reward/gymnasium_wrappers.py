@@ -49,7 +49,10 @@ class KnnRewardWrapper(gymnasium.Wrapper):
 
 
 class KnnRewardVectorWrapper(VectorWrapper):
-    """The same for a vector environment with autoreset, in the step that ends an episode or in the next one."""
+    """Replaces the reward of a vector environment; config, beta and view are as in KnnRewardWrapper.
+
+    The environment must have autoreset, in the step that ends an episode or in the next one.
+    """
 
     def __init__(
         self, env: VectorEnv, config: KnnConfig | None = None, beta: float = 1.0, view: str | None = None

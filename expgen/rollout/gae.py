@@ -26,8 +26,8 @@ def advantages(
 ) -> Tensor:
     """Return A `[T, N]` from `reward` `[T, N]`, and `value` and `first` `[T+1, N]`; value targets are A + value[:T].
 
-    `end_value` is κ. `survived` `[T+1, N]` bool is e: it marks observations before which an episode ended by success or
-    time-out. Without it κ has no effect.
+    `gamma`, `gae_lambda` and `end_value` are γ, λ and κ. `survived` `[T+1, N]` bool is e: it marks observations before
+    which an episode ended by success or time-out. Without it κ has no effect.
     """
     continues = (~first[1:]).to(reward.dtype)  # m_{t+1}, [T, N]
     delta = reward + gamma * value[1:] * continues - value[:-1]

@@ -73,7 +73,12 @@ class Minibatch:
 def minibatches(
     rollout: Rollout, advantage: Tensor, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Minibatch]:
-    """Yield the minibatches of one epoch, each transition once; `advantage` `[T, N]` is the one to learn from."""
+    """Yield the minibatches of one epoch over `rollout`, each transition once.
+
+    advantage: `[T, N]`, the advantages to learn from, usually those of the rollout after normalisation.
+    order: minibatches of whole environments ("columns") or of shuffled transitions.
+    generator: draws the permutation, on its own device.
+    """
     for index in _minibatch_indices(rollout.num_steps, rollout.num_envs, num_minibatches, order, generator):
         yield Minibatch(rollout, advantage, index, order)
 
@@ -81,7 +86,7 @@ def minibatches(
 def minibatch_rows(
     num_steps: int, num_envs: int, num_minibatches: int, order: Order, generator: torch.Generator
 ) -> Iterator[Tensor]:
-    """Yield the same minibatches as rows of `[T · N]`, for either order."""
+    """Yield the same minibatches as `minibatches`, for either order, as rows of `[T · N]`."""
     first_row = torch.arange(0, num_steps * num_envs, num_envs, device=generator.device).unsqueeze(1)  # [T, 1]
     for index in _minibatch_indices(num_steps, num_envs, num_minibatches, order, generator):
         yield (first_row + index).flatten() if order == "columns" else index

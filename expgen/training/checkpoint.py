@@ -104,7 +104,7 @@ def checkpoint_file(folder: Path, env_steps: int) -> Path:
 
 
 def add_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
-    """Add a checkpoint to `folder`, delete all but the newest two, and return the new file.
+    """Write the checkpoint of `env_steps` to `folder`, delete all but the newest two, and return the new file.
 
     `folder` is RUN/checkpoints/LEARNER. Its last two parts are created if missing. RUN is not: if it is missing, the
     user has deleted the run.
