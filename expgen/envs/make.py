@@ -66,7 +66,7 @@ def full_name(name: str, field: str = "--env") -> str:
     Full names are returned unchanged. Raise InputError, which names `field`, if `name` is unknown.
     """
     family, colon, inside = name.partition(":")
-    if name not in (*_FAMILY_NAMES, *GAMES, *OWN_ENVS) and family not in _FAMILY_NAMES:
+    if family not in _FAMILY_NAMES and name not in (*GAMES, *OWN_ENVS):
         load_entry_points()
     if name in OWN_ENVS or name == "minimaze":
         return name
