@@ -323,7 +323,7 @@ INVALID: list[tuple[str, Callable[[], Any], str]] = [
     ("a module that fails", lambda: plugins.import_module("bad_module"), "--import is 'bad_module'.*ZeroDivisionError"),
     ("a module that exits", lambda: plugins.import_module("exits"), "--import is 'exits'; accepted: .*SystemExit"),
     ("no such module", lambda: plugins.import_module("no.such"), "--import is 'no.such'; accepted: a module"),
-    ("no such file", lambda: plugins.import_module("no/such.py"), "--import is 'no/such.py', which is no file"),
+    ("no such file", lambda: plugins.import_module("no/such.py"), "--import is 'no/such.py', which is not a file"),
     (
         "a file with another module's name",
         lambda: plugins.import_module("json.py"),
