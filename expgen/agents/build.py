@@ -91,7 +91,9 @@ def build_agent(
     members, explorers = policies[:num_members], policies[num_members:]
     player: Agent
     if config.vote == "turns" and (members or config.patience):
-        player = TurnsAgent(policies, config.turn, seed, description.spec, num_members, config.patience)
+        player = TurnsAgent(
+            policies, config.turn, seed, description.spec, members=num_members, patience=config.patience
+        )
     elif members:
         player = ConsensusAgent(members, explorers, description.spec, config, seed)
     else:

@@ -144,7 +144,7 @@ def default_config(algo: str) -> TrainConfig:
     if recipe.explorer is None:
         return config
     explores = recipe_of(recipe.explorer)
-    envs = TrainConfig.envs if recipe.run else 0  # the explorer does not depend on the algorithm of the members
+    envs = TrainConfig.envs if recipe.run else 0  # 0: as many as a member, unless the members' recipe changes theirs
     explorer = ExplorerConfig(envs=envs, network=explores.network, algorithm=explores.config, reward=explores.reward)
     return dataclasses.replace(config, members=10, explorer=explorer)
 

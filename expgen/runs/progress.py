@@ -42,7 +42,7 @@ class Progress:
         """`banner`: lines to print once the work starts, after all checks of the input."""
         self.unit, self.banner = unit, banner
         self.bar: Any = None
-        self.round_seconds: dict[str, float] = {}  # time between the last two rows of each learner
+        self.round_seconds: dict[str, float] = {}  # time between the last two updates of each learner
 
     def start(self, total: int, done: dict[str, int]) -> None:
         """Start, or restart, with `total` steps or episodes in all and those already `done` by each learner."""
@@ -51,7 +51,7 @@ class Progress:
         self.banner = ()
         self.total, self.done = total, dict(done)
         self.latest: dict[str, dict[str, float]] = {}  # latest scores of each learner
-        self.row_time: dict[str, float] = {}  # time of each learner's last row
+        self.row_time: dict[str, float] = {}  # time of each learner's last update
         self.round_seconds = {}
         initial, is_step = sum(self.done.values()), self.unit == "step"
         if shows_bar():
@@ -65,9 +65,10 @@ class Progress:
         before, now = sum(self.done.values()), time.monotonic()
         self.done[learner] = int(row[COUNTS[self.unit]])
         count = sum(self.done.values())
-        if learner in self.row_time:
-            self.round_seconds[learner] = now - self.row_time[learner]
-        self.row_time[learner] = now
+        if count > before:  # not a row that only adds late scores
+            if learner in self.row_time:
+                self.round_seconds[learner] = now - self.row_time[learner]
+            self.row_time[learner] = now
         scores = {label: row[column] for label, column in SHOWN.items() if column in row}
         if row.get("episodes", 0) < row.get("envs", 0):  # the first episodes to end are short: most of them are solved
             scores = {label: score for label, score in scores.items() if label not in ("return", "solved")}
@@ -82,13 +83,18 @@ class Progress:
         is_milestone = self.unit == "step" and (count >= self.total or "test_return" in row)
         if is_new and (now - self.printed >= LINE_SECONDS or is_milestone):
             self.printed = now
-            elapsed = now - self.began[0]
-            rate = (count - self.began[1]) / elapsed if elapsed > MIN_RATE_SECONDS else 0.0
-            parts = [f"{count:,}/{self.total:,} {self.unit}s"]
-            if rate:
-                speed = f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"
-                parts += [speed, f"{duration((self.total - count) / rate)} left"]
-            print("  ".join([*parts, self.scores()]).rstrip(), file=sys.stderr, flush=True)
+            began, count_before = self.began
+            elapsed = now - began
+            rate = (count - count_before) / elapsed if elapsed > MIN_RATE_SECONDS else 0.0
+            print(self._line(count, rate), file=sys.stderr, flush=True)
+
+    def _line(self, count: int, rate: float) -> str:
+        """Return a plain line: steps or episodes so far, rate and time left (unknown if `rate` is 0), and scores."""
+        parts = [f"{count:,}/{self.total:,} {self.unit}s"]
+        if rate:
+            speed = f"{rate:,.{0 if rate >= 10 else 1}f} {self.unit}s/s"
+            parts += [speed, f"{duration((self.total - count) / rate)} left"]
+        return "  ".join([*parts, self.scores()]).rstrip()
 
     def scores(self) -> str:
         """`return 3.00 solved 0.25`; for a population `members 1.20M: return 3.00 | explorer 300k: covers 0.62`."""

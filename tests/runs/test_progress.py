@@ -158,3 +158,6 @@ def test_when_stopping_has_the_time_of_the_slowest_learner(monkeypatch: pytest.M
     now[0] = 402
     watch.row("explorer", {"env_steps": 10})
     assert watch.when_stopping() == f"{what}, about 6.7 min"
+    now[0] = 403
+    watch.row("explorer", {"env_steps": 10, "test_return": 1.0})  # a score that arrives late is no update
+    assert watch.when_stopping() == f"{what}, about 6.7 min"
