@@ -184,14 +184,13 @@ def test_rnd_example_pays_less_for_familiar_observations(small: Any, tmp_path: P
     reward.prepare(EnvSpec("minimaze", (5, 5, 3), "uint8", 5), CPU, 0)
     rollout = Rollout(EnvSpec("minimaze", (5, 5, 3), "uint8", 5), 4, 2, 0, CPU)
     rollout.obs[:, 0] = 200  # the same frame at every step
-    rollout.obs[:, 1] = torch.randint(
-        0, 256, rollout.obs[:, 1].shape, generator=torch.Generator().manual_seed(0)
-    ).byte()
+    generator = torch.Generator().manual_seed(0)
+    rollout.obs[:, 1].random_(0, 256, generator=generator)
     rollout.first[2, 1] = True
     first = reward(rollout).clone()
     assert first.shape == (4, 2) and first[1, 1] == 0
     for _ in range(200):
-        rollout.obs[:, 1] = torch.randint(0, 256, rollout.obs[:, 1].shape).byte()
+        rollout.obs[:, 1].random_(0, 256, generator=generator)
         last = reward(rollout)
     assert last[0, 0] / last[0, 1] < 0.5 * first[0, 0] / first[0, 1]
 
