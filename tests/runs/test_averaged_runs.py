@@ -129,7 +129,7 @@ def test_missing_averaged_weights_are_refused_in_one_line(
     line = refused("evaluate", run.path, "--weights", "mean")
     assert line == "expgen: --weights is 'mean'; accepted: live, average"
     line = refused("play", run.path, "--learner", "random", "--weights", "average")
-    assert line == "expgen: --weights is average but --learner random has none; accepted: live"
+    assert line == "expgen: --weights is average but --learner random has no weights; accepted: live"
     with pytest.raises(InputError, match=r"--weights is average but .* has no averaged weights of member0"):
         bundle(plain.path, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
 
