@@ -4,7 +4,8 @@ import os
 import signal
 
 from tests.chaos.scene import Fault, Scene
-from tests.cluster.conftest import LocalCluster, is_alive, until
+from tests.children import is_running
+from tests.cluster.conftest import LocalCluster, until
 
 
 def kill_worker(scene: Scene) -> None:
@@ -25,7 +26,7 @@ def kill_driver(scene: Scene) -> None:
     worker = scene.worker()
     scene.driver.kill()
     scene.end_driver()
-    until(lambda: not is_alive(worker), "the worker of a dead driver to end")
+    until(lambda: not is_running(worker), "the worker of a dead driver to end")
     scene.driver = scene.start()
 
 

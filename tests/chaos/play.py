@@ -9,7 +9,8 @@ from expgen.storage.location import is_url
 from expgen.storage.view import fetch
 from tests.chaos.comparison import compare
 from tests.chaos.scene import JOBS, AllDone, Fault, Scene
-from tests.cluster.conftest import is_alive, until
+from tests.children import is_running
+from tests.cluster.conftest import until
 
 
 def play(
@@ -53,4 +54,4 @@ def break_one(scene: Scene, left: list[Fault], local: Path, folder: Path) -> dic
     report |= compare(local, folder)
     scene.cluster.cluster.shutdown()
     until(lambda: not any(session.processes() for session in scene.sessions), "the clusters' processes to end")
-    return {**report, "processes_left": sum(map(is_alive, scene.seen))}
+    return {**report, "processes_left": sum(map(is_running, scene.seen))}

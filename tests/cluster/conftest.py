@@ -11,6 +11,7 @@ import pytest
 
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
+from tests.children import is_running
 from tests.storage.s3_server import Faults
 
 PATIENCE = 180.0  # seconds, on a busy machine
@@ -26,17 +27,10 @@ def until(condition: Callable[[], Any], what: str) -> Any:
     raise AssertionError(f"waited {PATIENCE:.0f} s for {what}")
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def worker_of(run: Path) -> int | None:
     """Return the process that works on a run."""
     entries = read_journal(RunFolder(run))
-    return entries[-1].pid if entries and entries[-1].state == "running" and is_alive(entries[-1].pid) else None
+    return entries[-1].pid if entries and entries[-1].state == "running" and is_running(entries[-1].pid) else None
 
 
 class LocalCluster:
@@ -89,7 +83,7 @@ def _pids() -> Iterator[int]:
 
 def _command(pid: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text() if is_alive(pid) else ""
+        return Path(f"/proc/{pid}/cmdline").read_text() if is_running(pid) else ""
     return ""
 
 

@@ -20,8 +20,9 @@ from expgen.storage.mirror import Mirror
 from expgen.storage.store import Store
 from expgen.storage.view import fetch
 from expgen.training.loop import Watcher
+from tests.children import is_running
 from tests.cluster import tiny
-from tests.cluster.conftest import PATIENCE, LocalCluster, is_alive, until, worker_of
+from tests.cluster.conftest import PATIENCE, LocalCluster, until, worker_of
 from tests.policies import newest_checkpoint
 from tests.storage.s3_server import BUCKET
 
@@ -89,7 +90,7 @@ def test_reproduction_survives_lost_workers_and_nodes(kind, cluster, s3, reprodu
     local, ray = (rows_in(place / "scores.csv") for place in (reproduced_here, tmp_path / "ray"))
     assert local == ray and len(local) > 6
     assert weights_in(reproduced_here) == weights_in(tmp_path / "ray")
-    assert not any(map(is_alive, killed)) and not list((tmp_path / "ray").rglob("*.part"))
+    assert not any(map(is_running, killed)) and not list((tmp_path / "ray").rglob("*.part"))
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def test_job_resumes_after_the_driver_is_killed_or_terminated(
     assert driver.wait() == (-9 if number == signal.SIGKILL else 128 + number)
     until(lambda: worker_of(tmp_path / "run") is None, "the worker to leave the run alone")
     if number == signal.SIGKILL:
-        until(lambda: not is_alive(worker), "the worker of a dead driver to end")
+        until(lambda: not is_running(worker), "the worker of a dead driver to end")
     again = begin()
     out, _ = again.communicate()
     assert again.returncode == 0 and "done" in out

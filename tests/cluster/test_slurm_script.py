@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import PATIENCE, is_alive, until
+from tests.children import is_running
+from tests.cluster.conftest import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[2]
@@ -81,7 +82,7 @@ def free_port() -> int:
 
 def of_session(leader: int) -> list[int]:
     """Return the descendants of bash."""
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and is_alive(int(name))]
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and is_running(int(name))]
     return [pid for pid in pids if pid != os.getpid() and session(pid) == leader]
 
 
@@ -96,7 +97,7 @@ def of_cluster(port: int) -> list[int]:
     """Return Ray's processes, whose command lines contain the head's port."""
     found = []
     for name in os.listdir("/proc"):
-        if name.isdigit() and is_alive(int(name)):
+        if name.isdigit() and is_running(int(name)):
             try:
                 words = Path(f"/proc/{name}/cmdline").read_text().split("\0")
             except OSError:
