@@ -64,9 +64,7 @@ class ConsensusConfig:
 
     ensemble_size: int = setting(0, "number of members that vote, the first ones; 0: all", low=0)
     leader: int = setting(0, "member whose action is executed if enough agree; breaks ties of --vote majority", low=0)
-    min_agree: int = setting(
-        0, "quorum: number of members that must agree, including the one whose action it is; 0: more than half", low=0
-    )
+    min_agree: int = setting(0, "quorum: number of members that must agree on an action; 0: more than half", low=0)
     agreement: Literal["direction", "action"] = setting(
         "direction", "what must be equal: the direction of movement (class of the action) or the action itself"
     )

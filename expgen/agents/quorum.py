@@ -1,7 +1,7 @@
 """The quorum, the number of members that must agree: the paper's values, and scaling to other ensemble sizes.
 
-With a quorum of k among m members, a share (k − 1) / (m − 1) of the other members agrees with the one whose action it
-is. This share is kept when the number of members changes, so that 1 stays 1 and m of m stays all.
+With a quorum of k among m members, a share (k − 1) / (m − 1) of the other members must agree with the candidate
+(agents.vote). This share is kept when the number of members changes, so that 1 stays 1 and m of m stays all.
 """
 
 from numpy import ndarray

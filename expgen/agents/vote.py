@@ -55,7 +55,7 @@ class Panel(NamedTuple):
 
     is_voter: ndarray  # [M, n] bool
     leader: ndarray  # [n] the member whose action is voted on; with majority vote it breaks ties
-    quorum: ndarray  # [n] number of members that must agree, including the one whose action it is
+    quorum: ndarray  # [n] number of members that must agree with the candidate, itself included
 
 
 def full_panel(num_members: int, leader: int, quorum: int, env: ndarray) -> Panel:

@@ -23,7 +23,7 @@ from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import RUNS_FOLDER, make_config
+from expgen.runs.make_config import RUNS_FOLDER, make_config, make_consensus
 from expgen.runs.presets import PRESETS, default_algo
 from expgen.settings import nested_configs
 from expgen.storage.location import join
@@ -119,9 +119,10 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
     """Return the parser of `algo`; its help shows the paper's defaults or, with `game`, those of game and preset."""
     if game and preset in (None, *PRESETS):
         config = make_config(f"procgen:{game}", algo, preset)
+        consensus = make_consensus(config, preset)
         shown = f"on {game}" + (f" with --preset {preset}" if preset else "")
     else:
-        config = default_config(algo)
+        config, consensus = default_config(algo), None
         shown = "in the paper; with a GAME, this help shows the defaults for that game and --preset"
     parser = Parser(
         "train",
@@ -157,7 +158,7 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
         if name != EXPLORER:
             add_config_flags(parser, part, name)
     if config.explorer is not None:
-        add_config_flags(parser, ConsensusConfig(), "agent (written to agent.json)")
+        add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
         for name, part in nested_configs(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")

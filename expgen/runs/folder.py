@@ -59,9 +59,10 @@ class RunFolder:
 
     def check_entries(self) -> None:
         """Raise InputError if a file or folder of the run is a link that leads out of it, a pipe or a device."""
-        for entry in (entry for name in OWN_NAMES for entry in self.path.glob(name)):
-            for path in (entry, *entry.rglob("*")):
-                join_inside(self.path, path.relative_to(self.path).as_posix())
+        for name in OWN_NAMES:
+            for entry in self.path.glob(name):
+                for path in (entry, *entry.rglob("*")):
+                    join_inside(self.path, path.relative_to(self.path).as_posix())
 
     def delete_partial_files(self) -> None:
         """Delete partly written files of killed processes."""

@@ -46,6 +46,12 @@ def test_train_help_shows_the_defaults_of_the_game(
     assert f"--gamma X discount γ (default {gamma})" in text and f"Settings and defaults are those of {source}" in text
 
 
+def test_train_help_shows_the_quorum_of_the_game(command: Callable[..., Any]) -> None:
+    for words, quorum in (((), 0), (("maze",), 6), (("heist",), 8)):
+        text = " ".join(command("train", *words, "--algo", "expgen", "--help", "all").out.split())
+        assert f"agree on an action; 0: more than half (default {quorum})" in text
+
+
 @pytest.mark.parametrize("algo", RECIPES)
 def test_train_help_is_short(algo: str, command: Callable[..., Any]) -> None:
     page = command("train", "--algo", algo, "--help").out
