@@ -8,6 +8,8 @@ from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import bundled_agents
 from expgen.text import printable, text_line
 
+WIDTHS = (18, 21, 21, 7, 13, 0)  # of the table's columns
+
 
 def main(argv: Sequence[str]) -> int:
     parser = Parser(
@@ -17,11 +19,11 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.parse_args(argv)
     agents = bundled_agents()
-    print(_line("agent", "train", "unseen levels", "solved", "sha256", "method"))
+    print(text_line(("agent", "train", "unseen levels", "solved", "sha256", "method"), WIDTHS, gap=" "))
     for agent in agents.values():
         scores = agent.scores
         (train, _), (test, solved) = (return_and_solved(scores.get(split)) for split in SPLITS)
-        print(_line(agent.name, train, test, solved, agent.sha256[:12], agent.method))
+        print(text_line((agent.name, train, test, solved, agent.sha256[:12], agent.method), WIDTHS, gap=" "))
     for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
         same_folder = [agent for agent in agents.values() if agent.folder.path == folder]
         facts = same_folder[0].trained
@@ -31,7 +33,3 @@ def main(argv: Sequence[str]) -> int:
         names = ", ".join(agent.name for agent in same_folder)
         print("", *map(printable, (names, f"  {facts['command']}", f"  {made}, config {facts['config']}")), sep="\n")
     return 0
-
-
-def _line(*cells: str) -> str:
-    return text_line(cells, (18, 21, 21, 7, 13, 0), gap=" ")

@@ -11,6 +11,7 @@ from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 from expgen.text import duration, text_line
 
+WIDTHS = (32, 8, 25, 8, 0)  # of the table's columns
 BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
 
@@ -23,11 +24,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add("runs", "run folders or URLs, or --out of expgen reproduce", nargs="+", type=location, metavar="RUNS")
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
-    print(_line("run", "state", "steps", "left", ""))
+    print(text_line(("run", "state", "steps", "left", ""), WIDTHS))
     for path in paths:
-        for name, state, steps, left, message in _rows(path):
-            states[state] += 1
-            print(_line(name, state, steps, left, message))
+        for row in _rows(path):
+            states[row[1]] += 1
+            print(text_line(row, WIDTHS))
     if not states:
         raise InputError(f"RUNS is {paths[0]}, which has no run; accepted: run folders, or the --out of reproduce")
     print(", ".join(f"{count} {state}" for state, count in states.most_common()))
@@ -45,7 +46,3 @@ def _rows(where: Location) -> Iterator[tuple[str, str, str, str, str]]:
         steps = f"{status.steps:,}/{status.total_steps:,}" if status.total_steps else "-"
         left = "-" if status.seconds_left is None else duration(status.seconds_left)
         yield name, status.state, steps, left, status.message
-
-
-def _line(*cells: str) -> str:
-    return text_line(cells, (32, 8, 25, 8, 0))

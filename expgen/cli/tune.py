@@ -14,6 +14,8 @@ from expgen.runs.tune import Trial, TuneRequest, best_trial, tune, tuned_agent, 
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
 
+WIDTHS = (8, 6, 7, 14, 7, 8)  # of the table's columns
+
 
 def main(argv: Sequence[str]) -> int:
     parser = Parser(
@@ -41,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     check_writable(agent_file)
     resolve_device(request.device)
     print(f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {len(seen)} members")
-    print(_line("agree", "alpha", "return", "95% interval", "solved", "explored"))
+    print(text_line(("agree", "alpha", "return", "95% interval", "solved", "explored"), WIDTHS, ">"))
     trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
     with Progress("episode") as progress:
         progress.start(total, {})
@@ -68,8 +70,5 @@ def _describe(trial: Trial, members: int) -> str:
     interval = f"{score.ci_low:.2f} to {score.ci_high:.2f}"
     share = f"{trial.counts.explored_share:.0%}"
     agree = f"{trial.min_agree} of {members}"
-    return _line(agree, trial.alpha, f"{score.mean_return:.2f}", interval, f"{score.solved_rate:.1%}", share)
-
-
-def _line(*cells: object) -> str:
-    return text_line(cells, (8, 6, 7, 14, 7, 8), ">")
+    cells = (agree, trial.alpha, f"{score.mean_return:.2f}", interval, f"{score.solved_rate:.1%}", share)
+    return text_line(cells, WIDTHS, ">")
