@@ -32,9 +32,9 @@ class Resources:
 def plan_resources(device: str, num_learners: int) -> Resources:
     """Return the threads for `num_learners` learners on the available cores.
 
-    On a GPU the cores step the games: each environment gets its share, from one to eight. On the CPU a learner
-    alternates between games and arithmetic, so both may use all cores; OMP_NUM_THREADS limits the arithmetic to fewer,
-    which is much faster if other processes use the cores too.
+    On a GPU the cores step the games: the N games of a learner get twice the learner's share of the cores, from one to
+    eight threads. On the CPU a learner alternates between games and arithmetic, so both may use all cores;
+    OMP_NUM_THREADS limits the arithmetic to fewer, which is much faster if other processes use the cores too.
     """
     cores = available_cores()
     chosen = use_device(device)
