@@ -13,7 +13,7 @@ from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 
 
-class Actor(Protocol):
+class ActionSampler(Protocol):
     """Samples the actions of one slot of a rollout at a time, possibly asynchronously on a GPU."""
 
     def start(self, t: int, observation: Observation) -> None:
@@ -23,7 +23,7 @@ class Actor(Protocol):
         """Return the actions `[N]` int32 of the slot started last."""
 
 
-def collect(env: VecEnv, actor: Actor, rollout: Rollout, director: Director | None = None) -> Iterator[None]:
+def collect(env: VecEnv, actor: ActionSampler, rollout: Rollout, director: Director | None = None) -> Iterator[None]:
     """Play T steps, then evaluate the observation after them. Yields while the actor or the environment is working.
 
     Slot T is evaluated only for its value: it does not advance the memory (`rollout.state`), and its actions are not

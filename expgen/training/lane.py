@@ -10,12 +10,12 @@ from numpy import ndarray
 
 from expgen.envs.vec_env import Observation
 from expgen.networks.actor_critic import Policy
-from expgen.rollout.collect import Actor, act_in_slot
+from expgen.rollout.collect import ActionSampler, act_in_slot
 from expgen.rollout.rollout import Rollout
 
 
-class Lane(Actor, Protocol):
-    """An Actor that also runs updates."""
+class Lane(ActionSampler, Protocol):
+    """An ActionSampler that also runs updates."""
 
     @contextmanager
     def updating(self) -> Iterator[None]:
