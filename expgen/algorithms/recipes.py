@@ -121,12 +121,12 @@ def recipe_of(algo: str) -> Recipe:
     `expgen-A` is ExpGen over any algorithm A whose policies have no memory; `expgen+E` and `expgen-A+E` are ExpGen with
     an explorer trained as `--algo E`.
     """
-    if algo in RECIPES:
-        return RECIPES[algo]
     ensemble, plus, explorer = str(algo).partition("+")
     prefix, _, member = ensemble.partition("-")
-    if {member, explorer} - RECIPES.keys() - {""}:  # one of them may be registered by an installed package
+    if algo not in RECIPES and {member, explorer} - RECIPES.keys() - {""}:  # an installed package may register them
         load_entry_points()
+    if algo in RECIPES:
+        return RECIPES[algo]
     if prefix != "expgen" or not (member or plus) or (member or "ppo") not in RECIPES:
         return find(RECIPES, "--algo", algo)
     member = member or "ppo"
