@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from expgen.bench.speed import COLUMNS, Speed
 from expgen.provenance import commit
+from expgen.training.metrics import MetricsFile
 from expgen.training.resources import hardware, resolve_device
 
 ENDLESS = "1000000000"  # steps: more than any measurement takes
@@ -54,14 +55,6 @@ class Progress(NamedTuple):
     seconds: float  # since the command was started
 
 
-def newest_steps(metrics_file: Path) -> dict[str, int]:
-    """Return the environment steps of each learner's newest complete row."""
-    if not metrics_file.exists():
-        return {}
-    with metrics_file.open(newline="") as file:
-        return {row["learner"]: int(row["env_steps"]) for row in csv.DictReader(file) if row["env_steps"]}
-
-
 def train_command(case: Case, run: Path, device: str, processes: str) -> list[str]:
     """Return the command that trains `case` in the run folder `run` until it is stopped."""
     game = [] if case.game == "minimaze" else [case.game]
@@ -81,7 +74,8 @@ def measure(command: Sequence[str], run: Path, case: Case, seconds: float) -> tu
             if training.poll() is not None:
                 raise SystemExit(f"{' '.join(command)} ended with status {training.returncode}")
             now = time.perf_counter() - started
-            for learner, steps in newest_steps(run / "metrics.csv").items():
+            for learner, row in MetricsFile(run / "metrics.csv").latest().items():
+                steps = int(row["env_steps"])
                 first.setdefault(learner, Progress(steps, now))
                 if learner not in last or steps > last[learner].steps:
                     last[learner] = Progress(steps, now)
