@@ -27,7 +27,7 @@ from tests.policies import newest_checkpoint
 from tests.storage.s3_server import BUCKET
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]  # one cluster for all
-UPDATES = 200  # enough for a signal to arrive during the run on a fast machine
+UPDATES = 800  # enough for a signal to arrive during the run on a fast machine
 
 
 def engine_on(cluster: LocalCluster) -> RayEngine:
