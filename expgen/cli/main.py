@@ -22,7 +22,7 @@ VERBS = {
     "reproduce": "train, evaluate and report the paper's tables and figures by name",
     "status": "show the state, progress and remaining time of runs, read from their folders",
     "push": "upload an agent to the Hugging Face Hub, or copy it to a folder, for others to use",
-    "fetch": "download a run or reproduction from a URL to a folder",
+    "fetch": "download a run or reproduction from a URL, or the weights of a shipped agent",
     "slurm": "print a Slurm batch script that starts a Ray cluster and runs a command on it",
     "agents": "list the bundled agents, their scores and how they were trained",
     "bench": "measure the speed of environment, rollout, update and training on this machine",

@@ -92,7 +92,7 @@ def bundle(
         name: {"learner": learner, "method": method, "sha256": digests[learner] if learner else digest_of_all}
         for name, (learner, method) in agents.items()
     }
-    write_card(made, {"agents": cards, "weights": digests, "trained": trained})
+    write_card(made, {"agents": cards, "weights": digests, "files": file_checksums(made), "trained": trained})
     _replace_folder(target.path, made.path)
     return target
 
@@ -145,6 +145,12 @@ def copy_policies(
         averaged += [name] if has_average(checkpoint) else []
     moved = with_policy_paths(agent, target.path, {name: f"checkpoints/{name}" for name in names})
     return replace(moved, weights="live"), digests, averaged
+
+
+def file_checksums(folder: RunFolder) -> dict[str, str]:
+    """Return the SHA-256 of every file of weights, by its path in the folder, for `expgen fetch`."""
+    files = sorted(folder.path.glob("checkpoints/*/*.safetensors"))
+    return {file.relative_to(folder.path).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def write_card(folder: RunFolder, card: Mapping[str, Any]) -> None:

@@ -1,8 +1,10 @@
 """find_agent, load_agent: load an agent by run folder, agent.json, or the name of a shipped agent.
 
-Shipped agents are run folders with weights only and a card, written by `runs.bundle`; they play like any run.
+Shipped agents are run folders with weights only and a card, written by `runs.bundle`; they play like any run. The wheel
+leaves the weights of some out; `runs.fetch_agent` gets them.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,11 @@ from expgen.training.resources import resolve_device
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
 
+def fetched_agents() -> Path:
+    """Return the user's folder for agents that `expgen fetch` downloads."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "expgen" / "agents"
+
+
 @dataclass(frozen=True)
 class BundledAgent:
     """One agent of a bundle."""
@@ -37,6 +44,11 @@ class BundledAgent:
     method: str
     trained: Mapping[str, Any]  # command, commit, config digest, minutes, hardware; policies with averaged weights
     sha256: str  # of its weights, or of the digests of all its policies
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its weights are here; if not, `expgen fetch` gets them."""
+        return _has_weights(self.folder)
 
     @property
     def scores(self) -> dict[str, Score]:
@@ -59,15 +71,33 @@ class FoundAgent(NamedTuple):
         return RunFolder(self.agent.folder)
 
 
-def bundled_agents(where: Path = PRETRAINED) -> dict[str, BundledAgent]:
-    """Return the shipped agents by name."""
+def bundled_agents(where: Path = PRETRAINED, fetched: Path | None = None) -> dict[str, BundledAgent]:
+    """Return the shipped agents by name.
+
+    where: the folder of the package's own agents.
+    fetched: the folder of the agents that were fetched, for those that the package has without weights; default:
+        `fetched_agents()`.
+    """
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
-        folder, data = RunFolder(card.parent), read_card(card)
+        folder = _with_weights(RunFolder(card.parent), fetched or fetched_agents())
+        data = read_card(card)
         with parsing(card, "a card that scripts/bundle wrote"):
             for name, facts in data["agents"].items():
                 agents[name] = BundledAgent(name, folder, **{"trained": data["trained"], **facts})
     return agents
+
+
+def _with_weights(folder: RunFolder, fetched: Path) -> RunFolder:
+    """Return the folder of the same name in `fetched` if `folder` has no weights and the other has the same card."""
+    other = RunFolder(fetched / folder.path.name)
+    if _has_weights(folder) or not other.card_file.is_file():
+        return folder
+    return other if read_card(other.card_file) == read_card(folder.card_file) else folder
+
+
+def _has_weights(folder: RunFolder) -> bool:
+    return all((folder.path / file).is_file() for file in read_card(folder.card_file).get("files", {}))
 
 
 def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
@@ -77,6 +107,9 @@ def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
         return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
+        if not agent.is_installed:
+            how = f"expgen fetch {name} --from SOURCE, a folder or URL of agents such as expgen/pretrained of a clone"
+            raise InputError(f"the weights of {name} are not part of this installation; accepted after {how}")
         return FoundAgent(read_agent(agent.folder.path), agent.folder.path, agent.learner, is_bundled=True)
     accepted = f"a run folder, an {AGENT_FILE}, or {', '.join(agents) or 'a name from expgen agents'}"
     missing = f"{RunFolder(path).config_file.name}: No such file or directory"
