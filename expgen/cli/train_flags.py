@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.config_file import as_text, pop_runs, read_config_file, set_file_defaults
 from expgen.cli.flags import (
@@ -23,7 +23,7 @@ from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
-from expgen.runs.make_config import RUNS_FOLDER, make_config, make_consensus
+from expgen.runs.make_config import RUNS_FOLDER, make_config, make_consensus, plays_together
 from expgen.runs.presets import PRESETS, default_algo
 from expgen.settings import nested_configs
 from expgen.storage.location import join
@@ -157,8 +157,10 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
     for name, part in nested_configs(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)
+    if plays_together(algo):
+        no_vote = {*CONSENSUS_SETTINGS} - {"turn"} if recipe_of(algo).takes_turns else ()
+        add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)", leave_out=no_vote)
     if config.explorer is not None:
-        add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
         for name, part in nested_configs(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")

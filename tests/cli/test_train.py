@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import torch
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES
 from expgen.cli.summary import run_lines
 from expgen.envs.library import is_installed
+from expgen.runs.agent_files import read_agent
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
@@ -50,6 +52,15 @@ def test_train_help_shows_the_quorum_of_the_game(command: Callable[..., Any]) ->
     for words, quorum in (((), 0), (("maze",), 6), (("heist",), 8)):
         text = " ".join(command("train", *words, "--algo", "expgen", "--help", "all").out.split())
         assert f"agree on an action; 0: more than half (default {quorum})" in text
+
+
+def test_turn_of_explorers_without_members_is_a_flag(
+    command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    words = ("train", "--algo", "openend", "--preset", "smoke", "--run", tmp_path / "run", "--eval-every", "0")
+    assert command(*words, "--turn", "20").status == 0
+    assert read_agent(tmp_path / "run").consensus == ConsensusConfig(turn=20)
+    assert "--once" in refused(*words, "--once")
 
 
 @pytest.mark.parametrize("algo", RECIPES)
