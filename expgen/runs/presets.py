@@ -5,9 +5,10 @@ from typing import Any
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
 from expgen.reward.source import GameReward
+from expgen.runs import best
 
 # The defaults of the configs are the paper's, so `paper` changes nothing. `best` is ours: `paper` on ProcGen, `laptop`
-# elsewhere, plus the changes in BEST_… below.
+# elsewhere, plus the changes in best.py.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "best": {},
@@ -20,24 +21,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "eval_every": 4096, "eval_episodes": 8,
     },
 }  # fmt: skip
-# Explorers whose value continues past an episode's end (docs/beyond-the-paper.md): κ = 1, averaged weights, 3 in turn.
-BEST_EXPLORER = {"end_value": 1.0, "average": 0.98}
-BEST_EXPLORERS = 3
-BEST_STEPS = 8_192_000  # explorer on ProcGen
-BEST_STEPS_BY_GAME = {"procgen:maze": 11_600_000, "procgen:heist": 13_107_200, "minimaze": 1_500_000}
-BEST_AGENT = {"vote": "majority", "once": True}
-# Games in which novelty leads to deaths: IDAAC members, and explorers that learn from the game's reward too.
-BEST_ALGOS = {"procgen:jumper": "expgen-idaac+mixed"}
-BEST_MIXED = {"gamma": 0.99, "beta": 0.5, "reward_scale": 0.1, "average": 0.98, "steps": 6_000_000}
-BEST_IDAAC = {
-    "members": 1, "average": 0.98, "steps": 12_000_000, "gamma": 0.99, "value_epochs": 3, "explorer_count": 1,
-}  # fmt: skip
-BEST_AUGMENTATION = {
-    "procgen:jumper": {"mirror": True, "recolor": True},
-    "procgen:maze": {"mirror": True},
-    "minimaze": {"mirror": True},
-}
-BEST_AGENTS = {"procgen:jumper": {"vote": "turns", "patience": 100}}  # voting scores no better there
 # The large network on 64 × 64 pixels is slower: most of an hour on two cores, for a first impression.
 PROCGEN_LAPTOP = {"steps": 500_000, "rollout_steps": 256, "eval_every": 250_000, "eval_episodes": 100}
 # The explorer's discount by game, from the original code (the paper's text says 0.999, which does not explore).
@@ -111,11 +94,12 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # a preset's γ suits the game's reward
         (True, GAME_VALUES.get("maxent" if explores else member, {}).get(env, {})),
         (preset == "paper" and is_procgen and algo in PAPER_STEPS, {"steps": PAPER_STEPS.get(algo)}),
-        (is_best and explorer, {"explorer_count": BEST_EXPLORERS}),
-        (is_best and env in BEST_ALGOS and algo == "mixed", BEST_MIXED),
-        (is_best and algo == BEST_ALGOS.get(env), BEST_IDAAC),
-        (is_ours, BEST_EXPLORER),
-        (is_ours and has_our_steps, {"steps": BEST_STEPS_BY_GAME.get(env, BEST_STEPS)}),
+        (is_best and explorer, {"explorer_count": best.NUM_EXPLORERS}),
+        (is_best and best.ALGOS.get(env) == best.JUMPER and algo == "mixed", best.MIXED),
+        (is_best and best.ALGOS.get(env) == best.JUMPER == algo, best.JUMPER_IDAAC),
+        (is_best and algo == "idaac", best.IDAAC_SETTINGS.get(env, {})),
+        (is_ours, best.EXPLORER),
+        (is_ours and has_our_steps, {"steps": best.STEPS_BY_GAME.get(env, best.STEPS)}),
     ]
     return {name: value for applies, values in parts if applies for name, value in values.items()}
 
@@ -135,7 +119,7 @@ def agent_values(env: str, preset: str) -> dict[str, Any]:
     """Return the voting settings of a preset that differ from ConsensusConfig's defaults."""
     return {
         **(LAPTOP_AGENT if is_small_minimaze(env, preset) else {}),
-        **(BEST_AGENTS.get(env, BEST_AGENT) if preset == "best" else {}),
+        **(best.AGENTS.get(env, best.AGENT) if preset == "best" else {}),
     }
 
 
@@ -145,14 +129,14 @@ def preset_values(preset: str, env: str) -> dict[str, Any]:
     is_procgen = env.startswith("procgen:")
     if preset == "best" and not is_procgen:
         values = PRESETS["laptop"]
-    if preset == "best" and env in BEST_AUGMENTATION:
-        return {**values, **BEST_AUGMENTATION[env]}
+    if preset == "best" and env in best.AUGMENTATION:
+        return {**values, **best.AUGMENTATION[env]}
     return PROCGEN_LAPTOP if preset == "laptop" and is_procgen else values
 
 
 def default_algo(preset: str | None, env: str | None = None) -> str:
     """Return the default algorithm; for `best` it is the one with the highest score for its steps on `env`."""
-    return BEST_ALGOS.get(env or "", "openend") if preset == "best" else "ppo"
+    return best.ALGOS.get(env or "", best.DEFAULT_ALGO) if preset == "best" else "ppo"
 
 
 def default_preset(env: str) -> str:
