@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from expgen.cli.train_flags import expand_runs, parse_runs
 from expgen.runs.folder import RunFolder
+from expgen.runs.make_config import make_config
 
 yaml = pytest.importorskip("yaml")
+PLANS = Path(__file__).parents[2] / "results" / "plans"
 
 
 def config_of(run: Path) -> dict[str, Any]:
@@ -195,3 +198,17 @@ def test_config_rejects_other_files_in_one_line(
     (tmp_path / "folder.yaml").mkdir()
     assert line in refused("train", "--config", name)
     assert "--config: expected one argument" in refused("train", "--config")
+
+
+@pytest.mark.parametrize("file", sorted(PLANS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_plans_of_the_results_are_valid(file: Path) -> None:
+    words = next(line for line in file.read_text().splitlines() if "expgen train" in line).split("train")[1].split()
+    assert words[words.index("--config") + 1] == f"results/plans/{file.name}"
+    words[words.index("--config") + 1] = str(file)
+    runs = [run for arguments in parse_runs(words) for run in expand_runs(arguments)]
+    assert len({str(run["run"]) for run in runs}) == len(runs) == int(words[words.index("--processes") + 1])
+    for run in runs:
+        names = {"average", "steps", "envs", "rollout_steps", "mirror", "recolor", "encoder", "value_epochs", "gamma"}
+        settings = {name: run[name] for name in names & run.keys()}
+        config = make_config(run["env"] or f"procgen:{run['game']}", run["algo"], **settings)
+        assert config.steps == run["steps"] and config.average == 0.98
