@@ -13,6 +13,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_con
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
+from expgen.agents.temperature import AS_TRAINED, checked_temperature, with_temperature
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
@@ -49,15 +50,20 @@ def build_agent(
     device: str = "cpu",
     changes: Mapping[str, Any] | None = None,
     weights: Weights | None = None,
+    temperature: float | None = None,
 ) -> LoadedAgent:
     """Load the policies of `description` and return the agent they form, with randomness from `seed`.
 
     `learner` selects one policy to play alone (`member3`, `explorer`), or a registered agent that gets all policies.
-    `changes` overrides fields of the ConsensusConfig, and `weights` those of the description; "average" applies to the
-    policies that have averaged weights.
+    `changes` overrides fields of the ConsensusConfig; `weights` and `temperature` those of the description. "average"
+    applies to the policies that have averaged weights.
     """
     weights = weights or description.weights
-    settings = {} if weights == "live" else {"weights": weights}
+    if temperature is not None:
+        description = replace(description, temperature=checked_temperature(temperature))
+    settings: dict[str, Any] = {} if weights == "live" else {"weights": weights}
+    if description.temperature != AS_TRAINED:
+        settings["temperature"] = f"{description.temperature:g}"
     is_alone = description.consensus is None or learner not in (None, description.algo)
     if is_alone and changes:
         flag = flag_of(next(iter(changes)))
@@ -169,13 +175,14 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
 def load_policies(
     description: AgentDescription, names: Sequence[str], device: str, weights: Weights
 ) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names` and the sum of their training steps."""
+    """Return the frozen policies `names`, with the agent's temperature, and the sum of their training steps."""
     check_weights(description, names, weights)
     policies, env_steps = [], 0
     for name in names:
         checkpoint = checkpoint_of(description, name)
         what = f"{description.folder} {name}"
-        policies.append(policy_from(checkpoint, description.policies[name], description.spec, device, what, weights))
+        policy = policy_from(checkpoint, description.policies[name], description.spec, device, what, weights)
+        policies.append(with_temperature(policy, description.temperature))
         env_steps += int(checkpoint.facts["env_steps"])
     return policies, env_steps
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig, changed_consensus
+from expgen.agents.temperature import AS_TRAINED, checked_temperature
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
@@ -78,6 +79,7 @@ class AgentDescription:
     explorers: tuple[PolicyDescription, ...] = ()
     consensus: ConsensusConfig | None = None
     weights: Weights = "live"  # weights to play with; "average" applies to the policies that have an average
+    temperature: float = AS_TRAINED  # of all its policies (agents.temperature)
     tuned: tuple[str, ...] = ()  # names of the settings that `expgen tune` chose
 
     @property
@@ -127,6 +129,7 @@ class AgentDescription:
         }
         agent = AgentDescription(folder, **{**data, **parts})
         check_range("seed", agent.seed, 0, LAST_SEED)
+        checked_temperature(agent.temperature, "temperature")
         if not agent.members and (consensus is None or not agent.explorers):
             raise InputError("members is empty; accepted: 1 policy or more, or explorers with a consensus")
         for name in agent.policies:

@@ -8,7 +8,7 @@ from expgen.evaluation.scores import SPLITS
 from expgen.runs.shipped import bundled_agents
 from expgen.text import printable, text_line
 
-WIDTHS = (18, 21, 21, 7, 13, 0)  # of the table's columns
+WIDTHS = (18, 22, 22, 7, 13, 0)  # of the table's columns
 
 
 def main(argv: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from expgen.cli.flags import Parser, add_config_flags, agent_location
 from expgen.training.average import Weights
 
 Request = TypeVar("Request")
+TEMPERATURE_HELP = "divide all policies' logits by this to sample actions; 1: as trained, 0: the most likely action"
 PLAYING = {
     "episodes": "number of episodes",
     "seed": "random seed for choosing levels and sampling actions",
@@ -36,8 +37,9 @@ def add_weights_flag(parser: Parser) -> None:
 
 
 def add_ensemble_flags(parser: Parser) -> None:
-    """Add --weights and the settings of an ensemble; `request_of` reads them."""
+    """Add --weights, --temperature and the settings of an ensemble; `request_of` reads them."""
     add_weights_flag(parser)
+    parser.add("--temperature", f"{TEMPERATURE_HELP} (default: as in agent.json)", type=float, metavar="X")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
 
 

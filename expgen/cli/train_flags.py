@@ -19,6 +19,7 @@ from expgen.cli.flags import (
     location,
     whole_number,
 )
+from expgen.cli.playing_flags import TEMPERATURE_HELP
 from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
@@ -157,6 +158,7 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
     for name, part in nested_configs(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)
+    parser.add("--temperature", TEMPERATURE_HELP + "; written to agent.json", type=float, metavar="X")
     if plays_together(algo):
         no_vote = {*CONSENSUS_SETTINGS} - {"turn"} if recipe_of(algo).takes_turns else ()
         add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)", leave_out=no_vote)

@@ -27,6 +27,8 @@ IDAAC_BY_GAME: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 IDAAC_SETTINGS = {f"procgen:{game}": {**IDAAC, **values} for game, values in IDAAC_BY_GAME.items()}
 ALGOS = {"procgen:jumper": JUMPER, **dict.fromkeys(IDAAC_SETTINGS, "idaac")}
+# Temperatures of these policies, chosen on selection levels (docs/results/sixteen-games.md); 1 for the other games.
+TEMPERATURES = {"procgen:starpilot": 0.5, "procgen:bigfish": 0.5}
 MIRRORED = (
     "maze",
     "starpilot",

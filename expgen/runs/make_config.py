@@ -8,6 +8,7 @@ from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig, changed_consensus
 from expgen.agents.quorum import resized_quorum
+from expgen.agents.temperature import checked_temperature
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError, show_url_in_errors
 from expgen.evaluation.scores import check_can_append
@@ -15,7 +16,14 @@ from expgen.runs.agent_files import read_agent
 from expgen.runs.config import TrainConfig, default_config, validated, with_values
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
-from expgen.runs.presets import agent_values, default_algo, default_preset, game_values, preset_values
+from expgen.runs.presets import (
+    agent_temperature,
+    agent_values,
+    default_algo,
+    default_preset,
+    game_values,
+    preset_values,
+)
 from expgen.runs.run_lock import refuse_if_alive
 from expgen.settings import apply_overrides, flag_of, flatten
 from expgen.storage.location import Location, is_url
@@ -79,6 +87,12 @@ def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, An
     return {name: value for name, value in settings.items() if name not in votes}, votes
 
 
+def pop_temperature(settings: dict[str, Any]) -> float | None:
+    """Remove the agent's temperature from `settings` and return it; None if it is not set."""
+    temperature = settings.pop("temperature", None)
+    return None if temperature is None else checked_temperature(temperature)
+
+
 @dataclass(frozen=True)
 class RunRequest:
     """The run to train: arguments of `train`, which describes them."""
@@ -101,6 +115,7 @@ class OpenedRun:
     folder: RunFolder
     config: TrainConfig
     consensus: ConsensusConfig | None  # how its agent votes; None without an ensemble
+    temperature: float | None = None  # of its agent; None: 1, or that of the run's agent.json
     name: str = ""  # prefix of its learners if several runs train together
     callbacks: Callbacks = field(default_factory=lambda: Callbacks([]))
 
@@ -137,6 +152,9 @@ def open_run(request: RunRequest) -> OpenedRun:
         return _resumed(RunFolder(request.run), request)
     algo, preset = request.algo or default_algo(request.preset, request.env), request.preset
     settings, votes = split_settings(algo, request.settings)
+    temperature = pop_temperature(settings)
+    if temperature is None:
+        temperature = agent_temperature(request.env or "minimaze", algo, preset)
     config = make_config(request.env or "minimaze", algo, preset, **settings)
     folder = RunFolder(request.run or default_folder(config))
     if folder.exists():
@@ -148,13 +166,14 @@ def open_run(request: RunRequest) -> OpenedRun:
     if folder.learners():
         missing = f"has checkpoints but no {folder.config_file.name}"
         raise InputError(f"--run {folder.path} {missing}; accepted: a folder without checkpoints")
-    return OpenedRun(folder, config, make_consensus(config, preset, votes))
+    return OpenedRun(folder, config, make_consensus(config, preset, votes), temperature)
 
 
 def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     """Open a run to resume: its config may change only in RESUMABLE; how its agent votes may change too."""
     frozen, _ = folder.read_config()
     settings, votes = split_settings(frozen.algo, request.settings)
+    temperature = pop_temperature(settings)
     changed = with_values(frozen, {**settings, "env": request.env or frozen.env, "algo": request.algo or frozen.algo})
     before, after = flatten(frozen), flatten(changed)
     for name, value in before.items():
@@ -167,7 +186,8 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
         refuse_if_alive(folder)
     config = validated(changed)
     consensus = read_agent(folder.path).consensus
-    return OpenedRun(folder, config, consensus and resized_consensus(consensus, frozen.members, config, votes))
+    consensus = consensus and resized_consensus(consensus, frozen.members, config, votes)
+    return OpenedRun(folder, config, consensus, temperature)
 
 
 def default_folder(config: TrainConfig) -> Path:

@@ -123,6 +123,12 @@ def agent_values(env: str, preset: str) -> dict[str, Any]:
     }
 
 
+def agent_temperature(env: str, algo: str, preset: str | None) -> float | None:
+    """Return the temperature of the agent that a preset trains; None if it plays its policies as they were trained."""
+    is_best_agent = preset == "best" and best.ALGOS.get(env) == algo
+    return best.TEMPERATURES.get(env) if is_best_agent else None
+
+
 def preset_values(preset: str, env: str) -> dict[str, Any]:
     """Return the settings of `preset` that do not depend on the algorithm."""
     values = PRESETS[check_choice("--preset", preset, PRESETS)]

@@ -122,6 +122,7 @@ def load_agent(
     seed: int = 0,
     device: str | torch.device = "cpu",
     weights: Weights | None = None,
+    temperature: float | None = None,
     **consensus: Any,
 ) -> Agent:
     """Load an agent: the ExpGen agent of an ensemble, or a single policy.
@@ -131,6 +132,8 @@ def load_agent(
     seed: random seed for sampling actions.
     device: cpu, cuda or cuda:N.
     weights: live, or average for a run trained with `--average`; default: those in agent.json.
+    temperature: divide all policies' logits by this before sampling; 1: as trained, 0: the most likely action;
+        default: the one in agent.json.
     consensus: settings of ConsensusConfig to override.
     """
     check_location("run", run, "a run folder, an agent.json, or the name of a shipped agent")
@@ -140,4 +143,4 @@ def load_agent(
         check_choice("weights", weights, get_args(Weights))
     consensus = {name: to_python_number(value) for name, value in consensus.items()}
     found, where = find_agent(run), str(resolve_device(device))
-    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights).agent
+    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights, temperature).agent

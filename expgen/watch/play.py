@@ -11,6 +11,7 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
+from expgen.agents.temperature import AS_TRAINED, checked_temperature
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text
@@ -35,11 +36,14 @@ class PlayRequest:
     learner: str | None = None  # a policy, a registered agent, RANDOM or WALL_FOLLOWER; None: the whole agent
     device: str = "cpu"
     weights: Weights | None = None  # None: as agent.json says
+    temperature: float | None = None  # of all policies; None: as agent.json says
     consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the ConsensusConfig
     name: str = ""  # shown as the agent's name; empty: the algorithm's name
 
     def __post_init__(self) -> None:
         check_range("--seed", self.seed, 0, LAST_SEED)
+        if self.temperature is not None:
+            checked_temperature(self.temperature)
 
 
 def play_agent(agent: AgentDescription, request: PlayRequest) -> Recording:
@@ -80,6 +84,9 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
             raise InputError(f"{flag} is a setting of ensembles and cannot be used with --learner {learner}")
         if request.weights not in (None, "live"):
             raise InputError(f"--weights is {request.weights} but --learner {learner} has no weights; accepted: live")
+        if request.temperature not in (None, AS_TRAINED):
+            problem = f"--temperature is {request.temperature} but --learner {learner} has no policy"
+            raise InputError(f"{problem}; accepted: 1")
     if learner == WALL_FOLLOWER:
         follower, stage = open_follower_stage(agent.env, levels, request.seed, **agent.options)
         return follower, "wall follower", stage
@@ -91,8 +98,10 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
         if agent.env in WALL_FOLLOWER_ENVS:
             names.append(WALL_FOLLOWER)
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", learner)
-    loaded = build_agent(agent, learner, request.seed, request.device, request.consensus, request.weights)
+    asked = (request.consensus, request.weights, request.temperature)
+    loaded = build_agent(agent, learner, request.seed, request.device, *asked)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
-    weights = {} if request.weights is None else {"weights": request.weights}
+    given = {"weights": request.weights, "temperature": request.temperature}
+    changes = {name: value for name, value in given.items() if value is not None} | dict(request.consensus)
     stage = open_stage(agent.env, levels, request.seed, **agent.options)
-    return loaded.agent, f"{request.name or name} {settings_text({**weights, **request.consensus})}".strip(), stage
+    return loaded.agent, f"{request.name or name} {settings_text(changes)}".strip(), stage

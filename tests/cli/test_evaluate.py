@@ -38,6 +38,16 @@ def test_evaluate_prints_and_appends_one_row_per_learner(run: Path, command: Cal
             assert row.agent in line and f"{row.mean_return:.2f}" in line and f"{row.solved_rate:.1%}" in line
 
 
+def test_evaluate_with_another_temperature(
+    run: Path, command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    scores = ["--episodes", "6", "--learner", "member1", "--scores", tmp_path / "s.csv"]
+    assert command("evaluate", run, *scores, "--temperature", "0").status == 0
+    assert command("evaluate", run, *scores, "--temperature", "1").status == 0
+    assert [row.settings for row in read_scores(tmp_path / "s.csv")] == ["temperature=0", ""]
+    assert "--temperature is 200.0; accepted: 0 to 100" in refused("evaluate", run, *scores, "--temperature", "200")
+
+
 def test_evaluate_accepts_levels_scores_file_and_learner(
     run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -132,6 +132,18 @@ def test_flags_and_python_train_the_same_run(
     assert RunFolder(tmp_path / "python").read_config() == RunFolder(tmp_path / "flags").read_config()
 
 
+def test_temperature_is_written_to_agent_json_and_kept_on_resume(
+    small: Any, command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "plain", 1)
+    assert read_agent(tmp_path / "plain").temperature == 1
+    flags = [*small.flags(tmp_path / "run", 1), "--algo", "ppo", "--resume"]
+    for given, stored in (["--temperature", "0.5"], 0.5), ([], 0.5), (["--temperature", "1"], 1):
+        assert command(*flags, *given).status == 0
+        assert read_agent(tmp_path / "run").temperature == stored
+    assert "--temperature is -1.0; accepted: 0 to 100" in refused(*flags, "--temperature", "-1")
+
+
 def test_resume_needs_only_the_folder(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
     small.train(tmp_path, 2, algo="ppo-gru")
     outcome = command("train", "--resume", "--run", tmp_path, "--steps", 3 * small.update_steps, "--device", "cpu")

@@ -1,8 +1,12 @@
 """make_config and make_consensus: the settings of a run by environment, algorithm and preset."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from expgen.errors import InputError
+from expgen.runs import best
 from expgen.runs.make_config import RunRequest, make_config, make_consensus, open_run, split_settings
 
 
@@ -26,3 +30,15 @@ def test_preset_best_votes_by_majority() -> None:
     consensus = make_consensus(make_config("procgen:maze", "expgen", "best"), "best")
     assert consensus is not None and (consensus.vote, consensus.once, consensus.min_agree) == ("majority", True, 6)
     assert make_consensus(make_config("procgen:maze", "ppo", "best"), "best") is None
+
+
+def test_preset_best_sets_the_temperature_of_its_own_agent_only(tmp_path: Path) -> None:
+    def temperature(**changes: Any) -> float | None:
+        return open_run(
+            RunRequest(**{"env": "procgen:starpilot", "run": tmp_path, "preset": "best", **changes})
+        ).temperature
+
+    assert temperature() == best.TEMPERATURES["procgen:starpilot"] < 1
+    assert temperature(settings={"temperature": 0.9}) == 0.9
+    assert temperature(algo="ppo") is None and temperature(preset="paper") is None
+    assert set(best.TEMPERATURES) <= set(best.ALGOS)

@@ -1,0 +1,58 @@
+"""Sampling temperature of trained policies (`--temperature`).
+
+A policy trained with an entropy bonus samples more widely than is best for its score. A temperature T < 1 makes it
+more deterministic at test time: π_T(a|o) ∝ π(a|o)^(1/T), that is logits divided by T. T = 1 plays the policy as it was
+trained, T = 0 always takes the most likely action.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from expgen.errors import check_range
+from expgen.networks.actor_critic import Policy, PolicyOutput
+from expgen.settings import check_type, to_python_number
+
+AS_TRAINED = 1.0
+HIGHEST = 100
+
+
+def checked_temperature(value: Any, field: str = "--temperature") -> float:
+    """Return `value` as a float; raise InputError unless it is a temperature."""
+    value = to_python_number(value)
+    check_type(field, value, (int, float), f"a number from 0 to {HIGHEST}")
+    check_range(field, value, 0, HIGHEST)
+    return float(value)
+
+
+def with_temperature(policy: Policy, temperature: float) -> Policy:
+    """Return `policy` with its logits divided by `temperature`, or `policy` itself for a temperature of 1."""
+    tempered = policy if temperature == AS_TRAINED else TemperedPolicy(policy, temperature)
+    return tempered  # type: ignore[return-value]  # it has the interface of a Policy
+
+
+class TemperedPolicy(nn.Module):
+    """A policy whose logits are divided by `temperature`; with 0 all but the largest are −∞."""
+
+    def __init__(self, policy: Policy, temperature: float) -> None:
+        super().__init__()
+        self.policy, self.temperature = policy, temperature
+
+    @property
+    def state_size(self) -> int:
+        return self.policy.state_size
+
+    def forward(self, obs: Tensor, first: Tensor, state: Tensor) -> PolicyOutput:
+        """Return the policy's output with changed logits."""
+        output = self.policy(obs, first, state)
+        return output._replace(logits=divide(output.logits, self.temperature))
+
+
+def divide(logits: Tensor, temperature: float) -> Tensor:
+    """Return the logits `[…, A]` of π_T."""
+    if temperature > 0:
+        return logits / temperature
+    is_largest = logits == logits.amax(-1, keepdim=True)
+    return torch.where(is_largest, 0.0, -math.inf)
