@@ -61,9 +61,6 @@ def build_agent(
     weights = weights or description.weights
     if temperature is not None:
         description = replace(description, temperature=checked_temperature(temperature))
-    settings: dict[str, Any] = {} if weights == "live" else {"weights": weights}
-    if description.temperature != AS_TRAINED:
-        settings["temperature"] = f"{description.temperature:g}"
     is_alone = description.consensus is None or learner not in (None, description.algo)
     if is_alone and changes:
         flag = flag_of(next(iter(changes)))
@@ -71,6 +68,7 @@ def build_agent(
     if learner in OWN_AGENTS and learner not in description.policies:
         trained = description.trained()
         policies, env_steps = load_policies(description, trained, device, weights)
+        settings = playing_settings(description, trained, weights)
         own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
         return LoadedAgent(
             own, learner, description.seed, name=learner, settings=settings, env_steps=env_steps, policy=None
@@ -80,7 +78,7 @@ def build_agent(
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
-        settings |= training_settings([described])
+        settings = playing_settings(description, [name], weights) | training_settings([described])
         return LoadedAgent(
             agent,
             described.algo,
@@ -92,7 +90,8 @@ def build_agent(
         )
     changes = dict(changes or {})
     config = consensus_of(description, changes)
-    policies, env_steps = load_policies(description, policy_names(description, config), device, weights)
+    names = policy_names(description, config)
+    policies, env_steps = load_policies(description, names, device, weights)
     num_members = config.ensemble_size or len(description.members)
     members, explorers = policies[:num_members], policies[num_members:]
     player: Agent
@@ -104,6 +103,7 @@ def build_agent(
         player = ConsensusAgent(members, explorers, description.spec, config, seed)
     else:
         player = explorers_agent(explorers, config.turn, seed, description.spec)
+    settings = playing_settings(description, names, weights)
     settings |= _ensemble_settings(description, changes, config, num_members)
     return LoadedAgent(
         player,
@@ -132,6 +132,21 @@ def policy_names(description: AgentDescription, config: ConsensusConfig) -> list
     members = [f"member{index}" for index in range(config.ensemble_size or len(description.members))]
     explorers = description.explorers if config.fallback == "explorer" else ()
     return members + [explorer_name(index) for index in range(len(explorers))]
+
+
+def playing_settings(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
+    """Return the settings for score rows of how the policies `names` play: averaged weights, temperature.
+
+    In a bundle, averaged weights are stored as live ones, and the card lists the policies that have them.
+    """
+    card = description.folder / CARD
+    averaged = read_card(card).get("trained", {}).get("averaged", []) if card.exists() else []
+    settings: dict[str, Any] = {}
+    if weights == "average" or any(name in averaged for name in names):
+        settings["weights"] = "average"
+    if description.temperature != AS_TRAINED:
+        settings["temperature"] = f"{description.temperature:g}"
+    return settings
 
 
 def _ensemble_settings(
@@ -248,6 +263,7 @@ def read_card(file: Path) -> dict[str, Any]:
         card = read_json(file)
     except (OSError, InputError):
         card = None
-    if not isinstance(card, dict) or not isinstance(card.get("weights", {}), dict):
+    is_valid = isinstance(card, dict) and all(isinstance(card.get(name, {}), dict) for name in ("weights", "trained"))
+    if not (is_valid and isinstance(card.get("trained", {}).get("averaged", []), list)):
         raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")
     return card

@@ -83,16 +83,16 @@ def bundle(
     if weights == "average":
         trained["averaged"] = averaged
     write_agent(bundled_agent)
-    for learner, _ in agents.values():
-        for split in SPLITS if agent.has_unseen_levels else SPLITS[:1]:
-            request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
-            append_scores(made.scores_file, [scored.score for scored in score_all(bundled_agent, request)])
     digest_of_all = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
     cards = {
         name: {"learner": learner, "method": method, "sha256": digests[learner] if learner else digest_of_all}
         for name, (learner, method) in agents.items()
     }
     write_card(made, {"agents": cards, "weights": digests, "files": file_checksums(made), "trained": trained})
+    for learner, _ in agents.values():
+        for split in SPLITS if agent.has_unseen_levels else SPLITS[:1]:
+            request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
+            append_scores(made.scores_file, [scored.score for scored in score_all(bundled_agent, request)])
     _replace_folder(target.path, made.path)
     return target
 

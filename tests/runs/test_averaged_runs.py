@@ -162,6 +162,11 @@ def test_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Pa
     env = expgen.make_env("minimaze", levels=range(1000, 1004), num_envs=2)
     assert len(expgen.evaluate(agent, env, episodes=2).episodes) == 2
     assert agents["minimaze/ppo"].scores["test"].episodes == 2
+    settings = {name: agent.scores["test"].settings.split() for name, agent in agents.items()}
+    assert {name for name, words in settings.items() if "weights=average" in words} == {
+        "minimaze/ppo",
+        "minimaze/expgen",
+    }
 
 
 def test_bundle_of_live_weights_does_not_list_averages(run: RunFolder, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_changed_weights_or_card_of_a_bundle_are_refused(
     file = max(mine.glob("*.safetensors"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     assert f"{file} is damaged: its checksum does not match" in refused(*words)
-    for text in ("", "[]", '{"weights": 5}'):
+    for text in ("", "[]", '{"weights": 5}', '{"trained": 5}', '{"trained": {"averaged": 5}}'):
         shutil.copytree(runs / "shipped" / "minimaze-expgen", shipped.path, dirs_exist_ok=True)
         shipped.card_file.write_text(text)
         assert f"{shipped.card_file} is damaged; accepted: a card that scripts/bundle wrote" in refused(*words)
