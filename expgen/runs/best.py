@@ -28,7 +28,10 @@ IDAAC_BY_GAME: dict[str, dict[str, Any]] = {
 IDAAC_SETTINGS = {f"procgen:{game}": {**IDAAC, **values} for game, values in IDAAC_BY_GAME.items()}
 ALGOS = {"procgen:jumper": JUMPER, **dict.fromkeys(IDAAC_SETTINGS, "idaac")}
 # Temperatures of these policies, chosen on selection levels (docs/results/sixteen-games.md); 1 for the other games.
-TEMPERATURES = {"procgen:starpilot": 0.5, "procgen:bigfish": 0.5}
+TEMPERATURES = {
+    "procgen:bigfish": 0.25, "procgen:starpilot": 0.25, "procgen:chaser": 0.25, "procgen:fruitbot": 0.0,
+    "procgen:bossfight": 0.0, "procgen:plunder": 0.5, "procgen:leaper": 0.5, "procgen:caveflyer": 0.5,
+}  # fmt: skip
 MIRRORED = (
     "maze",
     "starpilot",
