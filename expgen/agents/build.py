@@ -13,7 +13,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_con
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
-from expgen.agents.temperature import AS_TRAINED, checked_temperature, with_temperature
+from expgen.agents.temperature import AS_TRAINED, checked_temperature, temperature_text, with_temperature
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
@@ -68,7 +68,7 @@ def build_agent(
     if learner in OWN_AGENTS and learner not in description.policies:
         trained = description.trained()
         policies, env_steps = load_policies(description, trained, device, weights)
-        settings = playing_settings(description, trained, weights)
+        settings = _how_played(description, trained, weights)
         own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
         return LoadedAgent(
             own, learner, description.seed, name=learner, settings=settings, env_steps=env_steps, policy=None
@@ -78,7 +78,7 @@ def build_agent(
         (policy,), env_steps = load_policies(description, [name], device, weights)
         described = description.policies[name]
         agent = PolicyAgent(policy, seed, spec=description.spec)
-        settings = playing_settings(description, [name], weights) | training_settings([described])
+        settings = _how_played(description, [name], weights) | training_settings([described])
         return LoadedAgent(
             agent,
             described.algo,
@@ -103,7 +103,7 @@ def build_agent(
         player = ConsensusAgent(members, explorers, description.spec, config, seed)
     else:
         player = explorers_agent(explorers, config.turn, seed, description.spec)
-    settings = playing_settings(description, names, weights)
+    settings = _how_played(description, names, weights)
     settings |= _ensemble_settings(description, changes, config, num_members)
     return LoadedAgent(
         player,
@@ -134,19 +134,26 @@ def policy_names(description: AgentDescription, config: ConsensusConfig) -> list
     return members + [explorer_name(index) for index in range(len(explorers))]
 
 
-def playing_settings(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
-    """Return the settings for score rows of how the policies `names` play: averaged weights, temperature.
+def playing_settings(weights: Weights, temperature: float) -> dict[str, Any]:
+    """Return the settings for score rows of how policies play: averaged weights, temperature."""
+    settings: dict[str, Any] = {} if weights == "live" else {"weights": weights}
+    return settings if temperature == AS_TRAINED else settings | {"temperature": temperature_text(temperature)}
 
-    In a bundle, averaged weights are stored as live ones, and the card lists the policies that have them.
+
+def _how_played(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
+    return playing_settings("average" if averages_in(description, names, weights) else "live", description.temperature)
+
+
+def averages_in(description: AgentDescription, names: Sequence[str], weights: Weights) -> list[str]:
+    """Return those of the policies `names` that play with averaged weights.
+
+    A bundle stores averaged weights as live ones, and its card lists the policies; training further ends that.
     """
+    if weights == "average":
+        return [name for name in names if has_average(checkpoint_of(description, name))]
     card = description.folder / CARD
-    averaged = read_card(card).get("trained", {}).get("averaged", []) if card.exists() else []
-    settings: dict[str, Any] = {}
-    if weights == "average" or any(name in averaged for name in names):
-        settings["weights"] = "average"
-    if description.temperature != AS_TRAINED:
-        settings["temperature"] = f"{description.temperature:g}"
-    return settings
+    listed = read_card(card).get("trained", {}).get("averaged", []) if card.exists() else []
+    return [name for name in names if name in listed and checkpoint_of(description, name).is_weights_alone]
 
 
 def _ensemble_settings(
@@ -263,7 +270,8 @@ def read_card(file: Path) -> dict[str, Any]:
         card = read_json(file)
     except (OSError, InputError):
         card = None
-    is_valid = isinstance(card, dict) and all(isinstance(card.get(name, {}), dict) for name in ("weights", "trained"))
+    parts = ("weights", "trained", "files")
+    is_valid = isinstance(card, dict) and all(isinstance(card.get(name, {}), dict) for name in parts)
     if not (is_valid and isinstance(card.get("trained", {}).get("averaged", []), list)):
         raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")
     return card

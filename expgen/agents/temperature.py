@@ -11,20 +11,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from expgen.errors import check_range
+from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput
-from expgen.settings import check_type, to_python_number
+from expgen.settings import to_python_number
+from expgen.text import short_repr
 
 AS_TRAINED = 1.0
-HIGHEST = 100
+LOWEST, HIGHEST = 0.001, 100  # beside 0; with far lower ones logits overflow
 
 
 def checked_temperature(value: Any, field: str = "--temperature") -> float:
     """Return `value` as a float; raise InputError unless it is a temperature."""
     value = to_python_number(value)
-    check_type(field, value, (int, float), f"a number from 0 to {HIGHEST}")
-    check_range(field, value, 0, HIGHEST)
-    return float(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (is_number and (value == 0 or LOWEST <= value <= HIGHEST)):
+        raise InputError(f"{field} is {short_repr(value)}; accepted: 0, or {LOWEST} to {HIGHEST}")
+    return float(abs(value))
+
+
+def temperature_text(value: float) -> str:
+    """Return the shortest text that reads as `value`: 0.25, 0, 1."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def with_temperature(policy: Policy, temperature: float) -> Policy:

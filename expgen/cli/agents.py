@@ -23,7 +23,9 @@ def main(argv: Sequence[str]) -> int:
     for agent in agents.values():
         scores = agent.scores
         (train, _), (test, solved) = (return_and_solved(scores.get(split)) for split in SPLITS)
-        method = agent.method if agent.is_installed else f"{agent.method} (weights: expgen fetch {agent.name})"
+        method = (
+            agent.method if agent.is_installed else f"{agent.method} (weights: expgen fetch {agent.name} --from SOURCE)"
+        )
         print(text_line((agent.name, train, test, solved, agent.sha256[:12], method), WIDTHS, gap=" "))
     for folder in dict.fromkeys(agent.folder.path for agent in agents.values()):
         same_folder = [agent for agent in agents.values() if agent.folder.path == folder]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from expgen.cli.flags import Parser, folder, location
 from expgen.errors import InputError
 from expgen.runs.fetch_agent import fetch_agent
+from expgen.runs.shipped import bundled_agents
 from expgen.storage.location import is_url
 from expgen.storage.view import fetch
 
@@ -26,6 +27,8 @@ def main(argv: Sequence[str]) -> int:
             raise InputError("--from is for the name of a shipped agent; accepted: expgen fetch NAME --from SOURCE")
         print(f"done: {fetch_agent(str(arguments.what), arguments.source).path}")
         return 0
+    if str(arguments.what) in bundled_agents():
+        raise InputError(f"--from is missing; accepted: expgen fetch {arguments.what} --from SOURCE")
     if not is_url(arguments.what):
         raise InputError(f"URL is {str(arguments.what)!r}; accepted: a URL as s3://BUCKET/RUN, or NAME --from SOURCE")
     if arguments.folder is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescription, agent_text, to_json
+from expgen.agents.temperature import AS_TRAINED
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
@@ -103,7 +104,10 @@ def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         if (run.env, dict(run.options), run.spec) != (first.env, dict(first.options), first.spec):
             raise InputError(f"{run.folder} plays {run.env}; accepted: policies of {first.env} with these options")
     sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *explorers)]
-    base = to_json(replace(first, members=(), explorers=(), levels=union(sets), tuned=(), consensus=None))
+    emptied: dict[str, Any] = {
+        "members": (), "explorers": (), "tuned": (), "consensus": None, "temperature": AS_TRAINED,
+    }  # fmt: skip
+    base = to_json(replace(first, **emptied, levels=union(sets)))
     base |= _kind([str(member["algo"]) for member in members], len(explorers))
     return {**base, **data, "members": members, "explorers": explorers}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from expgen.agents.build import check_weights, checkpoint_of
+from expgen.agents.build import averages_in, check_weights, checkpoint_of
 from expgen.agents.description import EXPLORER, AgentDescription, with_policy_paths
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
@@ -22,7 +22,7 @@ from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.shipped import PRETRAINED, bundled_agents
-from expgen.training.average import Weights, has_average, policy_weights
+from expgen.training.average import Weights, policy_weights
 from expgen.training.checkpoint import add_checkpoint, digest_of
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
@@ -79,8 +79,8 @@ def bundle(
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # so that its training can be resumed
-    bundled_agent, digests, averaged = copy_policies(agent, names, made, weights, DTYPE)
-    if weights == "average":
+    bundled_agent, digests = copy_policies(agent, names, made, weights, DTYPE)
+    if averaged := averages_in(agent, names, weights):
         trained["averaged"] = averaged
     write_agent(bundled_agent)
     digest_of_all = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
@@ -127,12 +127,12 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
 
 def copy_policies(
     agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, dtype: torch.dtype | None = None
-) -> tuple[AgentDescription, dict[str, str], list[str]]:
+) -> tuple[AgentDescription, dict[str, str]]:
     """Copy only the policies `names` to `target`, converted to `dtype` unless it is None.
 
-    Return the agent in `target`, the digest of each policy, and the names of the policies that have averaged weights.
+    Return the agent in `target` and the digest of each policy.
     """
-    digests, averaged = {}, []
+    digests = {}
     for name in names:
         checkpoint = checkpoint_of(agent, name)
         env_steps = checkpoint.facts["env_steps"]
@@ -142,9 +142,8 @@ def copy_policies(
         }
         add_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
         digests[name] = digest_of(policy)
-        averaged += [name] if has_average(checkpoint) else []
     moved = with_policy_paths(agent, target.path, {name: f"checkpoints/{name}" for name in names})
-    return replace(moved, weights="live"), digests, averaged
+    return replace(moved, weights="live"), digests
 
 
 def file_checksums(folder: RunFolder) -> dict[str, str]:

@@ -33,11 +33,15 @@ def fetch_agent(name: str, source: Location, where: Path = PRETRAINED, to: Path 
     package = RunFolder(where / agents[name].folder.path.name)
     target = RunFolder((to or fetched_agents()) / package.path.name)
     read = _reader(source, package.path.name)
-    for file, checksum in read_card(package.card_file).get("files", {}).items():
+    files = read_card(package.card_file).get("files", {})
+    for file, checksum in files.items():
         content = read(check_name(file))
         if hashlib.sha256(content).hexdigest() != checksum:
             raise InputError(f"{file} of {name} in {source} does not match the checksum in {package.card_file}")
         write_atomic(join_inside(target.path, file), content)
+    for found in target.path.glob("checkpoints/*/*.safetensors"):  # of an earlier version
+        if found.relative_to(target.path).as_posix() not in files:
+            found.unlink()
     for path in (package.config_file, package.scores_file, package.agent_file, package.card_file):
         if path.exists():
             write_atomic(target.path / path.name, path.read_bytes())

@@ -17,11 +17,11 @@ from expgen.runs.config import TrainConfig, default_config, validated, with_valu
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import LearnerPlan, plans_of
 from expgen.runs.presets import (
-    agent_temperature,
     agent_values,
     default_algo,
     default_preset,
     game_values,
+    playing_values,
     preset_values,
 )
 from expgen.runs.run_lock import refuse_if_alive
@@ -87,10 +87,10 @@ def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, An
     return {name: value for name, value in settings.items() if name not in votes}, votes
 
 
-def pop_temperature(settings: dict[str, Any]) -> float | None:
-    """Remove the agent's temperature from `settings` and return it; None if it is not set."""
+def pop_playing(settings: dict[str, Any]) -> dict[str, Any]:
+    """Remove the agent's temperature from `settings` and return it by name; nothing if it is not set."""
     temperature = settings.pop("temperature", None)
-    return None if temperature is None else checked_temperature(temperature)
+    return {} if temperature is None else {"temperature": checked_temperature(temperature)}
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class OpenedRun:
     folder: RunFolder
     config: TrainConfig
     consensus: ConsensusConfig | None  # how its agent votes; None without an ensemble
-    temperature: float | None = None  # of its agent; None: 1, or that of the run's agent.json
+    playing: Mapping[str, Any] = field(default_factory=dict)  # `weights` and `temperature` to set in agent.json
     name: str = ""  # prefix of its learners if several runs train together
     callbacks: Callbacks = field(default_factory=lambda: Callbacks([]))
 
@@ -152,9 +152,7 @@ def open_run(request: RunRequest) -> OpenedRun:
         return _resumed(RunFolder(request.run), request)
     algo, preset = request.algo or default_algo(request.preset, request.env), request.preset
     settings, votes = split_settings(algo, request.settings)
-    temperature = pop_temperature(settings)
-    if temperature is None:
-        temperature = agent_temperature(request.env or "minimaze", algo, preset)
+    playing = {**playing_values(request.env, algo, preset), **pop_playing(settings)}
     config = make_config(request.env or "minimaze", algo, preset, **settings)
     folder = RunFolder(request.run or default_folder(config))
     if folder.exists():
@@ -166,14 +164,14 @@ def open_run(request: RunRequest) -> OpenedRun:
     if folder.learners():
         missing = f"has checkpoints but no {folder.config_file.name}"
         raise InputError(f"--run {folder.path} {missing}; accepted: a folder without checkpoints")
-    return OpenedRun(folder, config, make_consensus(config, preset, votes), temperature)
+    return OpenedRun(folder, config, make_consensus(config, preset, votes), playing)
 
 
 def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     """Open a run to resume: its config may change only in RESUMABLE; how its agent votes may change too."""
     frozen, _ = folder.read_config()
     settings, votes = split_settings(frozen.algo, request.settings)
-    temperature = pop_temperature(settings)
+    playing = pop_playing(settings)
     changed = with_values(frozen, {**settings, "env": request.env or frozen.env, "algo": request.algo or frozen.algo})
     before, after = flatten(frozen), flatten(changed)
     for name, value in before.items():
@@ -187,7 +185,7 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     config = validated(changed)
     consensus = read_agent(folder.path).consensus
     consensus = consensus and resized_consensus(consensus, frozen.members, config, votes)
-    return OpenedRun(folder, config, consensus, temperature)
+    return OpenedRun(folder, config, consensus, playing)
 
 
 def default_folder(config: TrainConfig) -> Path:

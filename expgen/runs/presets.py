@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from expgen.agents.temperature import AS_TRAINED
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import check_choice
 from expgen.reward.source import GameReward
@@ -123,10 +124,11 @@ def agent_values(env: str, preset: str) -> dict[str, Any]:
     }
 
 
-def agent_temperature(env: str, algo: str, preset: str | None) -> float | None:
-    """Return the temperature of the agent that a preset trains; None if it plays its policies as they were trained."""
-    is_best_agent = preset == "best" and best.ALGOS.get(env) == algo
-    return best.TEMPERATURES.get(env) if is_best_agent else None
+def playing_values(env: str | None, algo: str, preset: str | None) -> dict[str, Any]:
+    """Return the weights and the temperature that a preset sets in agent.json."""
+    if preset != "best" or env not in best.IDAAC_SETTINGS or algo != "idaac":
+        return {}
+    return {"weights": "average", "temperature": best.TEMPERATURES.get(env, AS_TRAINED)}
 
 
 def preset_values(preset: str, env: str) -> dict[str, Any]:

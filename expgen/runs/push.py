@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import yaml
 from jinja2 import Environment
 
-from expgen.agents.build import checkpoint_of
+from expgen.agents.build import averages_in, checkpoint_of
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, agent_name, append_scores, rows_so_far
@@ -62,7 +63,8 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
         names = [found.learner]
     steps = sum(int(checkpoint_of(agent, name).facts["env_steps"]) for name in names)
     make_folder(folder)
-    packed, digests, _ = copy_policies(agent, names, target, agent.weights)
+    averaged = averages_in(agent, names, agent.weights)
+    packed, digests = copy_policies(agent, names, target, agent.weights)
     if not is_ensemble:
         if len(names) == 1 and not packed.members:  # a single explorer becomes the agent's only policy
             packed = replace(packed, members=packed.explorers, explorers=())
@@ -71,7 +73,10 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
     rows = [row for row in rows_so_far(found.folder.scores_file) if is_ensemble or row.agent in names]
     if rows:
         append_scores(target.scores_file, rows)
-    write_card(target, {"agents": {}, "weights": digests, "trained": {"env_steps": steps, "commit": commit()}})
+    made: dict[str, Any] = {"env_steps": steps, "commit": commit()}
+    if averaged:
+        made["averaged"] = [name for name, before in zip(packed.policies, names, strict=True) if before in averaged]
+    write_card(target, {"agents": {}, "weights": digests, "trained": made})
     write_atomic(folder / MODEL_CARD, model_card(packed, card_name, rows, steps).encode())
     return packed
 

@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, policies_from, policy_names, training_settings
+from expgen.agents.build import (
+    LoadedAgent,
+    build_agent,
+    checkpoint_of,
+    playing_settings,
+    policies_from,
+    policy_names,
+    training_settings,
+)
 from expgen.agents.description import AgentDescription
+from expgen.agents.temperature import with_temperature
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
 from expgen.evaluation.scores import SPLITS, Score, Split, append_scores, rows_so_far, score_row
@@ -110,8 +119,9 @@ class RunScorer:
 
     def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
         """Return a new agent that plays `policy`, with the columns of its score rows."""
-        player, described = PolicyAgent(policy, self.agent.seed), self.agent.policies[learner]
-        settings = {**({} if weights == "live" else {"weights": weights}), **training_settings([described])}
+        tempered, described = with_temperature(policy, self.agent.temperature), self.agent.policies[learner]
+        player = PolicyAgent(tempered, self.agent.seed)
+        settings = playing_settings(weights, self.agent.temperature) | training_settings([described])
         return LoadedAgent(
             player,
             described.algo,

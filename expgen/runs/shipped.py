@@ -30,8 +30,12 @@ PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
 
 def fetched_agents() -> Path:
-    """Return the user's folder for agents that `expgen fetch` downloads."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "expgen" / "agents"
+    """Return the user's folder for agents that `expgen fetch` downloads; raise InputError if there is no home."""
+    try:
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    except RuntimeError:
+        raise InputError("there is no home directory; accepted: the environment variable XDG_DATA_HOME") from None
+    return Path(data) / "expgen" / "agents"
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def bundled_agents(where: Path = PRETRAINED, fetched: Path | None = None) -> dic
     """
     agents = {}
     for card in sorted(where.glob(f"*/{CARD}")):
-        folder = _with_weights(RunFolder(card.parent), fetched or fetched_agents())
+        folder = _with_weights(RunFolder(card.parent), fetched)
         data = read_card(card)
         with parsing(card, "a card that scripts/bundle wrote"):
             for name, facts in data["agents"].items():
@@ -88,12 +92,16 @@ def bundled_agents(where: Path = PRETRAINED, fetched: Path | None = None) -> dic
     return agents
 
 
-def _with_weights(folder: RunFolder, fetched: Path) -> RunFolder:
+def _with_weights(folder: RunFolder, fetched: Path | None) -> RunFolder:
     """Return the folder of the same name in `fetched` if `folder` has no weights and the other has the same card."""
-    other = RunFolder(fetched / folder.path.name)
-    if _has_weights(folder) or not other.card_file.is_file():
+    if _has_weights(folder):
         return folder
-    return other if read_card(other.card_file) == read_card(folder.card_file) else folder
+    try:
+        other = RunFolder((fetched or fetched_agents()) / folder.path.name)
+        is_same = other.card_file.is_file() and read_card(other.card_file) == read_card(folder.card_file)
+    except InputError:  # no home directory, or a damaged card: fetching it again replaces it
+        return folder
+    return other if is_same else folder
 
 
 def _has_weights(folder: RunFolder) -> bool:

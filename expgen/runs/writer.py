@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from expgen.agents.description import AgentDescription
-from expgen.agents.temperature import AS_TRAINED
 from expgen.envs.vec_env import EnvSpec
 from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
@@ -51,15 +50,17 @@ class RunWriter:
     def start(self, spec: EnvSpec) -> AgentDescription:
         """Write config.json and agent.json; return the agent that the run trains. `spec` is the environment's."""
         agent = describe_run(self.folder.path, self.run.config, spec, self.run.consensus)
-        temperature = self.run.temperature
+        playing = dict(self.run.playing)
+        if not self.run.config.average:
+            playing.pop("weights", None)
         if self.folder.exists():  # a resumed run keeps the settings of agent.json that training does not decide
             before = read_agent(self.folder.path)
-            tuned = before.tuned if before.consensus == agent.consensus else ()
-            agent = replace(agent, weights=before.weights, tuned=tuned)
-            temperature = before.temperature if temperature is None else temperature
-        agent = replace(agent, temperature=AS_TRAINED if temperature is None else temperature)
+            playing = {"weights": before.weights, "temperature": before.temperature, **playing}
+            is_same = (before.consensus, before.temperature) == (agent.consensus, playing["temperature"])
+            playing["tuned"] = before.tuned if is_same else ()
+        agent = replace(agent, **playing)
+        write_agent(agent)  # first, since a run without agent.json would be resumed with the default agent
         self.folder.write_config(self.run.config, spec)
-        write_agent(agent)
         self.callbacks.on_start(self.folder.path, flatten(self.run.config))
         return agent
 

@@ -11,7 +11,7 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.temperature import AS_TRAINED, checked_temperature
+from expgen.agents.temperature import AS_TRAINED, checked_temperature, temperature_text
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text
@@ -101,7 +101,8 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
     asked = (request.consensus, request.weights, request.temperature)
     loaded = build_agent(agent, learner, request.seed, request.device, *asked)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
-    given = {"weights": request.weights, "temperature": request.temperature}
+    temperature = None if request.temperature is None else temperature_text(request.temperature)
+    given = {"weights": request.weights, "temperature": temperature}
     changes = {name: value for name, value in given.items() if value is not None} | dict(request.consensus)
     stage = open_stage(agent.env, levels, request.seed, **agent.options)
     return loaded.agent, f"{request.name or name} {settings_text(changes)}".strip(), stage

@@ -12,7 +12,7 @@ import expgen
 from expgen.agents.agent import PolicyAgent
 from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription, to_json
-from expgen.agents.temperature import divide, with_temperature
+from expgen.agents.temperature import checked_temperature, divide, temperature_text, with_temperature
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_policy
 from expgen.runs.shipped import find_agent
@@ -30,6 +30,11 @@ def minimaze(weights: str = "minimaze/ppo") -> AgentDescription:
 )
 def test_probabilities_by_hand(temperature: float, probabilities: list[float]) -> None:
     assert torch.softmax(divide(LOGITS, temperature), -1)[0].tolist() == pytest.approx(probabilities)
+
+
+def test_temperatures_are_written_as_short_as_they_are_exact() -> None:
+    assert [temperature_text(value) for value in (0.25, 0, 1, 0.9999999)] == ["0.25", "0", "1", "0.9999999"]
+    assert temperature_text(checked_temperature(-0.0)) == "0"
 
 
 def test_zero_temperature_keeps_ties() -> None:
@@ -78,14 +83,14 @@ def test_agent_json_keeps_the_temperature_and_may_omit_it() -> None:
     assert AgentDescription.from_json(agent.folder, data).temperature == 1
 
 
-@pytest.mark.parametrize("temperature", [-0.1, 101, math.nan])
+@pytest.mark.parametrize("temperature", [-0.1, 1e-300, 101, math.nan, math.inf, True])
 def test_bad_temperatures_are_refused(temperature: float) -> None:
-    with pytest.raises(InputError, match=r"--temperature is .*; accepted: 0 to 100"):
+    with pytest.raises(InputError, match=r"--temperature is .*; accepted: 0, or 0.001 to 100"):
         expgen.load_agent("minimaze/ppo", temperature=temperature)
-    with pytest.raises(InputError, match=r"temperature is .*; accepted: 0 to 100"):
+    with pytest.raises(InputError, match=r"temperature is .*; accepted: (0, or 0.001 to 100|a value of type float)"):
         AgentDescription.from_json(Path(), {**to_json(minimaze()), "temperature": temperature})
 
 
 def test_temperature_of_another_type_is_refused() -> None:
-    with pytest.raises(InputError, match="temperature is 'low'; accepted: a number from 0 to 100"):
+    with pytest.raises(InputError, match=r"temperature is 'low'; accepted: 0, or 0\.001 to 100"):
         expgen.load_agent("minimaze/ppo", temperature="low")  # type: ignore[arg-type]

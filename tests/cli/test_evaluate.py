@@ -45,7 +45,9 @@ def test_evaluate_with_another_temperature(
     assert command("evaluate", run, *scores, "--temperature", "0").status == 0
     assert command("evaluate", run, *scores, "--temperature", "1").status == 0
     assert [row.settings for row in read_scores(tmp_path / "s.csv")] == ["temperature=0", ""]
-    assert "--temperature is 200.0; accepted: 0 to 100" in refused("evaluate", run, *scores, "--temperature", "200")
+    assert "--temperature is 200.0; accepted: 0, or 0.001 to 100" in refused(
+        "evaluate", run, *scores, "--temperature", "200"
+    )
 
 
 def test_evaluate_accepts_levels_scores_file_and_learner(

@@ -141,7 +141,7 @@ def test_temperature_is_written_to_agent_json_and_kept_on_resume(
     for given, stored in (["--temperature", "0.5"], 0.5), ([], 0.5), (["--temperature", "1"], 1):
         assert command(*flags, *given).status == 0
         assert read_agent(tmp_path / "run").temperature == stored
-    assert "--temperature is -1.0; accepted: 0 to 100" in refused(*flags, "--temperature", "-1")
+    assert "--temperature is -1.0; accepted: 0, or 0.001 to 100" in refused(*flags, "--temperature", "-1")
 
 
 def test_resume_needs_only_the_folder(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:

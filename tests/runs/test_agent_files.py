@@ -81,6 +81,13 @@ def test_agent_json_combines_policies_of_two_runs(runs: Path, command: Callable[
     (runs / "scores.csv").unlink()
 
 
+def test_composed_agent_plays_as_trained_unless_its_file_has_a_temperature(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path / "ppo", 1, temperature=0.5)
+    assert read_agent(tmp_path / "ppo").temperature == 0.5
+    assert read_agent(write_agent_json(tmp_path, MEMBERS[:1])).temperature == 1
+    assert read_agent(write_agent_json(tmp_path, MEMBERS[:1], temperature=0.25)).temperature == 0.25
+
+
 def test_agent_json_of_members_votes_and_of_one_policy_does_not(runs: Path) -> None:
     votes = read_agent(write_agent_json(runs, MEMBERS, consensus={"fallback": "random"}))
     assert votes.consensus is not None and isinstance(expgen.load_agent(runs / "mine.json"), ConsensusAgent)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import expgen
-from expgen.agents.build import read_card
+from expgen.agents.build import build_agent, read_card
 from expgen.agents.consensus import ConsensusAgent
 from expgen.cli.main import main
 from expgen.errors import InputError
@@ -20,6 +20,7 @@ from expgen.runs.bundle import bundle
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
+from expgen.runs.push import push
 from expgen.runs.result import curve_rows
 from expgen.runs.shipped import bundled_agents, find_agent
 from expgen.runs.tune import TuneRequest, tune
@@ -167,6 +168,17 @@ def test_bundle_of_averaged_weights_loads_and_plays(run: RunFolder, tmp_path: Pa
         "minimaze/ppo",
         "minimaze/expgen",
     }
+
+
+def test_copies_of_a_bundle_still_say_that_its_weights_are_averages(run: RunFolder, tmp_path: Path) -> None:
+    bundle(run.path, "expgen train", "a laptop", 1, where=tmp_path / "one", weights="average")
+    shipped = find_agent("minimaze/expgen", tmp_path / "one")
+    push(shipped.folder.path, tmp_path / "pushed")
+    bundle(shipped.folder.path, "expgen train", "a laptop", 1, where=tmp_path / "two", commit="abc", minutes=1)
+    for copied in (tmp_path / "pushed", tmp_path / "two" / "minimaze-expgen"):
+        assert read_card(copied / "card.json")["trained"]["averaged"] == ["member0", "member1"]
+        assert build_agent(read_agent(copied)).settings["weights"] == "average"
+        assert "weights" not in build_agent(read_agent(copied), "explorer").settings
 
 
 def test_bundle_of_live_weights_does_not_list_averages(run: RunFolder, tmp_path: Path) -> None:

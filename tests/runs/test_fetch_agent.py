@@ -34,7 +34,7 @@ def test_agent_without_weights_is_listed_and_refused_with_the_command_that_gets_
     installed: Path, command: Callable[..., Any], refused: Callable[..., str]
 ) -> None:
     (line,) = [line for line in command("agents").out.splitlines() if line.startswith(NAME + " ")]
-    assert line.endswith(f"(weights: expgen fetch {NAME})")
+    assert line.endswith(f"(weights: expgen fetch {NAME} --from SOURCE)")
     assert f"expgen fetch {NAME} --from SOURCE" in refused("evaluate", NAME)
 
 
@@ -73,6 +73,38 @@ def test_fetched_agent_of_another_version_is_not_used(installed: Path, tmp_path:
     assert not bundled_agents()[NAME].is_installed
 
 
+def test_damaged_card_of_a_fetched_agent_is_replaced_by_fetching_again(
+    installed: Path, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    made = fetch_agent(NAME, PRETRAINED)
+    for text in ("{", '{"files": 5}'):
+        made.card_file.write_text(text)
+        assert not bundled_agents()[NAME].is_installed and command("agents").status == 0
+        fetch_agent(NAME, PRETRAINED)
+        assert bundled_agents()[NAME].is_installed
+
+
+def test_checkpoints_of_an_earlier_version_are_removed(installed: Path) -> None:
+    made = fetch_agent(NAME, PRETRAINED)
+    (file,) = made.checkpoints_of("explorer").glob("*.safetensors")
+    newer = file.rename(file.with_name("000009999999.safetensors"))
+    fetch_agent(NAME, PRETRAINED)
+    assert file.exists() and not newer.exists()
+    assert expgen.load_agent(NAME)
+
+
+def test_agents_are_listed_without_a_home_directory(
+    installed: Path, command: Callable[..., Any], refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert command("agents").status == 0 and not bundled_agents()[NAME].is_installed
+    assert "accepted: the environment variable XDG_DATA_HOME" in refused("fetch", NAME, "--from", PRETRAINED)
+
+
 def test_files_outside_the_agent_s_folder_are_not_read(installed: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
@@ -85,5 +117,6 @@ def test_fetch_refuses_wrong_names_and_sources(installed: Path, refused: Callabl
     assert f"NAME is 'maze/none'; accepted: {NAME}" in refused("fetch", "maze/none", "--from", PRETRAINED)
     assert f"{tmp_path} has no {FOLDER}/checkpoints/" in refused("fetch", NAME, "--from", tmp_path)
     assert "accepted: expgen fetch NAME --from SOURCE" in refused("fetch", NAME, tmp_path, "--from", PRETRAINED)
-    assert "accepted: a URL as s3://BUCKET/RUN, or NAME --from SOURCE" in refused("fetch", NAME)
+    assert f"--from is missing; accepted: expgen fetch {NAME} --from SOURCE" in refused("fetch", NAME)
+    assert "accepted: a URL as s3://BUCKET/RUN, or NAME --from SOURCE" in refused("fetch", "maze/none")
     assert "DIR is missing" in refused("fetch", "file:///nowhere")

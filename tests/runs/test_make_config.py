@@ -1,5 +1,6 @@
 """make_config and make_consensus: the settings of a run by environment, algorithm and preset."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from expgen.errors import InputError
 from expgen.runs import best
 from expgen.runs.make_config import RunRequest, make_config, make_consensus, open_run, split_settings
+from expgen.runs.shipped import find_agent
 
 
 @pytest.mark.parametrize(("members", "quorum"), [(1, 1), (2, 2), (3, 3), (5, 5), (8, 8)])
@@ -32,13 +34,20 @@ def test_preset_best_votes_by_majority() -> None:
     assert make_consensus(make_config("procgen:maze", "ppo", "best"), "best") is None
 
 
-def test_preset_best_sets_the_temperature_of_its_own_agent_only(tmp_path: Path) -> None:
-    def temperature(**changes: Any) -> float | None:
-        return open_run(
-            RunRequest(**{"env": "procgen:starpilot", "run": tmp_path, "preset": "best", **changes})
-        ).temperature
+def test_preset_best_sets_weights_and_temperature_of_its_own_agent_only(tmp_path: Path) -> None:
+    def playing(**changes: Any) -> Mapping[str, Any]:
+        asked = {"env": "procgen:starpilot", "run": tmp_path, "preset": "best", **changes}
+        return open_run(RunRequest(**asked)).playing
 
-    assert temperature() == best.TEMPERATURES["procgen:starpilot"] < 1
-    assert temperature(settings={"temperature": 0.9}) == 0.9
-    assert temperature(algo="ppo") is None and temperature(preset="paper") is None
+    assert playing() == {"weights": "average", "temperature": best.TEMPERATURES["procgen:starpilot"]}
+    assert playing(settings={"temperature": 0.9}) == {"weights": "average", "temperature": 0.9}
+    assert playing(env="procgen:ninja") == {"weights": "average", "temperature": 1}
+    assert playing(algo="ppo") == playing(preset="paper") == playing(env="procgen:maze") == {}
     assert set(best.TEMPERATURES) <= set(best.ALGOS)
+
+
+def test_shipped_agents_play_at_the_temperatures_of_preset_best() -> None:
+    for env in best.IDAAC_SETTINGS:
+        agent = find_agent(f"{env.removeprefix('procgen:')}/best").agent
+        assert agent.temperature == best.TEMPERATURES.get(env, 1)
+        assert agent.members[0].mirror == best.AUGMENTATION.get(env, {}).get("mirror", False)

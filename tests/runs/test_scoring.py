@@ -40,6 +40,15 @@ def test_final_scores_are_written_to_scores_csv(run: Path, small: Any) -> None:
         assert row.ci_low <= row.mean_return <= row.ci_high and row.mean_return == 10 * row.solved_rate
 
 
+def test_scores_of_a_run_are_at_its_temperature(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 1, temperature=0, average=0.9, eval_every=small.update_steps)
+    rows = read_scores(tmp_path / "scores.csv")
+    assert {row.settings for row in rows} == {"temperature=0", "weights=average temperature=0"}
+    (scored,) = score_all(read_agent(tmp_path), EvaluationRequest("test", episodes=4))
+    (same,) = [row for row in rows if (row.split, row.settings) == ("test", "temperature=0")]
+    assert scored.score.mean_return == same.mean_return and scored.score.settings == same.settings
+
+
 def test_scheduled_scores_are_written_to_metrics_csv(run: Path, small: Any) -> None:
     rows = MetricsFile(run / "metrics.csv").rows()
     scored = {(row["learner"], int(row["env_steps"]) // small.update_steps) for row in rows if row["test_return"]}

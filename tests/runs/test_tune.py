@@ -1,6 +1,7 @@
 """expgen tune: the levels it plays, the settings it picks, and the tuned agent."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,9 @@ def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path
     assert isinstance(fewer, ConsensusAgent) and fewer.quorum == 2  # the quorum is scaled
     population(small, run, resume=True)
     assert load_run(run).settings == tuned.settings  # resuming keeps it
+    shutil.copytree(run, tmp_path / "colder")
+    population(small, tmp_path / "colder", resume=True, temperature=0.5)
+    assert read_agent(tmp_path / "colder").tuned == ()  # tuned at another temperature
     population(small, run, resume=True, members=7)
     grown = read_agent(run)
     assert grown.consensus is not None and (grown.consensus.min_agree, grown.tuned) == (5, ())  # 1 + ⅔ of six
