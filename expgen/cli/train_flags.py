@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig
+from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.algorithms.recipes import RECIPES, recipe_of
 from expgen.cli.config_file import as_text, pop_runs, read_config_file, set_file_defaults
 from expgen.cli.flags import (
@@ -25,7 +26,7 @@ from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RUNS_FOLDER, make_config, make_consensus, plays_together
-from expgen.runs.presets import PRESETS, default_algo
+from expgen.runs.presets import PRESETS, default_algo, playing_values
 from expgen.settings import nested_configs
 from expgen.storage.location import join
 from expgen.storage.view import local_copy
@@ -121,9 +122,10 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
     if game and preset in (None, *PRESETS):
         config = make_config(f"procgen:{game}", algo, preset)
         consensus = make_consensus(config, preset)
+        playing = playing_values(f"procgen:{game}", algo, preset)
         shown = f"on {game}" + (f" with --preset {preset}" if preset else "")
     else:
-        config, consensus = default_config(algo), None
+        config, consensus, playing = default_config(algo), None, {}
         shown = "in the paper; with a GAME, this help shows the defaults for that game and --preset"
     parser = Parser(
         "train",
@@ -158,7 +160,9 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
     for name, part in nested_configs(config).items():
         if name != EXPLORER:
             add_config_flags(parser, part, name)
-    parser.add("--temperature", TEMPERATURE_HELP + "; written to agent.json", type=float, metavar="X")
+    temperature = temperature_text(playing.get("temperature", AS_TRAINED))
+    text = f"{TEMPERATURE_HELP}; written to agent.json (default {temperature})"
+    parser.add("--temperature", text, type=float, metavar="X")
     if plays_together(algo):
         no_vote = {*CONSENSUS_SETTINGS} - {"turn"} if recipe_of(algo).takes_turns else ()
         add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)", leave_out=no_vote)
