@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import expgen
-from expgen.agents.build import read_card
+from expgen.agents.build import build_agent, read_card
+from expgen.evaluation.scores import settings_text, variant_settings
 from expgen.runs.agent_files import read_agent
 from expgen.runs.shipped import PRETRAINED, bundled_agents
 from expgen.training.checkpoint import digest_of
@@ -32,6 +33,15 @@ def test_shipped_weights_match_their_card(name: str) -> None:
     assert agent.sha256 == (digests[agent.learner] if agent.learner else together)
     assert {"train", "test"} == agent.scores.keys() and agent.trained["command"].startswith("expgen train")
     assert sum(path.stat().st_size for path in agent.folder.path.rglob("*") if path.is_file()) < MAX_BYTES
+
+
+@pytest.mark.parametrize("name", sorted(bundled_agents()))
+def test_scores_of_a_shipped_agent_are_of_its_own_settings(name: str) -> None:
+    agent = bundled_agents()[name]
+    settings = settings_text(build_agent(read_agent(agent.folder.path), agent.learner).settings)
+    for row in agent.scores.values():
+        assert sorted(variant_settings(row.settings).split()) == sorted(variant_settings(settings).split())
+        assert row.episodes >= 300 and not row.commit.endswith("+")
 
 
 @pytest.mark.parametrize("name", MINIMAZE)
