@@ -58,7 +58,7 @@ def aggregate_section(table: ScoreTable) -> Section | None:
         return None
     scores = table.matrix(methods, games)
     found = aggregates(scores, table.resamples)
-    paper = {m: point for m in methods if (point := _paper_point(m.algorithm, games, table.constants))}
+    paper = {m: point for m in methods if (point := paper_point(m.algorithm, games, table.constants))}
     caption = "Aggregate metrics of normalised test scores: ours, and those computed from the paper's Table 1."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
@@ -76,7 +76,7 @@ def aggregate_section(table: ScoreTable) -> Section | None:
     return Section("figure-7", note, [result], figures)
 
 
-def _paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: ConstantSet) -> dict[str, float]:
+def paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: ConstantSet) -> dict[str, float]:
     """Return the aggregates of the paper's mean test scores on `games`; empty unless it has all of them."""
     quoted = numbers.scores("test")
     if not all((algorithm, game) in quoted for game in games):
@@ -127,7 +127,7 @@ def published_section(table: ScoreTable) -> Section | None:
     compared |= {(algorithm, all_games) for algorithm in numbers.METHODS}
     for algorithm, games in sorted(compared, key=lambda pair: (len(pair[1]), Method(pair[0]).rank)):
         for constants in CONSTANT_SETS if algorithm in numbers.METHODS else ():
-            point = _paper_point(algorithm, games, constants)
+            point = paper_point(algorithm, games, constants)
             counts = (number_cell(len(games), 0), number_cell(numbers.RUNS["25m"], 0))
             cells = (number_cell(value, 3) for value in point.values())
             result.add(LABELS[algorithm], "paper", *counts, constants, *cells)

@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from expgen.paper import numbers
+from expgen.report.aggregate_sections import paper_point
 from expgen.report.lines import short_steps
-from expgen.report.methods import Method
+from expgen.report.methods import LABELS, Method
 from expgen.report.score_table import Cell, ScoreTable
 from expgen.report.section import Section, join_words, plural
 from expgen.report.statistics import aggregates
@@ -22,7 +23,11 @@ def finding_section(table: ScoreTable) -> Section | None:
     if len(ranked) > LISTED:
         wins = Counter(next(iter(ranking)).label for ranking in ranked.values()).most_common()
         winners = join_words([f"{label} in {count}" for label, count in wins])
-        points = [*_overall(table), f"Best on unseen levels: {winners} of {plural(len(ranked), 'game')}."]
+        points = [
+            *_all_games(table),
+            *_overall(table),
+            f"Best on unseen levels: {winners} of {plural(len(ranked), 'game')}.",
+        ]
     else:
         points = [_winner(table, game, ranking) for game, ranking in ranked.items()]
     return Section("finding", "", heading="Findings", points=[*points, *_missing(table, ranked)])
@@ -50,6 +55,27 @@ def _winner(table: ScoreTable, game: str, ranking: dict[Method, Cell]) -> str:
         text += f" Their intervals over runs {overlap}."
     paper = numbers.scores("test").get((first.algorithm, game)) if best.entries[0].is_paper_game else None
     return f"{text} The paper's {first.label} has {paper}." if paper else text
+
+
+def _all_games(table: ScoreTable) -> Iterable[str]:
+    """Compare the best method that has scores on all of the paper's games with the best of the paper's methods."""
+    games = numbers.games()
+    complete = [m for m in table.methods() if all(table.final_entries(m, game, "test") for game in games)]
+    scores = table.matrix([method for method in complete if method.is_default], games)
+    ours = {method: {metric: value.value for metric, value in metrics.items()}
+            for method, metrics in aggregates(scores, table.resamples).items()} if scores else {}  # fmt: skip
+    paper = {LABELS[name]: paper_point(name, games, table.constants) for name in numbers.METHODS}
+    best = max(paper, key=lambda label: paper[label]["IQM"])
+    for method in sorted(ours, key=lambda method: -ours[method]["IQM"])[:1]:
+        runs = plural(len(scores[method]), "run")
+        yield (
+            f"On all {len(games)} of the paper's games {method.label} has {_aggregates_text(ours[method])} ({runs}); "
+            f"of the paper's methods {best} is best, with {_aggregates_text(paper[best])}."
+        )
+
+
+def _aggregates_text(metrics: Mapping[str, float]) -> str:
+    return f"an IQM of {metrics['IQM']:.2f} and an optimality gap of {metrics['optimality gap']:.2f}"
 
 
 def _overall(table: ScoreTable) -> Iterable[str]:

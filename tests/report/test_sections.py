@@ -211,9 +211,13 @@ def test_finding_names_a_variant_first_only_if_intervals_do_not_overlap():
 
 
 def test_finding_over_many_games_names_the_highest_iqm(sections):
-    overall, best, *missing = sections["finding"].points
+    complete, overall, best, *missing = sections["finding"].points
     values = {row[0].text: row[2].sort for row in sections["figure-7"].tables[0].rows if row[1].text == "IQM"}
     (first, high), (second, low) = sorted(values.items(), key=lambda pair: -pair[1])[:2]
+    assert complete.startswith(
+        f"On all 16 of the paper's games {first} has an IQM of {high:.2f} and an optimality gap of "
+    )
+    assert complete.endswith("ExpGen-IDAAC is best, with an IQM of 0.61 and an optimality gap of 0.42.")
     assert overall.startswith(
         f"Over 16 games {first} has the highest IQM of normalised scores on unseen levels, {high:.2f} ("
     )
@@ -321,7 +325,8 @@ def test_curve_points_are_reported_without_interval():
 def test_finding_has_no_interval_over_games_with_one_run():
     rows = [make_row(name, game, mean=mean) for name, mean in (("ppo", 5), ("expgen", 8)) for game in numbers.games()]
     points = build_sections(make_table(rows, resamples=10))[0].points
-    assert "on unseen levels, 0.55 (1 run), 0.34 above PPO." in points[0]
+    assert "(1 run); of the paper's methods" in points[0]
+    assert "on unseen levels, 0.55 (1 run), 0.34 above PPO." in points[1]
 
 
 def test_missing_score_has_no_sort_key():
