@@ -1,5 +1,6 @@
 """expgen push: exported agents play like the originals; invalid targets and untrusted files are refused."""
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import yaml
 
 import expgen
 from expgen.errors import FailedStorage, InputError
+from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.push import push
 from expgen.storage import hub as hub_module
 from tests.storage.hub_server import Hub, hub_server
@@ -69,6 +71,10 @@ def test_model_card_describes_the_agent_and_its_scores(population: Path, tmp_pat
     assert yaml.safe_load(head)["library_name"] == "expgen" and "reinforcement-learning" in yaml.safe_load(head)["tags"]
     assert "# agent" in body and "`minimaze`" in body and "Policies: 3. Environment steps: 384." in body
     assert "| member0 | unseen | 4 |" in body and 'expgen.load_agent("agent")' in body
+    assert "temperature" not in body
+    write_agent(dataclasses.replace(read_agent(population), temperature=0.25), population / "colder.json")
+    push(population / "colder.json", tmp_path / "colder")
+    assert "It samples its actions at temperature 0.25." in (tmp_path / "colder" / "README.md").read_text()
 
 
 def test_changed_weights_of_a_pushed_agent_are_refused(population: Path, tmp_path: Path) -> None:
