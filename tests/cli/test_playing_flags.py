@@ -12,6 +12,7 @@ class Request:
     run: Any
     episodes: int
     weights: str | None = None
+    temperature: float | None = None
     consensus: dict[str, Any] = field(default_factory=dict)
 
 
@@ -21,6 +22,6 @@ def test_other_flags_become_consensus_settings_of_the_request() -> None:
     add_playing_flags(parser, episodes=5)
     add_ensemble_flags(parser)
     request = request_of(Request, vars(parser.parse_args(["minimaze/ppo", "--min-agree", "3", "--alpha", "0.2"])))
-    assert (str(request.run), request.episodes, request.weights) == ("minimaze/ppo", 5, None)
+    assert (str(request.run), request.episodes, request.weights, request.temperature) == ("minimaze/ppo", 5, None, None)
     assert request.consensus == {"min_agree": 3, "alpha": 0.2}
     assert "number of episodes (default 5)" in " ".join(parser.format_help().split())
