@@ -141,6 +141,7 @@ def playing_settings(weights: Weights, temperature: float) -> dict[str, Any]:
 
 
 def _how_played(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
+    """Return the `playing_settings` of the policies `names` of an agent."""
     return playing_settings("average" if averages_in(description, names, weights) else "live", description.temperature)
 
 

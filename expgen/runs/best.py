@@ -33,17 +33,8 @@ TEMPERATURES = {
     "procgen:bossfight": 0.0, "procgen:plunder": 0.5, "procgen:leaper": 0.5, "procgen:caveflyer": 0.5,
 }  # fmt: skip
 MIRRORED = (
-    "maze",
-    "starpilot",
-    "fruitbot",
-    "bossfight",
-    "leaper",
-    "bigfish",
-    "chaser",
-    "dodgeball",
-    "miner",
-    "caveflyer",
-)
+    "maze", "starpilot", "fruitbot", "bossfight", "leaper", "bigfish", "chaser", "dodgeball", "miner", "caveflyer",
+)  # fmt: skip
 AUGMENTATION = {
     "minimaze": {"mirror": True},
     "procgen:jumper": {"mirror": True, "recolor": True},
