@@ -15,7 +15,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "agents",
         description="Use one with expgen evaluate NAME or expgen.load_agent(NAME). "
-        "Returns are means with 95 % intervals, on training levels and on unseen levels.",
+        "Returns are means of the shipped run with 95 % intervals, on training levels and on unseen levels.",
     )
     parser.parse_args(argv)
     agents = bundled_agents()

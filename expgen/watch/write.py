@@ -2,7 +2,7 @@
 
 import importlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,32 @@ def caption(recording: Recording, t: int) -> str:
 
 
 GIF_WIDTH, MP4_WIDTH = 320, 512  # pixels
+GIF_COLORS = 64
 LAST_FRAME = 1.5  # seconds for which the last frame is shown
 
 
 def write_gif(recording: Recording, path: Path, fps: int) -> None:
     """Write a GIF that loops."""
-    frames = [Image.fromarray(frame) for frame in captioned_frames(recording, GIF_WIDTH)]
+    frames = with_shared_palette(
+        [Image.fromarray(frame) for frame in captioned_frames(recording, GIF_WIDTH)], GIF_COLORS
+    )
     duration = [round(1000 / fps)] * (len(frames) - 1) + [round(1000 * LAST_FRAME)]
     frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
+
+
+def with_shared_palette(frames: Sequence[Image.Image], colors: int) -> list[Image.Image]:
+    """Reduce `frames` to one palette, so that a GIF stores only what changes from frame to frame.
+
+    The palette is that of the middle and the last frame and of the roles' colours.
+    """
+    width, height = frames[0].size
+    sheet = Image.new("RGB", (width, 3 * height))
+    sheet.paste(frames[len(frames) // 2], (0, 0))
+    sheet.paste(frames[-1], (0, height))
+    for index, color in enumerate(ROLES.values()):
+        sheet.paste(color, (0, 2 * height + 40 * index, width, 2 * height + 40 * (index + 1)))
+    palette = sheet.quantize(colors, dither=Image.Dither.NONE)
+    return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
 
 
 def write_mp4(recording: Recording, path: Path, fps: int) -> None:

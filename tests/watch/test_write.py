@@ -12,11 +12,18 @@ from expgen.watch.record import Recording
 from expgen.watch.write import captioned_frames, write_recording
 
 
+def frame_of(gif: Image.Image, t: int) -> Image.Image:
+    gif.seek(t)
+    return gif.convert("RGB")
+
+
 def test_gif_has_a_frame_per_distinct_step(mixed: Recording, tmp_path: Path) -> None:
     write_recording(mixed, tmp_path / "new" / "episode.gif", fps=10)
     with Image.open(tmp_path / "new" / "episode.gif") as gif:
         assert gif.n_frames == len(mixed.steps) and gif.size[0] == 320
         assert gif.info["duration"] == 100 and gif.info["loop"] == 0
+        colors = {color for t in range(gif.n_frames) for _, color in frame_of(gif, t).getcolors(2**24)}
+        assert 2 < len(colors) <= 64  # one palette for all frames
 
 
 def test_mp4_has_all_steps_and_holds_the_last_frame(mixed: Recording, tmp_path: Path) -> None:
