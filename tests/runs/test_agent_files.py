@@ -88,6 +88,20 @@ def test_composed_agent_plays_as_trained_unless_its_file_has_a_temperature(small
     assert read_agent(write_agent_json(tmp_path, MEMBERS[:1], temperature=0.25)).temperature == 0.25
 
 
+def test_run_killed_between_its_first_two_files_keeps_its_temperature(
+    small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(RunFolder, "write_config", killed)
+        small.train(tmp_path, 1, temperature=0.5)
+    assert not RunFolder(tmp_path).exists() and read_agent(tmp_path).temperature == 0.5
+    small.train(tmp_path, 1, temperature=0.5, resume=True)
+    assert RunFolder(tmp_path).exists() and read_agent(tmp_path).temperature == 0.5
+
+
 def test_agent_json_of_members_votes_and_of_one_policy_does_not(runs: Path) -> None:
     votes = read_agent(write_agent_json(runs, MEMBERS, consensus={"fallback": "random"}))
     assert votes.consensus is not None and isinstance(expgen.load_agent(runs / "mine.json"), ConsensusAgent)
