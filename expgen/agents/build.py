@@ -179,11 +179,12 @@ USUAL_ENCODERS = {"auto", "impala", "conv", "small"}  # the paper's, and those f
 
 
 def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
-    """Return the training settings that differ from the paper's: explorers' κ, encoder, width, augmented games."""
+    """Return the training settings that differ from the paper's: κ, cost of deaths, encoder, width, augmented games."""
     settings: dict[str, Any] = {}
-    end_values = {policy.reward.end_value for policy in policies if hasattr(policy.reward, "end_value")}
-    if any(end_values):
-        settings["end_value"] = "+".join(f"{value:g}" for value in sorted(end_values))
+    for name in ("end_value", "death_cost"):
+        values = {getattr(policy.reward, name) for policy in policies if hasattr(policy.reward, name)}
+        if any(values):
+            settings[name] = "+".join(f"{value:g}" for value in sorted(values))
     networks = [policy.network for policy in policies]
     if encoders := sorted({network.encoder for network in networks} - USUAL_ENCODERS):
         settings["encoder"] = "+".join(encoders)

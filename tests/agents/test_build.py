@@ -7,6 +7,7 @@ import pytest
 from expgen.agents.build import build_agent, consensus_of, policy_names, training_settings
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
+from expgen.reward.source import GameRewardConfig
 from tests.agents.test_description import AGENT, policy
 
 TEN = replace(AGENT, members=tuple(policy(f"a/checkpoints/member{index}") for index in range(10)))
@@ -47,3 +48,5 @@ def test_training_settings_list_differences_from_the_paper() -> None:
     small = replace(plain, network=replace(plain.network, encoder="conv"))
     assert training_settings([plain, small]) == {}
     assert training_settings([plain, impoola]) == {"encoder": "impoola", "width": 2, "mirror": True}
+    careful = replace(plain, reward=GameRewardConfig(death_cost=5.0))
+    assert training_settings([plain, careful]) == {"death_cost": "0+5"}

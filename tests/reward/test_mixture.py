@@ -36,6 +36,15 @@ def test_mixed_reward_weighs_intrinsic_and_raw_game_reward(beta: float):
         assert torch.equal(mixed.intrinsic, intrinsic.intrinsic)  # only r_I is reported
 
 
+def test_death_cost_is_part_of_the_game_reward():
+    cheap, costly = (MixedReward(MixtureConfig(beta=0.25, death_cost=cost), 4) for cost in (0.0, 8.0))
+    rollout = make_rollout()
+    rollout.survived[5:] = True
+    difference = costly(rollout) - cheap(rollout)
+    torch.testing.assert_close(difference[:4], -6.0 * rollout.first[1:5])  # (1 − β) · 8
+    assert rollout.first[1:5].any() and not difference[4:].any()
+
+
 def test_restored_mixed_reward_continues_identically():
     mixed, other = MixedReward(MixtureConfig(), 4), MixedReward(MixtureConfig(), 4)
     mixed(make_rollout())

@@ -5,7 +5,7 @@ import torch
 
 from expgen.envs.vec_env import EnvSpec
 from expgen.reward.scale import ReturnScaler
-from expgen.reward.source import GameReward, GameRewardConfig
+from expgen.reward.source import GameReward, GameRewardConfig, subtract_deaths
 from expgen.rollout.rollout import Rollout
 
 
@@ -39,3 +39,23 @@ def test_reward_scaling_state_round_trip():
     source(make_rollout())
     other.load_state(source.state())
     assert torch.equal(source(make_rollout(1)), other(make_rollout(1)))
+
+
+def test_deaths_cost_and_other_ends_do_not():
+    reward = torch.tensor([[1.0, 0.0], [10.0, 2.0], [0.0, 0.0]])
+    first = torch.tensor([[1, 1], [0, 1], [1, 0], [1, 0]]).bool()  # slot 0 opens the rollout and ends nothing in it
+    survived = torch.tensor([[0, 0], [0, 0], [1, 0], [0, 0]]).bool()
+    expected = torch.tensor([[1.0, -5.0], [10.0, 2.0], [-5.0, 0.0]])  # death in env 1; success, then death in env 0
+    assert torch.equal(subtract_deaths(reward, first, survived, 5.0), expected)
+    assert torch.equal(reward[1], torch.tensor([10.0, 2.0])) and subtract_deaths(reward, first, survived, 0.0) is reward
+
+
+def test_death_cost_is_scaled_like_the_reward_and_not_logged():
+    source, scaler, rollout = GameReward(GameRewardConfig(death_cost=3.0), 4), ReturnScaler(4), make_rollout()
+    raw = rollout.game_reward.clone()
+    died = rollout.host_first.numpy()[1:]  # nobody survives in this rollout
+    expected = scaler(rollout.host_reward.numpy() - np.float32(3) * died, died)
+    np.testing.assert_allclose(source(rollout).numpy(), expected, rtol=1e-6)
+    assert torch.equal(rollout.game_reward, raw)
+    without = GameReward(GameRewardConfig(normalize_reward=False, death_cost=3.0), 4)(rollout)
+    torch.testing.assert_close(without, raw - 3 * torch.from_numpy(died))
