@@ -9,12 +9,15 @@ memory format, in which convolutions are fastest; nothing is copied.
 """
 
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+Precision = Literal["auto", "float32", "bfloat16"]
 STAGE_CHANNELS = (16, 32, 32)
+CHUNK = 64  # images encoded at a time on the CPU: the feature maps of more do not fit into its caches
 
 
 class ResidualBlock(nn.Module):
@@ -55,9 +58,14 @@ class ImpalaEncoder(nn.Module):
         for _ in STAGE_CHANNELS:
             rows, columns = (rows + 1) // 2, (columns + 1) // 2
         self.linear = nn.Linear(sizes[-1] * (1 if is_pooled else rows * columns), features)
-        self.is_bfloat16 = False  # set by fast_networks on GPUs
+        self.is_bfloat16 = False  # set by fast_networks
 
     def forward(self, obs: Tensor) -> Tensor:
+        if obs.is_cpu and len(obs) > CHUNK:
+            return torch.cat([self._encode(chunk) for chunk in obs.split(CHUNK)])  # [B, F]
+        return self._encode(obs)
+
+    def _encode(self, obs: Tensor) -> Tensor:
         with torch.autocast(obs.device.type, torch.bfloat16, self.is_bfloat16, cache_enabled=False):
             x = obs.permute(0, 3, 1, 2)  # [B, C, H, W], channels last in memory
             x = x.to(torch.bfloat16 if self.is_bfloat16 else torch.float32) / 255

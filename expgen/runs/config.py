@@ -15,6 +15,7 @@ from expgen.envs.make import MAX_ENVS
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import MAX_EPISODES
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.networks.impala import Precision
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
 from expgen.settings import (
@@ -79,6 +80,10 @@ class TrainConfig:
     average: float = average_setting()
     mirror: bool = later_setting(False, "augmentation: show a share of the games mirrored (mazes also rotated)")
     recolor: bool = later_setting(False, "augmentation: show a share of the games with permuted colour channels")
+    precision: Precision = later_setting(
+        "auto",
+        "arithmetic of impala and impoola: auto is bfloat16 on a GPU and float32 on a CPU; there bfloat16 is faster",
+    )
     eval_every: int = setting(
         2_500_000, "steps between scores on training and test levels; 0: never", low=0, high=MAX_STEPS
     )

@@ -13,6 +13,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
+from expgen.networks.impala import Precision
 from expgen.rollout.level_choice import Director
 from expgen.rollout.rollout import Rollout
 from expgen.runs.config import ExplorerConfig, TrainConfig
@@ -41,6 +42,7 @@ class LearnerPlan:
     average: float  # rate of the averaged weights; 0: no average
     mirror: bool  # whether a share of its games is shown mirrored
     recolor: bool  # whether a share of its games is shown in other colours
+    precision: Precision  # of its convolutions
 
 
 def plans_of(config: TrainConfig) -> list[LearnerPlan]:
@@ -73,6 +75,7 @@ def _plan(
         average=part.average,
         mirror=config.mirror,
         recolor=config.recolor,
+        precision=config.precision,
     )
 
 
@@ -122,7 +125,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     reward = recipe.build_reward(plan.reward, plan.envs)
     reward.prepare(env.spec, resources.device, plan.seed)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
-    algorithm, lane = accelerate(algorithm, rollout)
+    algorithm, lane = accelerate(algorithm, rollout, plan.precision)
     return Learner(
         plan.name,
         env=env,
