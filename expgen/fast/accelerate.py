@@ -12,7 +12,7 @@ from expgen.errors import InputError
 from expgen.fast.cuda_lane import CudaLane
 from expgen.fast.dense_lane import DenseLane
 from expgen.fast.dense_ppo import DensePPO
-from expgen.fast.fast_networks import accelerate_networks, is_capturable, use_bfloat16
+from expgen.fast.fast_networks import accelerate_networks, is_capturable, use_bfloat16, use_threaded_encoders
 from expgen.fast.recorded_steps import RECORDED, accelerate_optimizers, record_steps
 from expgen.networks.actor_critic import Policy
 from expgen.networks.impala import Precision
@@ -31,9 +31,11 @@ def accelerate(algorithm: Algorithm, rollout: Rollout, precision: Precision = "a
 
     precision: that of convolutions; `auto` is bfloat16 on a GPU and float32 on the CPU.
     """
+    networks = [part for part in (algorithm.policy, algorithm.value_network) if part is not None]
     if rollout.device.type == "cpu":
         if precision == "bfloat16":
-            use_bfloat16([part for part in (algorithm.policy, algorithm.value_network) if part is not None])
+            use_bfloat16(networks)
+        use_threaded_encoders(networks)
     elif precision == "float32":
         raise InputError("--precision is float32 but the device is a GPU; accepted: auto, bfloat16")
     lane = make_lane(algorithm.policy, rollout, may_be_dense=type(algorithm) in RECORDED)

@@ -14,8 +14,10 @@ from expgen.errors import InputError
 from expgen.fast.graphs import Capture, RecordedFunction, capture_on_gpu
 from expgen.fast.kernels.gru import fused_gru
 from expgen.fast.kernels.impala_encoder import FusedImpala, can_fuse, is_supported_gpu
+from expgen.fast.threaded_encoder import ThreadedEncoder
 from expgen.networks.actor_critic import Policy, PolicyOutput, policies_in
 from expgen.networks.cached_encoder import CachedEncoder
+from expgen.networks.impala import ImpalaEncoder
 from expgen.networks.memory import Memory
 from expgen.networks.plain_copy import has_replaceable_encode, plain_copy
 
@@ -85,6 +87,14 @@ def use_bfloat16(networks: Sequence[nn.Module]) -> None:
         raise InputError("--precision is bfloat16 but the encoder is not impala or impoola; accepted: auto, float32")
     for encoder in encoders:
         encoder.is_bfloat16 = True
+
+
+def use_threaded_encoders(networks: Sequence[nn.Module]) -> None:
+    """Let the IMPALA encoders of `networks` train on the CPU in chunks, in several threads."""
+    parts: list[Any] = [part for network in networks for part in network.modules()]
+    for part in parts:
+        if has_replaceable_encode(part) and type(part.encoder) is ImpalaEncoder:
+            part.encode = ThreadedEncoder(part.encoder)
 
 
 def is_capturable(policy: nn.Module) -> bool:

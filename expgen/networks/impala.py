@@ -17,7 +17,6 @@ from torch.nn import functional as F
 
 Precision = Literal["auto", "float32", "bfloat16"]
 STAGE_CHANNELS = (16, 32, 32)
-CHUNK = 64  # images encoded at a time on the CPU: the feature maps of more do not fit into its caches
 
 
 class ResidualBlock(nn.Module):
@@ -61,11 +60,6 @@ class ImpalaEncoder(nn.Module):
         self.is_bfloat16 = False  # set by fast_networks
 
     def forward(self, obs: Tensor) -> Tensor:
-        if obs.is_cpu and len(obs) > CHUNK:
-            return torch.cat([self._encode(chunk) for chunk in obs.split(CHUNK)])  # [B, F]
-        return self._encode(obs)
-
-    def _encode(self, obs: Tensor) -> Tensor:
         with torch.autocast(obs.device.type, torch.bfloat16, self.is_bfloat16, cache_enabled=False):
             x = obs.permute(0, 3, 1, 2)  # [B, C, H, W], channels last in memory
             x = x.to(torch.bfloat16 if self.is_bfloat16 else torch.float32) / 255

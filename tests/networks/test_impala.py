@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from expgen.networks.impala import CHUNK, ImpalaEncoder, ResidualBlock
+from expgen.networks.impala import ImpalaEncoder, ResidualBlock
 
 
 def make(obs_shape: tuple[int, ...] = (64, 64, 3), features: int = 256) -> ImpalaEncoder:
@@ -43,20 +43,6 @@ def test_impala_forward_matches_the_formula(obs_shape: tuple[int, ...]):
     assert output.dtype == torch.float32
     torch.testing.assert_close(output, plain_forward(encoder.state_dict(), obs), rtol=1e-4, atol=1e-5)
     assert output.any()
-
-
-@pytest.mark.parametrize("count", [CHUNK, CHUNK + 1, 2 * CHUNK + 3])
-def test_encoding_in_chunks_gives_features_and_gradients_of_single_images(count: int):
-    encoder = make((16, 16, 3), 8)
-    obs = torch.randint(256, (count, 16, 16, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-
-    def run(features: torch.Tensor) -> list[torch.Tensor]:
-        return [features.detach(), *torch.autograd.grad(features.square().sum(), list(encoder.parameters()))]
-
-    together, one_by_one = run(encoder(obs)), run(torch.cat([encoder(image) for image in obs.split(1)]))
-    assert len(together[0]) == count
-    for found, expected in zip(together, one_by_one, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_encoder_in_bfloat16_is_close_to_float32():
