@@ -42,6 +42,7 @@ class Recipe:
     make_networks: Callable[[EnvSpec, NetworkConfig, torch.Generator, torch.device], Any] | None = None  # not a Policy
     build_policy: Callable[[EnvSpec, NetworkConfig, Any], Any] = lambda spec, network, config: Policy(spec, network)
     build_levels: Callable[[Any, LevelSet, int, int], LevelChooser] | None = None  # config, levels, num_envs, seed
+    splits_envs: bool = False  # each member has its own environments
     needs_pictures: bool = False  # observations must be square colour images
     run: Mapping[str, Any] = field(default_factory=dict)  # changes to TrainConfig's defaults
     member: str | None = None  # of an ensemble: the `--algo` that trains its members
@@ -85,7 +86,7 @@ RECIPES = {
     ),
     "leep": Recipe(
         "LEEP: members trained on subsets of the levels, joined by their maximum probability",
-        Leep, LeepConfig(), NetworkConfig(extra_layers=2), build_levels=SubsetLevels,
+        Leep, LeepConfig(), NetworkConfig(extra_layers=2), build_levels=SubsetLevels, splits_envs=True,
         build_policy=lambda spec, network, config: JointPolicy(spec, network, config.subsets),
     ),
     "plr": Recipe(

@@ -181,8 +181,12 @@ WITHOUT_LEVEL_SET = (("distribution_mode", "exploration"), ("use_sequential_leve
 
 def validated(config: TrainConfig) -> TrainConfig:
     """Return `config`; raise InputError if it is invalid."""
-    recipe_of(config.algo)
+    recipe = recipe_of(config.algo)
     check_config(config)
+    for name in ("mirror", "recolor"):
+        if recipe.splits_envs and getattr(config, name):
+            what = f"{flag_of(name)} is True but {config.algo} splits the environments among its members"
+            raise InputError(f"{what}, so each would see some of the views only; accepted: False")
     if not config.has_unseen_levels and not config.env.startswith("envpool:"):
         raise InputError("--levels is 'all'; accepted: a finite set, so that test levels are unseen")
     if config.has_unseen_levels and config.test_set.overlaps(config.train_set):

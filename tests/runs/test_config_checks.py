@@ -39,6 +39,12 @@ def test_invalid_config_is_refused(changes: dict[str, Any], message: str) -> Non
         validated(with_values(default_config("ppo"), changes))
 
 
+@pytest.mark.parametrize("name", ["mirror", "recolor"])
+def test_leep_refuses_augmented_games(name: str) -> None:
+    with pytest.raises(InputError, match=f"--{name} is True but leep splits the environments .* accepted: False"):
+        validated(with_values(default_config("leep"), {name: True}))
+
+
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:
     for minibatches in (64, 32 * 512):
         config = with_values(default_config("ppo"), {"minibatches": minibatches, "minibatch_order": "shuffled"})
