@@ -15,7 +15,7 @@ from expgen.text import printable
 VERBS = {
     "train": "train one or more policies on a set of levels",
     "evaluate": "evaluate a run or agent on its training levels or on unseen ones",
-    "tune": "choose an ensemble's quorum and alpha on training levels that the voting members did not train on",
+    "tune": "choose quorum, alpha and temperature on levels that the players did not train on",
     "diagnose": "measure whether ExpGen helps a run on unseen levels, explain why, suggest changes",
     "play": "record one episode as an interactive page, .gif or .mp4",
     "report": "write a page of tables, statistics and figures from score files, beside the paper's numbers",

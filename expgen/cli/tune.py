@@ -1,74 +1,111 @@
-"""expgen tune RUN: choose quorum and α on training levels that the voting members did not train on."""
+"""expgen tune RUN: choose quorum, α and temperature on levels that the players did not train on."""
 
 from collections.abc import Sequence
 
 from expgen.agents.build import check_weights
+from expgen.agents.description import AgentDescription
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
+from expgen.agents.temperature import temperature_text
 from expgen.cli.flags import Parser, folder, list_of, whole_number
 from expgen.cli.playing_flags import PLAYING, add_playing_flags, add_weights_flag
 from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.progress import EpisodeMeans, Progress
-from expgen.runs.tune import Trial, TuneRequest, best_trial, tune, tuned_agent, tuning_levels, write_trials
+from expgen.runs.tune import (
+    ALPHAS,
+    Settings,
+    Trial,
+    TuneRequest,
+    best_trial,
+    grid_of,
+    levels_of,
+    tune,
+    tuned_agent,
+    write_trials,
+)
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
 
-WIDTHS = (8, 6, 7, 14, 7, 8)  # of the table's columns
+COLUMNS = ("agree", "alpha", "temperature", "return", "95% interval", "solved", "explored")
+WIDTHS = (8, 6, 11, 7, 14, 7, 8)
 
 
 def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "tune",
-        description="Plays --episodes for each point of the grid. Needs a population trained with "
-        "--member-levels bootstrap.",
+        description="Plays --episodes for each point of the grid: on training levels, each with the members that never "
+        "saw it (needs a population trained with --member-levels bootstrap), or on --levels.",
         epilog="Writes the chosen settings to agent.json, as the agent's new defaults, and all results to tune.csv "
         "in the same folder.",
     )
     parser.add("run", "a run folder or an agent.json", type=folder, metavar="RUN")
     defaults = TuneRequest()
+    levels = (
+        "play these levels, which no policy trained on, with any agent: START:COUNT, A,B,C or all unseen ones (all)"
+    )
+    parser.add("--levels", f"{levels}; do not report scores on levels that you chose by")
     parser.add("--quorums", "quorums to try (default all)", (), type=list_of(whole_number), metavar="A,B")
-    parser.add("--alphas", "values of α to try", defaults.alphas, type=list_of(float), metavar="A,B")
+    alphas = f"values of α to try (default {','.join(map(str, ALPHAS))})"
+    parser.add("--alphas", alphas, (), type=list_of(float), metavar="A,B")
+    temperatures = "temperatures to try (default: the agent's own); 1: as trained, 0: the most likely action"
+    parser.add("--temperatures", temperatures, (), type=list_of(float), metavar="A,B")
     add_playing_flags(parser, **{name: getattr(defaults, name) for name in PLAYING})
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
     run = arguments.pop("run")
     request = TuneRequest(**arguments)
     agent = read_agent(run)
-    seen, levels = tuning_levels(agent)
+    levels_played, grid = levels_of(agent, request), grid_of(agent, request)
     check_weights(agent, agent.trained(), request.weights)
     tune_file = RunFolder(agent.folder).tune_file
     agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
     check_writable(tune_file)
     check_writable(agent_file)
     resolve_device(request.device)
-    print(f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {len(seen)} members")
-    print(text_line(("agree", "alpha", "return", "95% interval", "solved", "explored"), WIDTHS, ">"))
-    trials, total = [], len(request.quorums or seen) * len(request.alphas) * request.episodes
+    members = len(agent.members)
+    if request.levels is None:
+        shares = f"{len(levels_played)} of {len(agent.levels)} training levels"
+        print(f"{shares} are unseen by two or more of {members} members")
+    else:
+        print(f"{request.episodes} episodes on levels {levels_played}, which no policy trained on")
+    print(text_line(COLUMNS, WIDTHS, ">"))
+    trials = []
     with Progress("episode") as progress:
-        progress.start(total, {})
+        progress.start(len(grid) * request.episodes, {})
         for trial in tune(agent, request, EpisodeMeans("ensembles", progress.row)):
             trials.append(trial)
             progress.hide_bar()
-            print(_describe(trial, len(seen)), flush=True)
+            print(_describe(trial, members), flush=True)
     picked = best_trial(trials)
-    write_trials(tune_file, len(seen), trials, picked, request.weights or agent.weights)
+    write_trials(tune_file, agent, levels_played, trials, picked, request.weights or agent.weights)
     write_agent(tuned_agent(agent, picked), agent_file)
-    print(f"picked: --min-agree {picked.min_agree} --alpha {picked.alpha} ({picked.min_agree} of {len(seen)})")
-    print(_paper_line(agent.game, agent.env, len(seen)))
+    print(f"picked: {_flags(picked.settings, members)}")
+    if picked.settings.min_agree is not None:
+        print(_paper_line(agent, members))
     return 0
 
 
-def _paper_line(game: str, env: str, members: int) -> str:
-    if env.removeprefix("procgen:") not in PAPER_QUORUM:
-        return f"the paper has no quorum for {game}; for its games it has 1 to 8 of 10, and alpha 0.5"
-    return f"the paper's quorum for {game}: {PAPER_QUORUM[game]} of 10 (here {paper_quorum(env, members)}), alpha 0.5"
+def _flags(settings: Settings, members: int) -> str:
+    """Return the flags of `expgen evaluate` for `settings`."""
+    temperature = f"--temperature {temperature_text(settings.temperature)}"
+    if settings.min_agree is None:
+        return temperature
+    vote = f"--min-agree {settings.min_agree} --alpha {settings.alpha}"
+    return f"{vote} {temperature} ({settings.min_agree} of {members})"
+
+
+def _paper_line(agent: AgentDescription, members: int) -> str:
+    if agent.env.removeprefix("procgen:") not in PAPER_QUORUM:
+        return f"the paper has no quorum for {agent.game}; for its games it has 1 to 8 of 10, and alpha 0.5"
+    quorum = f"{PAPER_QUORUM[agent.game]} of 10 (here {paper_quorum(agent.env, members)})"
+    return f"the paper's quorum for {agent.game}: {quorum}, alpha 0.5"
 
 
 def _describe(trial: Trial, members: int) -> str:
-    score = trial.evaluation
+    score, (quorum, alpha, temperature) = trial.evaluation, trial.settings
     interval = f"{score.ci_low:.2f} to {score.ci_high:.2f}"
-    share = f"{trial.counts.explored_share:.0%}"
-    agree = f"{trial.min_agree} of {members}"
-    cells = (agree, trial.alpha, f"{score.mean_return:.2f}", interval, f"{score.solved_rate:.1%}", share)
-    return text_line(cells, WIDTHS, ">")
+    share = "-" if trial.counts is None else f"{trial.counts.explored_share:.0%}"
+    vote = ("-", "-") if quorum is None else (f"{quorum} of {members}", alpha)
+    cells = (*vote, temperature_text(temperature), f"{score.mean_return:.2f}", interval, f"{score.solved_rate:.1%}")
+    return text_line((*cells, share), WIDTHS, ">")

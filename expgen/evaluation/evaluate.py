@@ -35,6 +35,7 @@ class Episode(NamedTuple):
     length: int
     solved: bool
     died: bool = False  # ended neither in success nor at the time limit
+    number: int = 0  # position in the list of episodes
 
 
 class Evaluation(NamedTuple):
@@ -198,9 +199,9 @@ def play_episodes(
             agent.tally.record_deaths(died)
         for i in np.flatnonzero(observation.first).tolist():
             if playing[i] >= 0:
-                solved = bool(observation.solved[i])
-                episode = Episode(int(level[i]), float(total[i]), int(length[i]), solved, bool(died[i]))
-                finished[int(playing[i])] = episode
+                solved, number = bool(observation.solved[i]), int(playing[i])
+                episode = Episode(int(level[i]), float(total[i]), int(length[i]), solved, bool(died[i]), number)
+                finished[number] = episode
                 on_episode(episode)
             playing[i] = next_episode(i, is_free=True)
             total[i], length[i], level[i] = 0.0, 0, observation.level[i]

@@ -135,17 +135,34 @@ class Progress:
 
 
 class EpisodeMeans:
-    """Callback for each episode of `player`: calls `on_row` with the means over its episodes so far."""
+    """Callback for each episode of `player`: calls `on_row` with the number of episodes and their means so far.
+
+    The means are over the episodes before the first unfinished one of the list. Episodes that end early are short, and
+    in many games short episodes are the successful ones, so the mean over all finished ones would be biased.
+    """
 
     def __init__(self, player: str, on_row: OnRow) -> None:
-        self.player, self.on_row, self.count, self.total_return, self.solved = player, on_row, 0, 0.0, 0
+        self.player, self.on_row = player, on_row
+        self.waiting: dict[int, Episode] = {}  # finished before an earlier one, by number
+        self.next = 0  # number of the first unfinished episode
+        self.finished = self.averaged = self.solved = 0
+        self.total_return = 0.0
 
     def __call__(self, episode: Episode) -> None:
-        self.count += 1
-        self.total_return += episode.episode_return
-        self.solved += episode.solved
-        means = {"episode_return": self.total_return / self.count, "episode_solved": self.solved / self.count}
-        self.on_row(self.player, {"episodes": self.count, **means})
+        if episode.number < self.next:  # another list of episodes begins
+            self.next = 0
+        self.finished += 1
+        self.waiting[episode.number] = episode
+        while self.next in self.waiting:
+            ended = self.waiting.pop(self.next)
+            self.next, self.averaged = self.next + 1, self.averaged + 1
+            self.total_return += ended.episode_return
+            self.solved += ended.solved
+        row: dict[str, float] = {"episodes": self.finished}
+        if self.averaged:
+            row["episode_return"] = self.total_return / self.averaged
+            row["episode_solved"] = self.solved / self.averaged
+        self.on_row(self.player, row)
 
 
 @contextlib.contextmanager

@@ -1,34 +1,43 @@
-"""tune: choose quorum and α on training levels, each played by the members that never saw it.
+"""tune: choose quorum, α and temperature on levels that the players never saw.
 
-In a population trained with `--member-levels bootstrap` about 37 % of the members never saw a given training level.
-Only these vote on it (agents.out_of_bag), so they agree as they would on a new level. If the explorers also left out
-levels (when they were trained separately), only those levels are played; otherwise the explorers have trained on the
-levels and the scores include what they learnt of them.
+Without `levels` these are training levels, each played by the members that never saw it. In a population trained with
+`--member-levels bootstrap` about 37 % of the members never saw a given training level. Only these vote on it
+(agents.out_of_bag), so they agree as they would on a new level. If the explorers also left out levels (when they were
+trained separately), only those levels are played; otherwise the explorers have trained on the levels and the scores
+include what they learnt of them.
+
+With `levels`, which no policy may have trained on, the whole agent plays, whatever it is made of. Their scores are then
+spent: report the chosen agent on other levels.
 """
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.build import load_policies, policy_names
+from expgen.agents.build import build_agent, load_policies, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.agents.description import AgentDescription
 from expgen.agents.out_of_bag import OutOfBag, panel_levels
+from expgen.agents.temperature import AS_TRAINED, checked_temperature
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_play_flags, play_levels, result_of
 from expgen.files import write_atomic
 from expgen.provenance import commit
+from expgen.runs.request import split_of
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
+ALPHAS = (0.2, TABLE_ALPHA, 0.8)  # those that the paper tried
 COLUMNS = (
-    "min_agree", "members", "alpha", "episodes", "mean_return", "solved_rate", "ci_low", "ci_high", "explored_share",
-    "weights", "picked", "commit",
+    "min_agree", "members", "alpha", "temperature", "levels", "episodes", "mean_return", "solved_rate", "ci_low",
+    "ci_high", "explored_share", "weights", "picked", "commit",
 )  # fmt: skip
 
 
@@ -36,8 +45,10 @@ COLUMNS = (
 class TuneRequest:
     """The grid of settings to try, and how to play each."""
 
+    levels: str | None = None  # None: training levels that members left out
     quorums: Sequence[int] = ()  # empty: all from 1 to the number of members
-    alphas: Sequence[float] = (0.2, TABLE_ALPHA, 0.8)  # those that the paper tried
+    alphas: Sequence[float] = ()  # empty: ALPHAS
+    temperatures: Sequence[float] = ()  # empty: the agent's own
     episodes: int = 400  # per trial; all trials have the same levels and random numbers
     seed: int = 0
     envs: int = 64
@@ -49,39 +60,63 @@ class TuneRequest:
         for alpha in self.alphas:
             if not 1e-3 <= alpha <= 1:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")
+        for temperature in self.temperatures:
+            checked_temperature(temperature, "--temperatures")
+
+
+class Settings(NamedTuple):
+    """One point of the grid; quorum and α are None for an agent that does not vote."""
+
+    min_agree: int | None  # quorum of the whole ensemble
+    alpha: float | None
+    temperature: float
 
 
 class Trial(NamedTuple):
     """One point of the grid and its result."""
 
-    min_agree: int  # quorum of the whole ensemble
-    alpha: float
+    settings: Settings
     evaluation: Evaluation
-    counts: Counts
+    counts: Counts | None = None  # None without a vote
 
 
 def tune(
     agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[Trial]:
     """Play every point of the grid in turn; `on_episode` is called after each episode."""
-    seen, levels = tuning_levels(agent)
-    quorums = request.quorums or range(1, len(seen) + 1)
-    for quorum in quorums:
-        if not 1 <= quorum <= len(seen):
-            raise InputError(f"--quorums has {quorum}; accepted: 1 to {len(seen)}")
-    assert agent.consensus is not None
-    names = policy_names(agent, replace(agent.consensus, ensemble_size=0))
-    policies, _ = load_policies(agent, names, request.device, request.weights or agent.weights)
-    members, explorers = policies[: len(seen)], policies[len(seen) :]
-    threads = plan_resources(request.device, 1).env_threads
-    arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
-    for quorum in quorums:
-        for alpha in request.alphas:
-            panels = OutOfBag(seen, levels, quorum)
-            settings = replace(agent.consensus, min_agree=quorum, alpha=alpha)
-            voters = ConsensusAgent(members, explorers, agent.spec, settings, request.seed, panels)
-            evaluation = result_of(play_levels(voters, arena, levels, panels, on_episode=on_episode))
-            yield Trial(quorum, alpha, evaluation, voters.tally)
+    grid = grid_of(agent, request)
+    play = partial(_play_held_out if request.levels is None else _play_levels, agent, request, on_episode)
+    return map(play, grid)
+
+
+def grid_of(agent: AgentDescription, request: TuneRequest) -> list[Settings]:
+    """Return the points to try; raise InputError if the agent cannot be tuned so."""
+    temperatures = request.temperatures or (agent.temperature,)
+    if agent.consensus is None or not agent.members or agent.consensus.vote == "turns":
+        for flag, values in (("--quorums", request.quorums), ("--alphas", request.alphas)):
+            if values:
+                raise InputError(f"{flag} is given but {agent.folder} does not vote; accepted: --temperatures")
+        if not request.temperatures:
+            raise InputError(f"{agent.folder} does not vote; accepted: --temperatures, such as 0,0.25,0.5,1")
+        return [Settings(None, None, temperature) for temperature in temperatures]
+    members = len(agent.members)
+    for quorum in request.quorums:
+        if not 1 <= quorum <= members:
+            raise InputError(f"--quorums has {quorum}; accepted: 1 to {members}")
+    quorums = request.quorums or range(1, members + 1)
+    return [Settings(*point) for point in product(quorums, request.alphas or ALPHAS, temperatures)]
+
+
+def levels_of(agent: AgentDescription, request: TuneRequest) -> LevelSet:
+    """Return the levels that a request plays; raise InputError if there are none."""
+    if request.levels is None:
+        return tuning_levels(agent)[1]
+    if not agent.has_unseen_levels:
+        raise InputError(f"--levels is {request.levels} but {agent.env} has no unseen levels")
+    split, levels = split_of(agent, request.levels)
+    if split == "train":
+        raise InputError(f"--levels {request.levels} are training levels; accepted: levels that no policy trained on")
+    return levels
 
 
 def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
@@ -89,43 +124,88 @@ def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
 
     If there are training levels that no explorer has seen, only those are considered.
     """
-    if agent.consensus is None or not agent.members:
-        raise InputError(
-            f"{agent.folder} is a run of --algo {agent.algo}; accepted: an ensemble, such as --algo expgen"
-        )
+    if agent.consensus is None or not agent.members or agent.consensus.vote == "turns":
+        accepted = "--levels that it has not trained on, or an ensemble that votes, such as --algo expgen"
+        raise InputError(f"{agent.folder} is a run of --algo {agent.algo}, which does not vote; accepted: {accepted}")
     explored = [explorer.levels for explorer in agent.explorers]
     seen = [member.levels for member in agent.members]
     unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
     levels = panel_levels(seen, LevelSet(unexplored) if unexplored else agent.levels)
     if not levels.seeds:
-        accepted = "a population trained with --member-levels bootstrap"
+        accepted = "a population trained with --member-levels bootstrap, or --levels that it has not trained on"
         raise InputError(f"{agent.folder} has no training level that two members never saw; accepted: {accepted}")
     return seen, levels
 
 
-def best_trial(trials: Sequence[Trial]) -> Trial:
-    """Return the trial with the highest mean return; of equals the lowest quorum, then the α nearest to the paper's.
+def _play_held_out(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:
+    """Play training levels, each with the members that never saw it."""
+    seen, levels = tuning_levels(agent)
+    tuned = with_settings(agent, settings)
+    assert tuned.consensus is not None and settings.min_agree is not None
+    names = policy_names(agent, replace(tuned.consensus, ensemble_size=0))
+    policies, _ = load_policies(tuned, names, request.device, request.weights or agent.weights)
+    panels = OutOfBag(seen, levels, settings.min_agree)
+    members, explorers = policies[: len(seen)], policies[len(seen) :]
+    voters = ConsensusAgent(members, explorers, agent.spec, tuned.consensus, request.seed, panels)
+    evaluation = result_of(play_levels(voters, _arena(agent, request), levels, panels, on_episode=on_episode))
+    return Trial(settings, evaluation, voters.tally)
 
-    The lowest quorum, since a small panel reaches a high quorum more easily than the whole ensemble would.
+
+def _play_levels(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:
+    """Play the levels of the request with the whole agent."""
+    levels = levels_of(agent, request)
+    loaded = build_agent(with_settings(agent, settings), None, request.seed, request.device, weights=request.weights)
+    evaluation = result_of(play_levels(loaded.agent, _arena(agent, request), levels, on_episode=on_episode))
+    return Trial(settings, evaluation, loaded.agent.tally if isinstance(loaded.agent, ConsensusAgent) else None)
+
+
+def _arena(agent: AgentDescription, request: TuneRequest) -> Arena:
+    threads = plan_resources(request.device, 1).env_threads
+    return Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial:
+    """Return the trial with the highest mean return; of equals the one closest to the paper's settings.
+
+    That is the lowest quorum, since a small panel reaches a high quorum more easily than the whole ensemble would, then
+    the α nearest to the paper's, then the temperature nearest to that of training.
     """
-    return min(trials, key=lambda t: (-t.evaluation.mean_return, t.min_agree, abs(t.alpha - TABLE_ALPHA)))
+
+    def rank(trial: Trial) -> tuple[float, ...]:
+        quorum, alpha, temperature = trial.settings
+        distance = 0.0 if alpha is None else abs(alpha - TABLE_ALPHA)
+        return -trial.evaluation.mean_return, quorum or 0, distance, abs(temperature - AS_TRAINED)
+
+    return min(trials, key=rank)
+
+
+def with_settings(agent: AgentDescription, settings: Settings) -> AgentDescription:
+    """Return `agent` with these settings."""
+    agent = replace(agent, temperature=settings.temperature)
+    if settings.min_agree is None or settings.alpha is None:
+        return agent
+    assert agent.consensus is not None
+    return replace(agent, consensus=replace(agent.consensus, min_agree=settings.min_agree, alpha=settings.alpha))
 
 
 def tuned_agent(agent: AgentDescription, picked: Trial) -> AgentDescription:
-    """Return `agent` with the settings of the picked trial."""
-    assert agent.consensus is not None
-    consensus = replace(agent.consensus, min_agree=picked.min_agree, alpha=picked.alpha)
-    return replace(agent, consensus=consensus, tuned=("min_agree", "alpha"))
+    """Return `agent` with the settings of the picked trial; a vote's are marked as tuned."""
+    tuned = () if picked.settings.min_agree is None else ("min_agree", "alpha")
+    return replace(with_settings(agent, picked.settings), tuned=tuned)
 
 
-def write_trials(file: Path, members: int, trials: Sequence[Trial], picked: Trial, weights: Weights) -> None:
+def write_trials(
+    file: Path, agent: AgentDescription, levels: LevelSet, trials: Sequence[Trial], picked: Trial, weights: Weights
+) -> None:
     """Write one row per trial to tune.csv; the column `picked` is 1 in the row of `picked`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for trial in trials:
-        score = trial.evaluation
-        values = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high, trial.counts.explored_share)
-        row = [trial.min_agree, members, trial.alpha, len(score.episodes), *(f"{value:.6g}" for value in values)]
-        writer.writerow([*row, weights, int(trial is picked), commit()])
+        score, (quorum, alpha, temperature) = trial.evaluation, trial.settings
+        explored = "" if trial.counts is None else f"{trial.counts.explored_share:.6g}"
+        row = [quorum, len(agent.members), alpha, f"{temperature:g}", levels, len(score.episodes)]
+        values = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high)
+        row += [*(f"{value:.6g}" for value in values), explored, weights, int(trial is picked), commit()]
+        writer.writerow(row)
     write_atomic(file, text.getvalue().encode())

@@ -101,11 +101,11 @@ def test_environments_without_level_control_play_a_fixed_quota():
     agent = Listening()
     episodes = run(play_episodes(agent, env, 5))
     assert episodes == [
-        Episode(0, 1.0, 1, False),
-        Episode(1, 2.0, 4, True),
-        Episode(10, 1.0, 1, False),
-        Episode(11, 2.0, 4, True),
-        Episode(20, 1.0, 1, False),
+        Episode(0, 1.0, 1, False, number=0),
+        Episode(1, 2.0, 4, True, number=1),
+        Episode(10, 1.0, 1, False, number=2),
+        Episode(11, 2.0, 4, True, number=3),
+        Episode(20, 1.0, 1, False, number=4),
     ]
     assert agent.heard == [[0, 1], [2, 1], [4, 1], [-1, 1], [-1, 3], [-1, 3], [-1, 3], [-1, 3]]
 

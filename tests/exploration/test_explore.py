@@ -119,7 +119,7 @@ def test_exploration_of_two_episodes_by_hand():
     assert result.intrinsic_return.value == 3.5 and result.novelty.value == 1.5
     assert result.oracle_share is not None and result.oracle_share.value == 0.75
     assert result.oracle_success is not None and result.oracle_success.value == 0.5
-    assert result.evaluation.episodes == [Episode(7, 1.0, 4, True), Episode(7, 1.0, 3, True)]
+    assert result.evaluation.episodes == [Episode(7, 1.0, 4, True), Episode(7, 1.0, 3, True, number=1)]
 
 
 def test_explore_ignores_unfinished_episodes():

@@ -123,14 +123,17 @@ def test_progress_counts_steps_of_earlier_sessions(clock: list[float], capsys: p
     assert capsys.readouterr().err.startswith("4,000/4,000 steps")
 
 
-def test_episode_means_are_reported_after_each_episode() -> None:
-    rows: list[tuple[str, dict[str, float]]] = []
-    means = EpisodeMeans("member0", lambda player, row: rows.append((player, row)))
-    means(Episode(level=1, episode_return=10.0, length=5, solved=True))
-    means(Episode(level=2, episode_return=0.0, length=9, solved=False))
+def test_episode_means_leave_out_episodes_after_an_unfinished_one() -> None:
+    rows: list[dict[str, float]] = []
+    means = EpisodeMeans("member0", lambda player, row: rows.append(row))
+    for number, episode_return in ((1, 10.0), (2, 10.0), (0, 1.0), (1, 4.0), (0, 5.0)):  # the last two: a second list
+        means(Episode(7, episode_return, 5, solved=episode_return == 10, number=number))
     assert rows == [
-        ("member0", {"episodes": 1, "episode_return": 10.0, "episode_solved": 1.0}),
-        ("member0", {"episodes": 2, "episode_return": 5.0, "episode_solved": 0.5}),
+        {"episodes": 1},
+        {"episodes": 2},
+        {"episodes": 3, "episode_return": 7.0, "episode_solved": 2 / 3},
+        {"episodes": 4, "episode_return": 7.0, "episode_solved": 2 / 3},
+        {"episodes": 5, "episode_return": 6.0, "episode_solved": 0.4},
     ]
 
 

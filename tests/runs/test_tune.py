@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,22 @@ import pytest
 import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
+from expgen.envs.levels import LevelSet
 from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
-from expgen.runs.tune import COLUMNS, Trial, TuneRequest, best_trial, tune, tuned_agent, tuning_levels, write_trials
+from expgen.runs.tune import (
+    COLUMNS,
+    Settings,
+    Trial,
+    TuneRequest,
+    best_trial,
+    tune,
+    tuned_agent,
+    tuning_levels,
+    write_trials,
+)
 from tests.policies import load_run
 
 
@@ -30,8 +42,9 @@ def run(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return population(small, tmp_path_factory.mktemp("runs") / "population")
 
 
-def trial(min_agree: int, alpha: float, mean: float) -> Trial:
-    return Trial(min_agree, alpha, Evaluation(mean, 0, mean / 10, mean, mean, [Episode(0, mean, 9, False)]), NO_COUNTS)
+def trial(min_agree: int, alpha: float, mean: float, temperature: float = 1.0) -> Trial:
+    evaluation = Evaluation(mean, 0, mean / 10, mean, mean, [Episode(0, mean, 9, False)])
+    return Trial(Settings(min_agree, alpha, temperature), evaluation, NO_COUNTS)
 
 
 NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
@@ -47,7 +60,7 @@ def test_tune_plays_training_levels_that_two_members_never_saw(run: Path, monkey
         evaluation, "build_env", lambda *words, **more: made.append(original(*words, **more)) or made[-1]
     )
     trials = list(tune(agent, TuneRequest(quorums=(2, 4), alphas=(0.5, 1.0), episodes=24, envs=4)))
-    assert [(one.min_agree, one.alpha) for one in trials] == [(2, 0.5), (2, 1.0), (4, 0.5), (4, 1.0)]
+    assert [one.settings for one in trials] == [(2, 0.5, 1), (2, 1.0, 1), (4, 0.5, 1), (4, 1.0, 1)]
     for one, env in zip(trials, made, strict=True):
         assert env.levels == levels  # further episodes, beyond the list, are drawn from these too
         played = [episode.level for episode in one.evaluation.episodes]
@@ -70,6 +83,8 @@ def test_tune_plays_only_levels_that_the_explorer_left_out(small: Any, tmp_path:
 def test_best_trial_has_the_highest_return_then_the_lowest_quorum() -> None:
     trials = [trial(5, 0.5, 7.0), trial(3, 1.0, 8.0), trial(4, 0.5, 8.0), trial(3, 0.25, 8.0), trial(1, 0.5, 4.0)]
     assert best_trial(trials) is trials[3]  # 0.25 is nearer to 0.5 than 1 is
+    trials = [trial(3, 0.5, 8.0, temperature) for temperature in (0.25, 0.5, 2.0)]
+    assert best_trial(trials) is trials[1]  # as near as possible to the temperature of training
 
 
 def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path) -> None:
@@ -94,12 +109,13 @@ def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path
     assert grown.consensus is not None and (grown.consensus.min_agree, grown.tuned) == (5, ())  # 1 + ⅔ of six
 
 
-def test_write_trials_has_a_row_per_trial_and_marks_the_pick(tmp_path: Path) -> None:
+def test_write_trials_has_a_row_per_trial_and_marks_the_pick(run: Path, tmp_path: Path) -> None:
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
-    write_trials(tmp_path / "tune.csv", 4, trials, trials[1], "live")
+    agent = replace(read_agent(run), members=read_agent(run).members[:4])
+    write_trials(tmp_path / "tune.csv", agent, LevelSet((7, 9)), trials, trials[1], "live")
     lines = (tmp_path / "tune.csv").read_text().splitlines()
     assert lines[0] == ",".join(COLUMNS) and lines[1].split(",")[-2] == "0"
-    assert lines[2].startswith("3,4,0.25,1,8,0.8,8,8,0.3,live,1,")
+    assert lines[2].startswith('3,4,0.25,1,"7,9",1,8,0.8,8,8,0.3,live,1,')
 
 
 def test_tune_prints_and_writes_the_grid(run: Path, command: Callable[..., Any]) -> None:
@@ -107,8 +123,8 @@ def test_tune_prints_and_writes_the_grid(run: Path, command: Callable[..., Any])
     assert outcome.status == 0 and outcome.err == ""
     first, header, one, four, picked, paper = outcome.out.splitlines()
     assert "of 20 training levels are unseen by two or more of 4 members" in first
-    assert header.split()[:3] == ["agree", "alpha", "return"]
-    assert one.split()[:4] == ["1", "of", "4", "0.5"] and four.split()[:4] == ["4", "of", "4", "0.5"]
+    assert header.split()[:4] == ["agree", "alpha", "temperature", "return"]
+    assert one.split()[:5] == ["1", "of", "4", "0.5", "1"] and four.split()[:5] == ["4", "of", "4", "0.5", "1"]
     assert picked.startswith("picked: --min-agree ") and paper.startswith("the paper has no quorum for minimaze")
     assert len((run / "tune.csv").read_text().splitlines()) == 3
     consensus = read_agent(run).consensus
@@ -119,7 +135,7 @@ def test_tune_shows_progress(run: Path, command: Callable[..., Any], monkeypatch
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
     assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
-    assert all("episodes/s" in line and "return" in line for line in lines)
+    assert all("episodes/s" in line for line in lines) and all("return" in line for line in lines[2::3])
 
 
 @pytest.mark.parametrize(
@@ -129,6 +145,7 @@ def test_tune_shows_progress(run: Path, command: Callable[..., Any], monkeypatch
         (["--quorums", "5"], "--quorums has 5; accepted: 1 to 4"),
         (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
+        (["--temperatures", "-1"], "--temperatures is -1.0; accepted: 0, or 0.001 to 100"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 to 10000000"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
@@ -144,7 +161,37 @@ def test_tune_refuses_a_run_without_left_out_levels(small: Any, refused: Callabl
     message = "has no training level that two members never saw; accepted: a population trained with --member-levels"
     assert message in refused("tune", tmp_path / "all")
     small.train(tmp_path / "ppo", 1)
-    assert "is a run of --algo ppo; accepted: an ensemble" in refused("tune", tmp_path / "ppo")
+    message = "is a run of --algo ppo, which does not vote; accepted: --levels"
+    assert message in refused("tune", tmp_path / "ppo", "--temperatures", "0,1")
+
+
+def test_tune_chooses_the_temperature_of_a_single_policy_on_given_levels(
+    small: Any, command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "ppo", 1)
+    words = ("tune", tmp_path / "ppo", "--levels", "900:6", "--episodes", "6")
+    outcome = command(*words, "--temperatures", "0,0.5,1")
+    first, _, *rows, picked = outcome.out.splitlines()
+    assert (outcome.status, first) == (0, "6 episodes on levels 900:6, which no policy trained on")
+    assert [row.split()[:3] for row in rows] == [["-", "-", "0"], ["-", "-", "0.5"], ["-", "-", "1"]]
+    best = max(rows, key=lambda row: (float(row.split()[3]), float(row.split()[2])))
+    assert picked == f"picked: --temperature {best.split()[2]}"
+    assert read_agent(tmp_path / "ppo").temperature == float(best.split()[2])
+    played = command("evaluate", tmp_path / "ppo", "--levels", "900:6", "--episodes", "6").out.splitlines()[1]
+    assert played.split()[-5:] == best.split()[3:-1]  # return, interval and solved rate are those of the trial
+    assert "does not vote; accepted: --temperatures, such as 0,0.25,0.5,1" in refused(*words)
+    assert "--quorums is given but" in refused(*words, "--temperatures", "1", "--quorums", "2")
+    words = ("tune", tmp_path / "ppo", "--temperatures", "0,1", "--levels")
+    assert "--levels 0:4 are training levels; accepted: levels that no policy trained on" in refused(*words, "0:4")
+
+
+def test_tune_plays_a_whole_ensemble_on_given_levels(run: Path) -> None:
+    agent = read_agent(run)
+    request = TuneRequest("900:4", quorums=(2,), alphas=(0.5,), temperatures=(0.5, 1.0), episodes=4)
+    colder, usual = tune(agent, request)
+    assert (colder.settings, usual.settings) == ((2, 0.5, 0.5), (2, 0.5, 1.0))
+    expected = expgen.evaluate(expgen.load_agent(run, min_agree=2), "minimaze", 4, levels=range(900, 904))
+    assert usual.evaluation == expected and usual.counts is not None
 
 
 def test_tune_refuses_bad_device_and_unwritable_file_before_playing(run: Path, command: Callable[..., Any]) -> None:
