@@ -101,6 +101,7 @@ def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
         (is_best and algo == "idaac", best.IDAAC_SETTINGS.get(env, {})),
         (is_ours, best.EXPLORER),
         (is_ours and has_our_steps, {"steps": best.STEPS_BY_GAME.get(env, best.STEPS)}),
+        (is_best and recipe.splits_envs, {"mirror": False, "recolor": False}),  # it refuses them
     ]
     return {name: value for applies, values in parts if applies for name, value in values.items()}
 
