@@ -1,14 +1,12 @@
-"""python benchmarks/ray_dry_run.py [JOBS]: run JOBS no-op jobs by RayEngine; measure scheduling rate and memory.
+"""Run no-op jobs by RayEngine; measure scheduling rate and memory: `python benchmarks/ray_dry_run.py [JOBS]`.
 
 Every tenth job depends on the one before it, as a job that continues a run does.
 """
 
+import argparse
 import resource
-import sys
 import time
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from expgen.cluster.engine import Task, TaskResources
 from expgen.cluster.ray_engine import RayEngine
@@ -46,4 +44,6 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("jobs", nargs="?", type=int, default=10_000, metavar="JOBS", help="number of jobs")
+    main(parser.parse_args().jobs)

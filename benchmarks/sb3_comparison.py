@@ -3,8 +3,8 @@
     python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N]
 
 The two alternate, so that other processes slow both equally; the ratio is the median of the ratios per round. Needs the
-`sb3` extra. Both use our environment: Stable-Baselines3 through `Sb3VecEnv`, without a Monitor, with pixels channels
-first, as its policies expect.
+`sb3` extra. Both use our environment: Stable-Baselines3 through `Sb3VecEnv`, without a Monitor; it moves the pixels'
+channels first, as its policies expect.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def ours(config: TrainConfig, threads: int) -> Callable[[], None]:
 def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
     """Return a function that does the same with Stable-Baselines3."""
     options = {"levels": config.train_set, "seed": config.seed, "threads": threads}
-    env = Sb3VecEnv(config.env, config.envs, channels_first=True, **options)
+    env = Sb3VecEnv(config.env, config.envs, **options)
     ppo = config.algorithm
     model = OtherPPO(
         "CnnPolicy",
@@ -90,9 +90,10 @@ def theirs(config: TrainConfig, threads: int) -> Callable[[], None]:
         },
     )
     _, callback = model._setup_learn(10**9, Quiet())
+    assert model.env is not None  # `env`, wrapped to move the channels
 
     def iterate() -> None:
-        model.collect_rollouts(env, callback, model.rollout_buffer, config.rollout_steps)
+        model.collect_rollouts(model.env, callback, model.rollout_buffer, config.rollout_steps)
         model.train()
 
     assert isinstance(model, BaseAlgorithm)

@@ -78,8 +78,9 @@ def main(argv: Sequence[str]) -> int:
             progress.hide_bar()
             print(_describe(trial, members), flush=True)
     picked = best_trial(trials)
-    write_trials(tune_file, agent, levels_played, trials, picked, request.weights or agent.weights)
-    write_agent(tuned_agent(agent, picked), agent_file)
+    weights = request.weights or agent.weights
+    write_trials(tune_file, agent, levels_played, trials, picked, weights)
+    write_agent(tuned_agent(agent, picked, weights), agent_file)
     print(f"picked: {_flags(picked.settings, members)}")
     if picked.settings.min_agree is not None:
         print(_paper_line(agent, members))

@@ -95,7 +95,8 @@ class RunScorer:
 
     def score_learner(self, learner: Learner) -> Generator[None, None, Scores]:
         """Score a learner of this process."""
-        return self.score(learner.name, learner.env_steps, learner.policies())
+        policies: Policies = {weights: for_play(policy) for weights, policy in learner.policies().items()}
+        return self.score(learner.name, learner.env_steps, policies)
 
     def score_request(self, request: ScoreRequest) -> Generator[None, None, Scores]:
         """Score saved weights, or the ensemble, which is the last score of a run and is played without yielding."""
@@ -107,10 +108,10 @@ class RunScorer:
         return (yield from self.score(request.learner, request.env_steps, policies))
 
     def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
-        """Score a learner's policies on both splits and return metrics; the final scores also go to scores.csv."""
+        """Score a learner's frozen policies on both splits and return metrics; final scores also go to scores.csv."""
         metrics = Scores()
         for weights, policy in policies.items():
-            load = partial(self._loaded, learner, env_steps, for_play(policy), weights)
+            load = partial(self._loaded, learner, env_steps, policy, weights)
             scored = yield from self._score_splits(load, self.agent.policies[learner].levels)
             if env_steps >= self.steps[learner]:
                 self._save(scored)

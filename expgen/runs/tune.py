@@ -188,10 +188,10 @@ def with_settings(agent: AgentDescription, settings: Settings) -> AgentDescripti
     return replace(agent, consensus=replace(agent.consensus, min_agree=settings.min_agree, alpha=settings.alpha))
 
 
-def tuned_agent(agent: AgentDescription, picked: Trial) -> AgentDescription:
-    """Return `agent` with the settings of the picked trial; a vote's are marked as tuned."""
+def tuned_agent(agent: AgentDescription, picked: Trial, weights: Weights) -> AgentDescription:
+    """Return `agent` with the settings of the picked trial and the weights it played; a vote's are marked as tuned."""
     tuned = () if picked.settings.min_agree is None else ("min_agree", "alpha")
-    return replace(with_settings(agent, picked.settings), tuned=tuned)
+    return replace(with_settings(agent, picked.settings), weights=weights, tuned=tuned)
 
 
 def write_trials(

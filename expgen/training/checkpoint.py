@@ -39,8 +39,8 @@ class Checkpoint(NamedTuple):
 
     @property
     def is_weights_alone(self) -> bool:
-        """Whether it holds only a policy, as shipped agents do."""
-        return all(name.startswith("policy.") for name in self.tensors)
+        """Whether it holds only a policy, as shipped agents do, maybe with its average."""
+        return all(name.startswith(("policy.", "average.")) for name in self.tensors)
 
 
 def write_checkpoint(

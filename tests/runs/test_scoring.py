@@ -11,8 +11,10 @@ import expgen
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit
+from expgen.runs import scoring
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
+from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import plans_of
 from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.scoring import RunScorer
@@ -74,6 +76,17 @@ def test_repeated_score_is_written_once(run: Path, small: Any) -> None:
     policy, env_steps = load_policy(folder, "member0")
     result_of(scorer.score("member0", env_steps, {"live": policy}))
     assert read_scores(folder.scores_file) == before
+
+
+def test_saved_weights_are_scored_without_a_second_copy(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU a policy for play replays a graph; a copy for play of that would record a graph inside a graph."""
+    folder = RunFolder(run)
+    config, _ = folder.read_config()
+    scorer = RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
+    monkeypatch.setattr(scoring, "for_play", None)
+    newest = max(folder.checkpoints_of("member0").glob("*.safetensors"))
+    scores = result_of(scorer.score_request(ScoreRequest(run, "member0", 512, newest)))
+    assert set(scores) == {"train_return", "train_solved", "test_return", "test_solved"}
 
 
 def test_bootstrapped_member_is_scored_on_its_own_training_levels(small: Any, tmp_path: Path) -> None:

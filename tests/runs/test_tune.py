@@ -91,7 +91,7 @@ def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path
     run = population(small, tmp_path / "run")
     before = load_run(run)
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
-    write_agent(tuned_agent(read_agent(run), trials[1]))
+    write_agent(tuned_agent(read_agent(run), trials[1], "live"))
     tuned = load_run(run)
     assert (before.settings, tuned.settings) == ({"members": 4}, {"members": 4, "tuned": "min_agree:3+alpha:0.25"})
     assert isinstance(tuned.agent, ConsensusAgent) and (tuned.agent.quorum, tuned.agent.config.alpha) == (3, 0.25)
@@ -183,6 +183,16 @@ def test_tune_chooses_the_temperature_of_a_single_policy_on_given_levels(
     assert "--quorums is given but" in refused(*words, "--temperatures", "1", "--quorums", "2")
     words = ("tune", tmp_path / "ppo", "--temperatures", "0,1", "--levels")
     assert "--levels 0:4 are training levels; accepted: levels that no policy trained on" in refused(*words, "0:4")
+
+
+def test_tuned_agent_plays_with_the_weights_that_were_tuned(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "run", 2, average=0.9)
+    words = ("--levels", "900:4", "--episodes", "4", "--temperatures", "0,1")
+    for weights in ("average", "live"):
+        assert command("tune", tmp_path / "run", *words, "--weights", weights).status == 0
+        assert read_agent(tmp_path / "run").weights == weights
 
 
 def test_tune_plays_a_whole_ensemble_on_given_levels(run: Path) -> None:
