@@ -7,7 +7,8 @@ symmetry. Agents are evaluated on the original view. `--recolor` permutes the co
 a policy trained on all six permutations has to rely on shapes, and cannot recognise a level by its background colour.
 
 Displays in a corner of the picture stay there: Jumper's compass is mirrored in place and the distance bar below it is
-unchanged. The opposite corner keeps the mirrored copy of them, since the background behind them is unknown.
+unchanged. The opposite corner keeps the mirrored copy of them, since the background behind them is unknown. Heist's
+ring of keys, which covers parts of the maze, moves with the picture.
 """
 
 from collections.abc import Callable, Mapping
@@ -120,6 +121,7 @@ SYMMETRIES = {
     "procgen:bossfight": Symmetry(MIRRORED, _FREE),
     "procgen:caveflyer": Symmetry(MIRRORED, _FREE),
     "procgen:chaser": Symmetry(ALL_VIEWS, _FREE),
+    "procgen:climber": Symmetry(MIRRORED, _FREE),  # but for the start, always on the left
     "procgen:dodgeball": Symmetry(FLIPPED, _FREE),
     "procgen:fruitbot": Symmetry(MIRRORED, _FREE),
     "procgen:heist": Symmetry(ALL_VIEWS, _FREE),
