@@ -1,5 +1,6 @@
 """scripts/pack-runs: packed runs play and resume with their weights; archives keep to their size."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -48,19 +49,37 @@ def test_packed_run_plays_with_its_weights_in_half_precision(runs: Path, unpacke
     assert expgen.evaluate(expgen.load_agent(unpacked / "first", weights=weights), env, episodes=5).episodes
 
 
-def test_packed_run_has_policies_and_text_files_alone(runs: Path, unpacked: Path) -> None:
+def test_packed_run_has_networks_and_text_files(runs: Path, unpacked: Path) -> None:
     for name in ("first", "second"):
         for file in ("config.json", "agent.json", "metrics.csv", "journal.json"):
             assert (unpacked / name / file).read_bytes() == (runs / name / file).read_bytes()
         assert not (unpacked / name / "tensorboard").exists()
-    prefixes = {name.partition(".")[0] for name in newest_checkpoint(unpacked / "second", "member0").tensors}
-    assert prefixes == {"policy"}
+    trained = newest_checkpoint(runs / "second", "member0").tensors
+    packed = newest_checkpoint(unpacked / "second", "member0").tensors
+    assert {name.partition(".")[0] for name in packed} == {"policy", "critic", "advantage", "classifier", "reward"}
+    assert not any("adam" in name for name in packed)
+    assert torch.equal(packed["reward.moments"], trained["reward.moments"])
+    networks = [name for name in trained if name.startswith("critic.network.")]
+    assert networks and all(torch.equal(packed[name], trained[name].half()) for name in networks)
 
 
-def test_packed_run_resumes_like_a_shipped_agent(small: Any, unpacked: Path) -> None:
-    small.train(unpacked / "first", 4, average=0.9, resume=True)
-    facts = newest_checkpoint(unpacked / "first", "member0").facts
-    assert (facts["env_steps"], facts["average"]["updates"]) == (4 * small.update_steps, 4)
+@pytest.mark.parametrize("algo", ["ppo", "daac", "idaac", "ppg", "ucb-drac", "plr", "maxent", "mixed"])
+def test_packed_run_trains_further_with_its_networks(algo: str, small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path / "runs" / "run", 2, algo=algo, average=0.9)
+    list(script.pack_runs(tmp_path / "runs", tmp_path / "out", 15))
+    with tarfile.open(tmp_path / "out" / "runs-1.tar.gz") as tar:
+        tar.extractall(tmp_path / "elsewhere", filter="data")
+    run = tmp_path / "elsewhere" / "runs" / "run"
+    before = newest_checkpoint(run, "member0").tensors
+    config = (run / "config.json").read_text()
+    (run / "config.json").write_text(re.sub(r'learning_rate": [0-9.e-]+', 'learning_rate": 1e-9', config))
+    small.train(run, 3, algo=algo, average=0.9, learning_rate=1e-9, resume=True)
+    after = newest_checkpoint(run, "member0")
+    assert (after.facts["env_steps"], after.facts["average"]["updates"]) == (3 * small.update_steps, 3)
+    if "reward.moments" in before and algo != "mixed":  # mean, variance and count
+        assert after.tensors["reward.moments"][2] == before["reward.moments"][2] + small.update_steps
+    networks = [name for name in before if name.endswith(".weight") and not name.startswith("average.")]
+    assert networks and all(torch.allclose(after.tensors[name], before[name].float(), atol=1e-6) for name in networks)
 
 
 def test_archives_keep_to_the_size_where_runs_allow() -> None:

@@ -126,4 +126,5 @@ class IDAAC(Algorithm):
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         super().load_state(state)
-        self.elapsed = state["elapsed"].to(self.elapsed.device)
+        if "elapsed" in state:  # a packed run has none; its games start anew
+            self.elapsed = state["elapsed"].to(self.elapsed.device)

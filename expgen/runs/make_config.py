@@ -133,7 +133,7 @@ class OpenedRun:
         for plan in self.plans:
             checkpoint = latest_checkpoint(self.folder.checkpoints_of(plan.name))
             unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
-            if checkpoint and checkpoint.is_weights_alone and recipe_of(plan.algo).make_networks is not None:
+            if checkpoint and checkpoint.is_policy_alone and recipe_of(plan.algo).make_networks is not None:
                 missing = f"no value network for {plan.name}, which {plan.algo} needs"
                 raise InputError(f"--run {self.folder.path} has {missing}; accepted: checkpoints written by training")
         return unfinished

@@ -39,7 +39,12 @@ class Checkpoint(NamedTuple):
 
     @property
     def is_weights_alone(self) -> bool:
-        """Whether it holds only a policy, as shipped agents do, maybe with its average."""
+        """Whether it holds networks without optimisers and games, as shipped agents and packed runs do."""
+        return "generator" not in self.tensors
+
+    @property
+    def is_policy_alone(self) -> bool:
+        """Whether it holds no network but the policy and its average."""
         return all(name.startswith(("policy.", "average.")) for name in self.tensors)
 
 

@@ -43,7 +43,8 @@ def save_learner(learner: Learner, folder: Path) -> None:
 def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     """Continue exactly from `checkpoint`; games that cannot be restored start new episodes.
 
-    A checkpoint of weights alone, as shipped agents have, continues with a new optimiser, new games and a new seed.
+    A checkpoint of weights alone, as shipped agents have, continues with new optimisers, new games and a new seed; with
+    the scale of the rewards if it has that.
     """
     tensors, facts = checkpoint
     learner.env_steps, learner.updates = facts["env_steps"], facts.get("updates", 0)
@@ -59,6 +60,8 @@ def resume_learner(learner: Learner, checkpoint: Checkpoint) -> None:
     else:  # weights alone, or the state of another kind of device's generator
         learner.generator.manual_seed(learner.generator.initial_seed() + learner.env_steps)
     if checkpoint.is_weights_alone:
+        if scale := under_prefix("reward", tensors):
+            learner.reward.load_state(_as_arrays(scale))
         return
     with learner.lane.updating():
         if isinstance(learner.env, Snapshots):
