@@ -1,6 +1,6 @@
 """Aggregates over games by rliable: Figures 6 and 7, and our aggregates compared with published ones."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy import ndarray
@@ -41,8 +41,8 @@ def distribution_section(table: ScoreTable) -> Section | None:
     result = Table("figure-6", "Probability that a run of X scores above a run of Y, averaged over games.",
                    ("X", "Y", "P(X > Y)", "95 % interval"))  # fmt: skip
     for other, estimate in improvement.items():
-        runs = min(len(scores[reference]), len(scores[other]))
-        result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, runs))
+        rows = min(len(scores[reference]), len(scores[other]))
+        result.add(reference.label, other.label, number_cell(estimate.value), _interval(estimate, rows))
     note = _note(table, scores, games) + " The paper has 0.6 for ExpGen-IDAAC over IDAAC."
     figures = [
         ("Score distributions by method", distributions(found, tau)),
@@ -62,11 +62,10 @@ def aggregate_section(table: ScoreTable) -> Section | None:
     caption = "Aggregate metrics of normalised test scores: ours, and those computed from the paper's Table 1."
     result = Table("figure-7", caption, ("method", "metric", "value", "95 % interval", "runs", "paper"))
     for method in methods:
-        runs = len(scores[method])
+        runs, rows = _runs_cell(table, method, games), len(scores[method])
         for metric, estimate in found[method].items():
             quoted = number_cell(paper.get(method, {}).get(metric), 3)
-            cells = (number_cell(estimate.value, 3), _interval(estimate, runs), number_cell(runs, 0), quoted)
-            result.add(method.label, metric, *cells)
+            result.add(method.label, metric, number_cell(estimate.value, 3), _interval(estimate, rows), runs, quoted)
     drawn = aggregate_metrics(found, paper)
     note = _note(table, scores, games) + (
         " The paper's metrics are computed from its printed means on the same games, as one run per game: mean, median"
@@ -85,18 +84,31 @@ def paper_point(algorithm: str, games: tuple[str, ...] | list[str], constants: C
     return {metric: estimate.value for metric, estimate in aggregates({"": row}, 2)[""].items()}
 
 
-def _interval(estimate: Estimate, runs: int) -> TableCell:
-    """Return the interval as a cell; a single run has none, since the bootstrap is over runs."""
-    return TableCell("one run") if runs < 2 else interval_cell(estimate.low, estimate.high, 3)
+def _interval(estimate: Estimate, rows: int) -> TableCell:
+    """Return the interval as a cell; one run, or one row of means over runs, has none: the bootstrap is over rows."""
+    return TableCell("–") if rows < 2 else interval_cell(estimate.low, estimate.high, 3)
+
+
+def runs_text(runs: tuple[int, int]) -> str:
+    """Return `3 runs`, or `1 to 3 runs` if games differ in their number of runs."""
+    return f"{runs[0]} to {plural(runs[1], 'run')}" if runs[0] < runs[1] else plural(runs[0], "run")
+
+
+def _runs_cell(table: ScoreTable, method: Method, games: Sequence[str]) -> TableCell:
+    runs = table.num_runs(method, games)
+    return TableCell(runs_text(runs).rpartition(" ")[0], runs[0])
 
 
 def _note(table: ScoreTable, scores: Mapping[Method, ndarray], games: list[str]) -> str:
-    runs = sorted(map(len, scores.values()))
-    num_runs = f"{runs[0]} to {runs[-1]} runs" if runs[0] < runs[-1] else plural(runs[0], "run")
+    runs = {method: table.num_runs(method, games) for method in scores}
+    fewest, most = min(low for low, _ in runs.values()), max(high for _, high in runs.values())
+    uneven = [method.label for method, (low, high) in runs.items() if low < high]
+    means = "not as many runs of every game, so the mean of each game counts as one run."
     left_out = [method.label for method in _default_methods(table) if method not in scores]
     return (
         f"rliable, {table.resamples:,} stratified bootstrap resamples over runs; {plural(len(games), 'game')} "
-        f"({', '.join(games)}); {num_runs} per method; constants `{table.constants}`."
+        f"({', '.join(games)}); {runs_text((fewest, most))} per method; constants `{table.constants}`."
+        + (f" {join_words(uneven)}: {means}" if uneven else "")
         + leaders_note(table, scores, games)
         + (f" Omitted, because not scored on all of these games: {join_words(left_out)}." if left_out else "")
     )
@@ -118,7 +130,7 @@ def published_section(table: ScoreTable) -> Section | None:
         compared.add((method.algorithm, games))
         for constants, normalized_table in tables.items():
             scores = normalized_table.matrix([method], games)
-            counts = (number_cell(len(games), 0), number_cell(len(scores[method]), 0))
+            counts = (number_cell(len(games), 0), _runs_cell(table, method, games))
             found = aggregates(scores, table.resamples)[method].values()
             cells = (_with_interval(estimate, len(scores[method])) for estimate in found)
             result.add(method.label, "ours", *counts, constants, *cells)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from expgen.paper import numbers
-from expgen.report.aggregate_sections import paper_point
+from expgen.report.aggregate_sections import paper_point, runs_text
 from expgen.report.lines import short_steps
 from expgen.report.methods import LABELS, Method
 from expgen.report.score_table import Cell, ScoreTable
@@ -67,7 +67,7 @@ def _all_games(table: ScoreTable) -> Iterable[str]:
     paper = {LABELS[name]: paper_point(name, games, table.constants) for name in numbers.METHODS}
     best = max(paper, key=lambda label: paper[label]["IQM"])
     for method in sorted(ours, key=lambda method: -ours[method]["IQM"])[:1]:
-        runs = plural(len(scores[method]), "run")
+        runs = runs_text(table.num_runs(method, games))
         yield (
             f"On all {len(games)} of the paper's games {method.label} has {_aggregates_text(ours[method])} ({runs}); "
             f"of the paper's methods {best} is best, with {_aggregates_text(paper[best])}."
@@ -85,11 +85,11 @@ def _overall(table: ScoreTable) -> Iterable[str]:
     found = {method: metrics["IQM"] for method, metrics in aggregates(scores, table.resamples).items()}
     if len(methods) > 1:
         first, second = sorted(methods, key=lambda method: -found[method].value)[:2]
-        best, runs = found[first], len(scores[first])
-        interval = f"{best.low:.2f} to {best.high:.2f}, " if runs > 1 else ""  # the bootstrap is over runs
+        best, runs = found[first], runs_text(table.num_runs(first, games))
+        interval = f"{best.low:.2f} to {best.high:.2f}, " if len(scores[first]) > 1 else ""
         yield (
             f"Over {plural(len(games), 'game')} {first.label} has the highest IQM of normalised scores on unseen "
-            f"levels, {best.value:.2f} ({interval}{plural(runs, 'run')}), "
+            f"levels, {best.value:.2f} ({interval}{runs}), "
             f"{best.value - found[second].value:.2f} above {second.label}."
         )
 

@@ -130,14 +130,23 @@ class ScoreTable:
         return None if math.isnan(value) else Estimate(value, value - spread, value + spread)
 
     def matrix(self, methods: Sequence[Method], games: Sequence[str]) -> dict[Method, ndarray]:
-        """Return normalised test scores `[runs, games]` of the first runs, as many as every game has."""
+        """Return normalised test scores `[runs, games]`, or means over runs `[1, games]` if their number differs.
+
+        rliable needs as many runs of every game, and leaving some out would replace means by scores of the first seeds.
+        """
         found = {}
         for method in methods:
             rows = {game: self.final_entries(method, game, "test") for game in games}
-            runs = min(map(len, rows.values()))
-            scores = [[self.normalized(entry.row.mean_return, game) for entry in rows[game][:runs]] for game in games]
+            scores = [[self.normalized(entry.row.mean_return, game) for entry in rows[game]] for game in games]
+            if len(set(map(len, scores))) > 1:
+                scores = [[float(np.mean(of_game))] for of_game in scores]
             found[method] = np.array(scores).T
         return found
+
+    def num_runs(self, method: Method, games: Iterable[str]) -> tuple[int, int]:
+        """Return the smallest and the largest number of runs that a game's test score is the mean of."""
+        counts = [len(self.final_entries(method, game, "test")) for game in games]
+        return min(counts), max(counts)
 
     def comparable(self, methods: Sequence[Method]) -> tuple[list[Method], list[str]]:
         """Return methods and games such that every method was tested on every game, with as many pairs as possible.

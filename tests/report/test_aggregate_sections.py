@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expgen.paper import numbers
-from expgen.report.aggregate_sections import published_section
+from expgen.report.aggregate_sections import aggregate_section, published_section
 from tests.report.score_rows import make_row, make_table
 
 
@@ -44,6 +44,18 @@ def test_aggregates_have_intervals_with_two_or_more_runs():
     (text, *_) = rows_of(runs)["PPO", "ours", "2", "easy"]
     value, low, high = (float(number) for number in text.replace("(", "").replace(")", "").replace("to", "").split())
     assert value == pytest.approx(np.median([(8 - 5) / 5, (8 - 3) / 7]), abs=1e-3) and low < value < high
+
+
+def test_aggregates_of_unequal_runs_are_those_of_the_means_and_say_so():
+    """Maze 6, 8 and 10 → 0.6 on average; Jumper 6.5 → 0.5. The first seed alone would give (0.2 + 0.5) / 2."""
+    maze = [make_row(game="maze", seed=seed, mean=mean) for seed, mean in enumerate((6.0, 8.0, 10.0))]
+    table = make_table([*maze, make_row(game="jumper", mean=6.5)], resamples=20)
+    published, aggregated = published_section(table), aggregate_section(table)
+    assert published is not None and aggregated is not None
+    assert [cell.text for cell in published.tables[0].rows[0][3:8]] == ["1 to 3", "easy", "0.550", "0.550", "0.550"]
+    assert [cell.text for cell in aggregated.tables[0].rows[0][2:5]] == ["0.550", "–", "1 to 3"]
+    assert "1 to 3 runs per method" in aggregated.note
+    assert "PPO: not as many runs of every game, so the mean of each game counts as one run." in aggregated.note
 
 
 def test_aggregates_need_two_games_and_variants_need_all_games():

@@ -117,9 +117,19 @@ def test_matrix_and_gap_match_hand_computation():
     table = make_table(rows)
     method = Method("ppo")
     np.testing.assert_allclose(table.matrix([method], ["maze"])[method], [[0.5], [0.0]])
-    assert table.matrix([method], ["maze", "heist"])[method].shape == (1, 2)  # as many runs as every game has
     assert table.gap(method, "maze").value == pytest.approx(2 / 8.25)
     assert table.gap(method, "coinrun") is None
+
+
+def test_matrix_has_means_over_all_runs_if_games_differ_in_their_number():
+    """Maze 6, 8 and 10 are 0.2, 0.6 and 1 of the way from 5 to 10; Heist 6.75 is half of 3.5 to 10."""
+    maze = [make_row(seed=seed, mean=mean) for seed, mean in enumerate((6, 8, 10))]
+    heist = [make_row(seed=seed, game="heist", mean=6.75) for seed in range(3)]
+    method, games = Method("ppo"), ["maze", "heist"]
+    equal, unequal = make_table([*maze, *heist]), make_table([*maze, *heist[:1]])
+    assert equal.num_runs(method, games) == (3, 3) and unequal.num_runs(method, games) == (1, 3)
+    np.testing.assert_allclose(equal.matrix([method], games)[method], [[0.2, 0.5], [0.6, 0.5], [1.0, 0.5]])
+    np.testing.assert_allclose(unequal.matrix([method], games)[method], [[0.6, 0.5]])
 
 
 def test_matrix_uses_selected_constants():
