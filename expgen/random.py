@@ -35,6 +35,7 @@ def draw_below(word: ndarray, limit: ndarray | int) -> ndarray:
 # noise their actions would be correlated.
 WITH_MEMORY, MEMORYLESS, UNIFORM, STRETCH, MEMBERS = range(5)  # member j, unless it leads: MEMBERS + j
 TURN, EXPLORERS = 2**20, 2**20 + 1  # which explorer acts; explorer j > 0: EXPLORERS + j
+TUNING = 2**40  # levels and noise of tune, which must not be those of a later evaluation with the same seed
 
 
 def stream_seed(seed: int, stream: int) -> int:

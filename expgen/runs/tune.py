@@ -7,7 +7,8 @@ trained separately), only those levels are played; otherwise the explorers have 
 include what they learnt of them.
 
 With `levels`, which no policy may have trained on, the whole agent plays, whatever it is made of. Their scores are then
-spent: report the chosen agent on other levels.
+spent: report the chosen agent on other levels. From `all` unseen levels tune draws others than `expgen evaluate` does,
+with other noise (`play_seed`), so the seed of a later evaluation may be the same.
 """
 
 import csv
@@ -30,7 +31,9 @@ from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_play_flags, play_levels, result_of
 from expgen.files import write_atomic
 from expgen.provenance import commit
+from expgen.random import TUNING, stream_seed
 from expgen.runs.request import split_of
+from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
@@ -154,9 +157,19 @@ def _play_held_out(agent: AgentDescription, request: TuneRequest, on_episode: On
 def _play_levels(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:
     """Play the levels of the request with the whole agent."""
     levels = levels_of(agent, request)
+    request = replace(request, seed=play_seed(request.seed, levels))
     loaded = build_agent(with_settings(agent, settings), None, request.seed, request.device, weights=request.weights)
     evaluation = result_of(play_levels(loaded.agent, _arena(agent, request), levels, on_episode=on_episode))
     return Trial(settings, evaluation, loaded.agent.tally if isinstance(loaded.agent, ConsensusAgent) else None)
+
+
+def play_seed(seed: int, levels: LevelSet) -> int:
+    """Return the seed that draws tune's levels and noise: `seed` for a finite set, one derived from it for `all`.
+
+    Every evaluation with the same seed starts with the same levels of an open set, and would report the score of the
+    chosen settings on the episodes that they were chosen by.
+    """
+    return seed if levels.seeds is not None else stream_seed(seed, TUNING) % (LAST_SEED + 1)
 
 
 def _arena(agent: AgentDescription, request: TuneRequest) -> Arena:

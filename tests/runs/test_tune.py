@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import expgen
@@ -17,17 +18,20 @@ from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
+from expgen.runs.request import EvaluationRequest, score_all
 from expgen.runs.tune import (
     COLUMNS,
     Settings,
     Trial,
     TuneRequest,
     best_trial,
+    play_seed,
     tune,
     tuned_agent,
     tuning_levels,
     write_trials,
 )
+from expgen.settings import LAST_SEED
 from tests.policies import load_run
 
 
@@ -202,6 +206,39 @@ def test_tune_plays_a_whole_ensemble_on_given_levels(run: Path) -> None:
     assert (colder.settings, usual.settings) == ((2, 0.5, 0.5), (2, 0.5, 1.0))
     expected = expgen.evaluate(expgen.load_agent(run, min_agree=2), "minimaze", 4, levels=range(900, 904))
     assert usual.evaluation == expected and usual.counts is not None
+
+
+def test_tune_on_all_unseen_levels_plays_others_than_an_evaluation_with_the_same_seed(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = read_agent(run)
+    seeds: list[int] = []  # of the noise of every agent that plays
+    original = ConsensusAgent.__init__
+
+    def recorded(self: ConsensusAgent, members: Any, explorers: Any, spec: Any, config: Any, seed: int) -> None:
+        original(self, members, explorers, spec, config, seed)
+        seeds.append(seed)
+
+    monkeypatch.setattr(ConsensusAgent, "__init__", recorded)
+    tuned = [
+        {episode.level for episode in one.evaluation.episodes}
+        for one in tune(agent, TuneRequest("all", quorums=(1, 2), alphas=(0.5,), episodes=24))
+    ]
+    played: set[int] = set()
+    request = EvaluationRequest(split="test", episodes=24)
+    list(score_all(agent, request, lambda episode: played.add(episode.level)))
+    assert tuned[0] == tuned[1] and len(tuned[0]) == len(played) == 24
+    assert not tuned[0] & played  # by chance they share a level in one of 4 million cases
+    assert seeds[0] == seeds[1] != seeds[2] == request.seed
+
+
+def test_tune_has_levels_and_noise_of_its_own_only_on_an_open_set() -> None:
+    open_set = LevelSet(None, excluded=range(200))
+    derived = [play_seed(seed, open_set) for seed in range(1000)]
+    assert len({*derived, *range(1000)}) == 2000 and all(0 <= seed <= LAST_SEED for seed in derived)
+    assert play_seed(7, LevelSet.parse("900:6")) == 7  # the levels are given
+    levels = [set(open_set.draw(100_000, np.random.default_rng(seed)).tolist()) for seed in (0, derived[0])]
+    assert len(levels[0] & levels[1]) < 20  # by chance 100,000² / 2³¹ = 4.7
 
 
 def test_tune_refuses_bad_device_and_unwritable_file_before_playing(run: Path, command: Callable[..., Any]) -> None:
