@@ -81,10 +81,7 @@ class KnnReward(RewardSource):
         start = start.cummax(0).values  # [T+1, N] first stored frame of slot t's episode
         earliest = start.maximum(position - config.memory_length)[1:]  # [T, N] first frame compared with s_{t+1}
 
-        distance = kth_distance(Pooled(timeline, scale), earliest, config)
-        reward = transform_distance(distance, config.reward_transform).float()
-        reward = reward.masked_fill_(first[1:], 0.0)  # [T, N]
-
+        reward = _window_rewards(Pooled(timeline, scale), earliest, first[1:], config)  # [T, N]
         num_kept = min(config.memory_length, len(timeline)) - 1
         self.frames = timeline[len(timeline) - 1 - num_kept : -1].clone()  # the last slot is the next call's slot 0
         self.age = (position[-1] - start[-1]).clamp_(max=num_kept)
@@ -105,18 +102,36 @@ class KnnReward(RewardSource):
             self.age = torch.from_numpy(state["age"].copy())
 
 
-def kth_distance(frames: Pooled, earliest: Tensor, config: KnnConfig) -> Tensor:
-    """Return each frame's distance to its k-th nearest of the frames from `earliest` to before it, `[T, N]` float64.
+def reward_from(
+    squared: Tensor, is_other: Tensor, num_earlier: Tensor, first: Tensor, scale: int, config: KnnConfig
+) -> Tensor:
+    """Return r_I `[…]` float32 from squared distances `[…, keys]`, which are overwritten.
 
-    `frames` holds K+T+1 consecutive frames, of which the last T are the queries; `earliest` `[T, N]` are indices into
-    them. A frame with nothing before it has distance ∞.
+    `is_other` marks the keys that are not earlier frames of the episode, and `num_earlier` `[…, 1]` counts the others.
+    r_I is 0 where `first` `[…]` marks the frame as one of the next episode.
+    """
+    squared.masked_fill_(is_other, torch.inf)
+    nearest = squared.topk(min(config.neighbor_rank, squared.shape[-1]), largest=False).values  # […, ≤ k], ascending
+    rank = num_earlier.clamp(1, nearest.shape[-1]) - 1  # […, 1]
+    distance = nearest.gather(-1, rank)[..., 0].sqrt() / (1 if config.distance == "l0" else scale)
+    if config.reward_transform == "log":
+        distance = distance.clamp(min=LOG_FLOOR).log()
+    elif config.reward_transform == "log1p":
+        distance = distance.log1p()
+    return distance.float().masked_fill_(first, 0.0)
+
+
+def _window_rewards(frames: Pooled, earliest: Tensor, first: Tensor, config: KnnConfig) -> Tensor:
+    """Return r_I `[T, N]` of the last T of the K+T+1 consecutive `frames`.
+
+    Each is compared with the frames from `earliest` `[T, N]`, an index, to before it; `first` is `[T, N]`.
     """
     timeline, scale = frames
     device, (num_queries, num_envs) = timeline.device, earliest.shape
-    earliest = earliest.T[..., None]  # [N, T, 1]
+    earliest, first = earliest.T[..., None], first.T  # [N, T, 1], [N, T]
     first_query = len(timeline) - num_queries
     group_size = max(1, _CHUNK_BYTES // (8 * timeline[:, 0].numel()))
-    kth_squared = torch.empty(num_queries, num_envs, dtype=torch.float64, device=device)
+    reward = torch.empty(num_queries, num_envs, dtype=torch.float32, device=device)
     for env in range(0, num_envs, group_size):
         group = slice(env, env + group_size)  # n environments
         point = to_points(timeline[:, group].transpose(0, 1), scale, config)  # [n, K+T+1, D]
@@ -130,23 +145,14 @@ def kth_distance(frames: Pooled, earliest: Tensor, config: KnnConfig) -> Tensor:
             rows = slice(begin - first_query, end - first_query)
             low = earliest[group, rows]  # [n, q, 1]
             squared = _squared(point, norm, slice(begin, end), slice(oldest, end - 1), config.distance)  # [n, q, keys]
-            squared.masked_fill_((key < low) | (key >= query), torch.inf)
-            nearest = squared.topk(min(config.neighbor_rank, len(key)), largest=False).values  # [n, q, ≤ k], ascending
-            rank = (query - low).clamp(1, nearest.shape[-1]) - 1  # [n, q, 1]
-            kth_squared[rows, group] = nearest.gather(-1, rank)[..., 0].T
-    return kth_squared.sqrt() if config.distance == "l0" else kth_squared.sqrt() / scale
+            is_other = (key < low) | (key >= query)  # [n, q, keys]
+            reward[rows, group] = reward_from(squared, is_other, query - low, first[group, rows], scale, config).T
+    return reward
 
 
 def to_points(frame: Tensor, scale: int, config: KnnConfig) -> Tensor:
     """Convert pooled frames `[…, cells, C]` to the points `[…, D]` float64 between which distances are measured."""
     return _cell_codes(frame, scale) if config.distance == "l0" else _float64(frame.flatten(-2))
-
-
-def transform_distance(distance: Tensor, transform: Transform) -> Tensor:
-    """Return f(d)."""
-    if transform == "log":
-        return distance.clamp(min=LOG_FLOOR).log()
-    return distance.log1p() if transform == "log1p" else distance
 
 
 def _float64(frame: Tensor) -> Tensor:

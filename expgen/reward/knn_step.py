@@ -12,7 +12,7 @@ from numpy import ndarray
 from torch.nn import functional as F
 
 from expgen.errors import InputError
-from expgen.reward.knn import KnnConfig, to_points, transform_distance
+from expgen.reward.knn import KnnConfig, reward_from, to_points
 from expgen.reward.pooling import pooled
 from expgen.settings import check_config, check_integer, check_type
 
@@ -49,7 +49,7 @@ class KnnStepReward:
         num_earlier = self.count.clamp(max=config.memory_length)  # [N]
         norm = torch.linalg.vecdot(point, point) if is_exact else torch.zeros(len(point), dtype=torch.float64)  # [N]
 
-        reward = torch.zeros(len(point), dtype=torch.float64)  # [N]
+        reward = torch.zeros(len(point), dtype=torch.float32)  # [N]
         if most := int(num_earlier.max()):
             earlier = self._point[:, :most]  # [N, K, D]
             if is_exact:
@@ -59,16 +59,13 @@ class KnnStepReward:
                 squared = (earlier != point[:, None]).sum(2).double().square_()
             else:
                 squared = (earlier - point[:, None]).square().sum(2)
-            squared.masked_fill_(torch.arange(most) >= num_earlier[:, None], torch.inf)
-            nearest = squared.topk(min(config.neighbor_rank, most), largest=False).values  # [N, ≤ k]
-            rank = num_earlier.clamp(1, nearest.shape[1])[:, None] - 1
-            distance = nearest.gather(1, rank)[:, 0].sqrt() / (1 if config.distance == "l0" else scale)
-            reward = transform_distance(distance, config.reward_transform).masked_fill(opens, 0.0)
+            is_other = torch.arange(most) >= num_earlier[:, None]  # [N, K]
+            reward = reward_from(squared, is_other, num_earlier[:, None], opens, scale, config)
 
         env, row = torch.arange(len(point)), self.count % config.memory_length
         self._point[env, row], self._norm[env, row] = point, norm
         self.count += 1
-        return reward.float().numpy()
+        return reward.numpy()
 
     def _grow(self, size: int) -> None:
         """Ensure a free row for the next frame of every environment, by doubling the rows up to B."""

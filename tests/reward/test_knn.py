@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from expgen.errors import InputError
-from expgen.reward.knn import LOG_FLOOR, KnnConfig
+from expgen.reward.knn import LOG_FLOOR, KnnConfig, reward_from
 from expgen.runs.make_config import make_config
 from tests.reward.walks import film, oracle, reward_of
 
@@ -62,6 +63,16 @@ def test_intrinsic_reward_of_a_walk_by_hand():
     assert by_hand(values, first, neighbor_rank=2, memory_length=2) == [3, 2, 2, 0, 10, 10]
     assert by_hand(values, first, neighbor_rank=2, memory_length=1) == [3, 2, 0, 0, 10, 0]
     assert by_hand(values, first, neighbor_rank=1, distance="l0") == [1, 1, 0, 0, 1, 0]  # counts cells, not channels
+
+
+def test_reward_from_squared_distances_by_hand():
+    """Four frames: the second nearest of three; the farther of two; the only one; none, as it opens an episode."""
+    squared = torch.tensor([[36.0, 9, 81, 1], [36, 9, 0, 0], [0, 0, 4, 0], [9, 9, 9, 9]], dtype=torch.float64)
+    is_other = torch.tensor([[0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1]], dtype=torch.bool)
+    num_earlier, first = (~is_other).sum(1, keepdim=True), is_other.all(1)
+    for settings, scale, expected in (({}, 3, [2, 2, 2 / 3, 0]), ({"distance": "l0"}, 3, [6, 6, 2, 0])):
+        found = reward_from(squared.clone(), is_other, num_earlier, first, scale, KnnConfig(**settings))
+        assert found.dtype == torch.float32 and found.tolist() == pytest.approx(expected)
 
 
 def test_choice_log_of_zero_distance():
