@@ -1,10 +1,9 @@
 """Decisions of a consensus agent: one step in detail for the inspector, and counts over an evaluation."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
 from numpy import ndarray
 
 
@@ -30,7 +29,7 @@ class Decision(NamedTuple):
 
 @dataclass
 class Counts:
-    """Counts of steps and deaths so far; environments with a negative episode number are excluded."""
+    """Counts of steps so far; environments with a negative episode number are excluded."""
 
     steps: int = 0
     votes: int = 0  # steps with a vote
@@ -39,10 +38,6 @@ class Counts:
     explored: int = 0  # steps in which the explorer or a random action was used
     stretches: int = 0  # stretches of exploration started
     hedged: int = 0  # steps of exploration in which the action was replaced because the members object to it
-    deaths: int = 0  # episodes that ended neither in success nor at the time limit
-    explorer_deaths: int = 0  # of these, episodes whose last step was a step of exploration
-    has_explored: ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False, repr=False)
-    """[N] bool, whether the last step was exploration."""
 
     @property
     def agreement_rate(self) -> float:
@@ -72,16 +67,11 @@ class Counts:
     def record(self, decision: Decision, episode: ndarray) -> None:
         """Add one step; `episode` `[N]` as in `Agent.act`."""
         is_counted = episode >= 0  # [N]
-        has_voted, self.has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
+        has_voted, has_explored = (decision.votes >= 0).any(0), decision.actor != Actor.MEMBER  # [N]
         self.steps += int(is_counted.sum())
         self.votes += int((has_voted & is_counted).sum())
         self.agreed += int((decision.agreed & is_counted).sum())
         self.set_aside += int((decision.set_aside & is_counted).sum())
-        self.explored += int((self.has_explored & is_counted).sum())
-        self.stretches += int((has_voted & self.has_explored & is_counted).sum())
+        self.explored += int((has_explored & is_counted).sum())
+        self.stretches += int((has_voted & has_explored & is_counted).sum())
         self.hedged += int((decision.hedged & is_counted).sum())
-
-    def record_deaths(self, died: ndarray) -> None:
-        """Add the deaths of the last step; `died` `[N]` is False for environments that are excluded."""
-        self.deaths += int(died.sum())
-        self.explorer_deaths += int((died & self.has_explored).sum())

@@ -13,7 +13,6 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent, check_compatible
-from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MAX_ENVS, build_env, make_env
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv, checked_actions
@@ -185,7 +184,8 @@ def play_episodes(
     while len(finished) < episodes:
         if watcher is not None:
             watcher.watch(observation, playing)
-        env.act(checked_actions(agent.act(observation.obs, observation.first, playing), N, env.spec.num_actions))
+        action = agent.act(observation.obs, observation.first, playing.copy())
+        env.act(checked_actions(action, N, env.spec.num_actions))
         yield
         observation = env.observe()
         total += observation.reward
@@ -194,9 +194,7 @@ def play_episodes(
         if is_endless.any():
             problem = f"an episode on level {level[is_endless][0]} has not ended after {MAX_EPISODE_STEPS:,} steps"
             raise InputError(f"{env.spec.name}: {problem}; accepted: an environment whose episodes end")
-        died = observation.first & ~observation.solved & ~observation.timed_out & (playing >= 0)  # [N]
-        if isinstance(agent, ConsensusAgent):
-            agent.tally.record_deaths(died)
+        died = observation.first & ~observation.solved & ~observation.timed_out  # [N]
         for i in np.flatnonzero(observation.first).tolist():
             if playing[i] >= 0:
                 solved, number = bool(observation.solved[i]), int(playing[i])

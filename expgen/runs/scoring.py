@@ -16,9 +16,11 @@ from expgen.agents.build import (
     policy_names,
     training_settings,
 )
+from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
 from expgen.agents.temperature import with_temperature
 from expgen.envs.levels import LevelSet
+from expgen.evaluation.deaths import DeathCount
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
 from expgen.evaluation.scores import SPLITS, Score, Split, append_scores, rows_so_far, score_row
 from expgen.exploration.explore import Exploration, ExplorationWatcher
@@ -46,6 +48,7 @@ class ScoredAgent(NamedTuple):
     score: Score
     agent: Agent | None  # None if another process played it
     exploration: Exploration | None
+    deaths: DeathCount | None = None  # of an agent that votes
 
 
 def score_agent(
@@ -55,11 +58,13 @@ def score_agent(
     commit()  # cached before the episodes: the checkout may change meanwhile
     reward = loaded.policy.reward if loaded.policy else None
     watcher = ExplorationWatcher(reward, arena.num_envs, arena.episodes) if isinstance(reward, KnnConfig) else None
-    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, on_episode)
+    deaths = DeathCount(loaded.agent, on_episode) if isinstance(loaded.agent, ConsensusAgent) else None
+    heard = deaths or on_episode
+    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, heard)
     explored = None
     if watcher is not None:
         explored = watcher.exploration(evaluation.episodes, _oracle(arena.env, json.dumps(dict(arena.options))))
-    return ScoredAgent(score_row(loaded, arena, split, levels, evaluation), loaded.agent, explored)
+    return ScoredAgent(score_row(loaded, arena, split, levels, evaluation), loaded.agent, explored, deaths)
 
 
 @cache
@@ -169,7 +174,7 @@ def _identity(row: Score) -> tuple[str, str, str, int, str]:
 
 def _metrics(scored: Collection[ScoredAgent]) -> Scores:
     metrics: Scores = {}
-    for score, _, exploration in scored:
+    for score, _, exploration, _ in scored:
         metrics |= {f"{score.split}_return": score.mean_return, f"{score.split}_solved": score.solved_rate}
         if exploration is not None:
             metrics[f"{score.split}_intrinsic"] = exploration.intrinsic_return.value

@@ -65,13 +65,11 @@ def test_consensus_set_aside_is_counted_and_starts_a_stretch():
     assert tally.set_aside_share == 0.5
 
 
-def test_hedged_steps_and_explorer_deaths_are_counted():
-    """Environments: a member acts and dies, the explorer is hedged and dies, the explorer survives."""
+def test_hedged_steps_are_counted():
     tally = Counts()
     actor = [Actor.MEMBER, Actor.EXPLORER, Actor.EXPLORER]
     tally.record(decide([[1, 1, 1]], [True, False, False], actor, hedged=[False, True, False]), np.arange(3))
-    tally.record_deaths(np.array([True, True, False]))
-    assert (tally.hedged, tally.hedged_share, tally.deaths, tally.explorer_deaths) == (1, 0.5, 2, 1)
+    assert (tally.hedged, tally.hedged_share) == (1, 0.5)
 
 
 def test_one_evaluated_member_is_a_vote_and_random_actions_count_as_exploration():

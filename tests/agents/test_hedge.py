@@ -18,6 +18,7 @@ from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
 from expgen.envs.vec_env import EnvSpec, Observation
 from expgen.errors import InputError
+from expgen.evaluation.deaths import DeathCount
 from expgen.evaluation.evaluate import evaluate
 from expgen.networks.actor_critic import NetworkConfig, Policy, PolicyOutput, make_policy
 from expgen.random import gumbel_noise
@@ -210,8 +211,9 @@ def test_hedging_avoids_actions_that_all_members_avoid_and_counts_deaths(hedge: 
     env = Cliff(2)
     config = ConsensusConfig(min_agree=2, alpha=0.001, hedge=hedge)
     player = ConsensusAgent(members, explorer, env.spec, config, 3)
-    result = evaluate(player, env, episodes=12, seed=0)
+    died = DeathCount(player)
+    result = evaluate(player, env, episodes=12, seed=0, on_episode=died)
     counts = player.tally
-    assert sum(episode.died for episode in result.episodes) == counts.deaths == deaths
-    assert counts.explorer_deaths == deaths and counts.explored > 0
+    assert sum(episode.died for episode in result.episodes) == died.deaths == deaths
+    assert died.while_exploring == deaths and counts.explored > 0
     assert counts.hedged == (counts.explored if hedge else 0)
