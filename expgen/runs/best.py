@@ -6,8 +6,10 @@ DEFAULT_ALGO = "openend"  # explorers alone, where novelty leads to the goal
 # Explorers whose value continues past an episode's end (docs/beyond-the-paper.md): κ = 1, averaged weights, 3 in turn.
 EXPLORER = {"end_value": 1.0, "average": 0.98}
 NUM_EXPLORERS = 3
-STEPS = 8_192_000  # explorer on ProcGen
-STEPS_BY_GAME = {"procgen:maze": 11_600_000, "procgen:heist": 13_107_200, "minimaze": 1_500_000}
+STEPS = {  # of an explorer
+    "procgen:*": {"steps": 8_192_000}, "procgen:maze": {"steps": 11_600_000}, "procgen:heist": {"steps": 13_107_200},
+}  # fmt: skip
+MINIMAZE_STEPS = {"minimaze": {"steps": 1_500_000}}
 AGENT = {"vote": "majority", "once": True}
 # Jumper, where novelty leads to deaths: an IDAAC member, and an explorer that learns from the game's reward too.
 JUMPER = "expgen-idaac+mixed"

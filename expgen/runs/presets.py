@@ -1,5 +1,6 @@
 """Presets: the settings that each `--preset` changes from the defaults."""
 
+from itertools import product
 from typing import Any
 
 from expgen.agents.temperature import AS_TRAINED
@@ -46,19 +47,8 @@ IDAAC_ORDER: dict[str, dict[str, Any]] = {
     "bigfish": {"order_coef": 0.01, "order_hidden": 4},
     "dodgeball": {"order_hidden": 64},
 }
-EXPLORERS = ("maxent", "openend")
-# Changes from an algorithm's defaults, by environment.
-GAME_VALUES: dict[str, dict[str, dict[str, Any]]] = {
-    "maxent": {
-        "minimaze": {"pool": 1},  # a move is one pixel there: averaging would blur it
-        **{f"procgen:{game}": {"gamma": gamma} for game, gamma in EXPLORER_GAMMA.items()},
-    },
-    "mixed": {"minimaze": {"pool": 1}},
-    "daac": {f"procgen:{game}": values for game, values in DAAC_GAMES.items()},
-    "idaac": {f"procgen:{game}": {**values, **IDAAC_ORDER.get(game, {})} for game, values in DAAC_GAMES.items()},
-}
-# Steps of `paper` on ProcGen that are not the default: those of the original code, and of the ablation of Eq. 9.
-PAPER_STEPS = {"maxent": 100_000_000, "mixed": 50_000_000}
+EVERY, PROCGEN = "*", "procgen:*"  # every preset or environment; ProcGen's games
+ENSEMBLE = "any ensemble"  # every algorithm with members and an explorer
 # Settings of the members' preset that also apply to their explorer.
 SHARED_WITH_EXPLORER = ("steps", "rollout_steps", "learning_rate", "minibatches", "epochs")
 # Explorer of `laptop` on minimaze: short rollouts for many updates, convolutions since exploration is local, and r_I at
@@ -68,42 +58,69 @@ LAPTOP_EXPLORER = {
     "rollout_steps": 32, "minibatches": 4, "learning_rate": 5e-4, "encoder": "conv", "features": 128,
     "reward_scale": 0.15,
 }  # fmt: skip
-SMOKE_ENSEMBLE = {"members": 2}  # the fewest that can vote
+# DAAC and IDAAC of `laptop` on minimaze: as many epochs of each network as PPO has. The authors' one epoch of the
+# policy and nine of the values learn slowly there.
+LAPTOP_DAAC = {"epochs": 3, "value_epochs": 3}
 LAPTOP_ENSEMBLE = {"members": 5, "steps": 1_500_000, "explorer_steps": 1_500_000}
 # Chosen by scores on unseen levels with seed 0. It should be chosen on left-out training levels instead.
 LAPTOP_AGENT = {"min_agree": 5}
 
-# DAAC and IDAAC of `laptop` on minimaze: as many epochs of each network as PPO has. The authors' one epoch of the
-# policy and nine of the values learn slowly there.
-LAPTOP_DAAC = {"epochs": 3, "value_epochs": 3}
+NOVELTY: dict[str, dict[str, Any]] = {
+    "minimaze": {"pool": 1},  # a move is one pixel there: averaging would blur it
+    **{f"procgen:{game}": {"gamma": gamma} for game, gamma in EXPLORER_GAMMA.items()},
+}
+# preset → algorithm → environment → settings, merged by `game_values`. An algorithm's settings also apply to ensembles
+# whose members it trains, those of `--algo NAME` only to that value of the flag.
+SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
+    EVERY: {
+        "maxent": NOVELTY,
+        "openend": {EVERY: best.EXPLORER, **NOVELTY},
+        "mixed": {"minimaze": NOVELTY["minimaze"]},
+        "daac": {f"procgen:{game}": values for game, values in DAAC_GAMES.items()},
+        "idaac": {f"procgen:{game}": {**values, **IDAAC_ORDER.get(game, {})} for game, values in DAAC_GAMES.items()},
+    },
+    "paper": {  # steps of the original code, and of the ablation of Eq. 9
+        "maxent": {PROCGEN: {"steps": 100_000_000}},
+        "mixed": {PROCGEN: {"steps": 50_000_000}},
+        "openend": best.STEPS,
+    },
+    "laptop": {
+        ENSEMBLE: {EVERY: {"explorer_envs": 0}, "minimaze": LAPTOP_ENSEMBLE},  # 0: as many as a member has
+        "maxent": {"minimaze": LAPTOP_EXPLORER},
+        "openend": {"minimaze": LAPTOP_EXPLORER},
+        "daac": {"minimaze": LAPTOP_DAAC},
+        "idaac": {"minimaze": LAPTOP_DAAC},
+    },
+    "smoke": {ENSEMBLE: {EVERY: {"explorer_envs": 0, "members": 2}}},  # the fewest that can vote
+    "best": {
+        ENSEMBLE: {EVERY: {"explorer_count": best.NUM_EXPLORERS}},
+        "maxent": {EVERY: best.EXPLORER, **best.STEPS, **best.MINIMAZE_STEPS},
+        "openend": {**best.STEPS, **best.MINIMAZE_STEPS},
+        "mixed": {"procgen:jumper": best.MIXED},
+        f"--algo {best.JUMPER}": {"procgen:jumper": best.JUMPER_IDAAC},
+        "--algo idaac": best.IDAAC_SETTINGS,
+    },
+}
 
 
 def game_values(algo: str, env: str, preset: str) -> dict[str, Any]:
-    """Return the settings of `algo` that depend on the environment."""
-    recipe, is_procgen, is_best = recipe_of(algo), env.startswith("procgen:"), preset == "best"
-    explorer, member = recipe.explorer, recipe.member or algo
-    is_small, explores = is_small_minimaze(env, preset), algo in EXPLORERS
-    is_ours = algo == "openend" or (is_best and algo == "maxent")
-    has_our_steps = (is_procgen and preset in ("paper", "best")) or (is_best and env == "minimaze")
-    parts: list[tuple[object, dict[str, Any]]] = [  # (condition, settings); later ones win
-        (explorer, explorer_values(explorer, env, preset) if explorer else {}),
-        (explorer and (is_small or preset in ("laptop", "smoke")), {"explorer_envs": 0}),  # as many as a member has
-        (explorer and preset == "smoke", SMOKE_ENSEMBLE),
-        (explorer and is_small, LAPTOP_ENSEMBLE),
-        (explores and is_small, LAPTOP_EXPLORER),
-        (member in ("daac", "idaac") and is_small, LAPTOP_DAAC),
-        (recipe.build_reward is not GameReward, {"gamma": recipe.config.gamma}),  # a preset's γ suits the game's reward
-        (True, GAME_VALUES.get("maxent" if explores else member, {}).get(env, {})),
-        (preset == "paper" and is_procgen and algo in PAPER_STEPS, {"steps": PAPER_STEPS.get(algo)}),
-        (is_best and explorer, {"explorer_count": best.NUM_EXPLORERS}),
-        (is_best and best.ALGOS.get(env) == best.JUMPER and algo == "mixed", best.MIXED),
-        (is_best and best.ALGOS.get(env) == best.JUMPER == algo, best.JUMPER_IDAAC),
-        (is_best and algo == "idaac", best.IDAAC_SETTINGS.get(env, {})),
-        (is_ours, best.EXPLORER),
-        (is_ours and has_our_steps, {"steps": best.STEPS_BY_GAME.get(env, best.STEPS)}),
-        (is_best and recipe.splits_envs, {"mirror": False, "recolor": False}),  # it refuses them
-    ]
-    return {name: value for applies, values in parts if applies for name, value in values.items()}
+    """Return the settings of `algo` that depend on the environment.
+
+    They are merged in this order, later ones win: those of every preset, then of this one; of any ensemble, then of the
+    algorithm; of every environment, then of this one. `best` on minimaze builds on `laptop`.
+    """
+    recipe = recipe_of(algo)
+    values = explorer_values(recipe.explorer, env, preset) if recipe.explorer else {}
+    if recipe.build_reward is not GameReward:
+        values["gamma"] = recipe.config.gamma  # a preset's γ suits the game's reward
+    presets = (EVERY, "laptop", preset) if is_small_minimaze(env, preset) else (EVERY, preset)
+    algos = (*((ENSEMBLE,) if recipe.explorer else ()), recipe.member or algo, f"--algo {algo}")
+    envs = (EVERY, PROCGEN, env) if env.startswith("procgen:") else (EVERY, env)
+    for of_preset, of_algo, of_env in product(presets, algos, envs):
+        values |= SETTINGS[of_preset].get(of_algo, {}).get(of_env, {})
+    if preset == "best" and recipe.splits_envs:
+        values |= {"mirror": False, "recolor": False}  # it refuses them
+    return values
 
 
 def explorer_values(algo: str, env: str, preset: str) -> dict[str, Any]:

@@ -59,6 +59,22 @@ def test_daac_idaac_and_ppg_use_more_envs_and_shorter_rollouts() -> None:
     assert make_config(algo="daac", preset="laptop").algorithm.gamma == PRESETS["laptop"]["gamma"]
 
 
+def test_game_values_merge_presets_then_algorithms_then_environments() -> None:
+    ensemble = game_values("expgen-idaac+mixed", "procgen:jumper", "best")
+    assert ensemble["explorer_count"] == 1  # of this algorithm, instead of 3 of any ensemble
+    assert (ensemble["gamma"], ensemble["explorer_gamma"]) == (0.99, 0.99)
+    assert game_values("idaac", "procgen:bigfish", "best") == {
+        "value_every": 32, "advantage_coef": 0.05, "order_coef": 0.01, "order_hidden": 4,
+        "average": 0.98, "envs": 128, "rollout_steps": 128,
+    }  # fmt: skip
+    members = game_values("expgen-idaac", "procgen:bigfish", "best")
+    assert "envs" not in members and members["order_hidden"] == 4  # those of `--algo idaac` are not the members'
+    assert game_values("maxent", "minimaze", "best") == {
+        "gamma": 0.9, "pool": 1, "rollout_steps": 32, "minibatches": 4, "learning_rate": 5e-4, "encoder": "conv",
+        "features": 128, "reward_scale": 0.15, "end_value": 1.0, "average": 0.98, "steps": 1_500_000,
+    }  # fmt: skip
+
+
 def test_settings_override_the_preset() -> None:
     assert make_config(preset="smoke", envs=8).envs == 8
 
