@@ -10,7 +10,7 @@ import torch
 from expgen.algorithms.daac import DAAC, DAACConfig
 from expgen.algorithms.idaac import IDAAC, IDAACConfig
 from expgen.algorithms.leep import Leep, LeepConfig, SubsetLevels
-from expgen.algorithms.plr import LevelReplay, PlrConfig
+from expgen.algorithms.plr import PlrConfig
 from expgen.algorithms.ppg import PPG, PPGConfig
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.protocol import Algorithm
@@ -26,6 +26,7 @@ from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.level_choice import LevelChooser
+from expgen.rollout.level_replay import LevelReplay
 
 
 @dataclass(frozen=True)
