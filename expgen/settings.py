@@ -142,6 +142,8 @@ def config_from_values(base: Any, values: Any, where: str) -> Any:
         if name not in hints:
             raise InputError(f"{where} has a field {name!r}; accepted: {', '.join(hints)}")
         changes[name] = config_from_values(nested[name], value, name) if name in nested else value
+        if name not in nested and value is not None and any(map(dataclasses.is_dataclass, get_args(hints[name]))):
+            raise InputError(f"{where} has settings of {name}, which --algo does not have; accepted: null")
         if not is_of_type(changes[name], hints[name]):
             raise _type_error(flag_of(name), value, hints[name])
     config = dataclasses.replace(base, **changes)

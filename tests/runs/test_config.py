@@ -52,6 +52,7 @@ def test_later_settings_change_the_digest_only_if_set() -> None:
         ({"algo": "ppo", "steps": True}, "--steps is True; accepted: a value of type int"),
         ({"algo": "ppo", "levels": 200}, "--levels is 200; accepted: a value of type str"),
         ({"algo": "ppo", "algorithm": {"gama": 1}}, "algorithm has a field 'gama'; accepted: gamma"),
+        ({"algo": "ppo", "explorer": {"steps": 1}}, "config has settings of explorer, which --algo does not have"),
         ({"algo": "ppo", "network": [256]}, "network is .256.; accepted: an object with encoder"),
     ],
 )
