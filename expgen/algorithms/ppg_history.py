@@ -1,17 +1,18 @@
 """History: observations and value targets of the last rollouts, stored until PPG's auxiliary phase.
 
 Observations are stored once, on the learner's device: 32 rollouts of 64 × 256 ProcGen frames take 6.4 GB. Checkpoints
-do not contain them. They contain the environment's state at the history's start and the actions since; a resumed run
-replays these to see the same observations again.
+do not contain them. They contain the environment's state at the history's start, and the actions and levels since; a
+resumed run replays these to see the same observations again.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 import torch
+from numpy import ndarray
 from torch import Tensor
 
-from expgen.envs.vec_env import Snapshots, VecEnv
+from expgen.envs.vec_env import LevelControl, Snapshots, VecEnv
 from expgen.networks.state import under_prefix, with_prefix
 from expgen.rollout.rollout import Rollout
 
@@ -24,6 +25,7 @@ class History:
         self.obs = torch.zeros(0)  # [K, T, N, …]
         self.value_target = torch.zeros(0)  # [K, T, N]
         self.action = torch.zeros(0)  # [K, T, N] int32
+        self.level = torch.zeros(0)  # [K, T, N] int32; −1 if unknown, in checkpoints of earlier versions
         self.start: dict[str, Tensor] = {}  # environment before the first rollout; empty if it cannot be saved
 
     @property
@@ -54,6 +56,7 @@ class History:
         self.obs[self.count].copy_(obs)
         self.value_target[self.count].copy_(rollout.value_target)
         self.action[self.count].copy_(rollout.action[:T])
+        self.level[self.count].copy_(rollout.level[:T])
         self.count += 1
 
     def clear(self) -> None:
@@ -70,7 +73,8 @@ class History:
         """Return everything but the observations."""
         if not self.count:
             return {}
-        stored = {"value_target": self.value_target[: self.count], "action": self.action[: self.count]}
+        stored = {"value_target": self.value_target, "action": self.action, "level": self.level}
+        stored = {name: tensor[: self.count] for name, tensor in stored.items()}
         return {**stored, **with_prefix("start", self.start)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -82,18 +86,20 @@ class History:
             self.count = len(state["action"])
             self.value_target[: self.count].copy_(state["value_target"])
             self.action[: self.count].copy_(state["action"])
+            self.level[: self.count].copy_(state.get("level", torch.tensor(-1)))
             self.start = under_prefix("start", state)
 
     def _replay_games(self, env: VecEnv) -> None:
-        """Replay the stored actions from the start; clear the history if the environment cannot be restored."""
+        """Replay the stored actions and levels from the start; clear the history if the games cannot be restored."""
         if not isinstance(env, Snapshots) or not self.start:
             self.clear()
             return
         now = env.save()
         env.restore({name: tensor.numpy() for name, tensor in self.start.items()})
-        actions = self.action.cpu().numpy()
+        actions, levels = self.action.cpu().numpy(), self.level.cpu().numpy()
         for rollout in range(self.count):
             for t, action in enumerate(actions[rollout]):
+                play_levels(env, levels[rollout, t])
                 obs = torch.from_numpy(env.observe().obs)  # [N, …]
                 if not self.obs.numel():
                     self.obs = torch.zeros(*actions.shape, *obs.shape[1:], dtype=obs.dtype, device=self.device)
@@ -106,4 +112,15 @@ class History:
         """Allocate everything but the observations, if that has not been done; `shape` is `[T, N]`."""
         if not self.action.numel():
             self.value_target = torch.zeros(self.capacity, *shape, device=self.device)
-            self.action = torch.zeros(self.capacity, *shape, dtype=torch.int32, device=self.device)
+            self.action, self.level = (
+                torch.zeros(self.capacity, *shape, dtype=torch.int32, device=self.device) for _ in range(2)
+            )
+
+
+def play_levels(env: VecEnv, level: ndarray) -> None:
+    """Set games that begin an episode to `level` `[N]` if the environment chose another: level replay had set it."""
+    observation = env.observe()
+    is_other = observation.first & (observation.level != level) & (level >= 0)
+    if isinstance(env, LevelControl):
+        for index in np.flatnonzero(is_other).tolist():
+            env.play(index, int(level[index]))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -58,6 +59,32 @@ def test_resumed_history_replays_observations_and_restores_the_games():
     for games in (env, other):
         play(games, history if games is env else again, 1, seed=2)
     assert again.is_full and torch.equal(again.obs, history.obs)
+
+
+def test_resumed_history_replays_levels_that_were_set():
+    env, history = maze(), History(4, CPU)
+    history.open(env)
+    for rollout in range(3):
+        batch = Rollout(env.spec, T, N, 0, CPU)
+        for t in range(T + 1):
+            for index in np.flatnonzero(env.observe().first).tolist():
+                env.play(index, 50 + 7 * rollout + t)  # type: ignore[attr-defined]
+            batch.record(t, env.observe())
+            if t < T:
+                env.act(batch.action[t].int().numpy())
+        history.add(batch)
+    assert set(history.level[:3].flatten().tolist()) == {50, 59, 68}
+
+    other, again, earlier = maze(), History(4, CPU), History(4, CPU)
+    other.restore(env.save())  # type: ignore[attr-defined]
+    state = history.state()
+    again.load_state(state)
+    again.open(other)
+    assert torch.equal(again.obs[:3], history.obs[:3])
+    del state["level"]  # a checkpoint of an earlier version
+    earlier.load_state(state)
+    earlier.open(other)
+    assert not torch.equal(earlier.obs[:3], history.obs[:3])
 
 
 def test_cleared_history_starts_at_the_current_game_state():
