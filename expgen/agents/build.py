@@ -179,7 +179,7 @@ USUAL_ENCODERS = {"auto", "impala", "conv", "small"}  # the paper's, and those f
 
 
 def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
-    """Return the training settings that differ from the paper's: κ, cost of deaths, encoder, width, augmented games."""
+    """Return the training settings that differ from the paper's: reward, encoder, augmented games, level replay."""
     settings: dict[str, Any] = {}
     for name in ("end_value", "death_cost"):
         values = {getattr(policy.reward, name) for policy in policies if hasattr(policy.reward, name)}
@@ -190,7 +190,7 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
         settings["encoder"] = "+".join(encoders)
     if any(network.width != 1 for network in networks):
         settings["width"] = max(network.width for network in networks)
-    for name in ("mirror", "recolor"):
+    for name in ("mirror", "recolor", "level_replay"):
         if any(getattr(policy, name) for policy in policies):
             settings[name] = True
     return settings

@@ -44,6 +44,7 @@ class PolicyDescription:
     reward: Any  # settings of its reward
     mirror: bool = False  # trained with mirrored games
     recolor: bool = False  # trained with recoloured games
+    level_replay: bool = False  # trained with level replay, which `algo` leaves out
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "PolicyDescription":

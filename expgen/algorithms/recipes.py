@@ -26,7 +26,7 @@ from expgen.reward.knn import KnnConfig, KnnReward
 from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.level_choice import LevelChooser
-from expgen.rollout.level_replay import LevelReplay
+from expgen.rollout.level_replay import LevelReplay, ReplayConfig
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Recipe:
     member: str | None = None  # of an ensemble: the `--algo` that trains its members
     explorer: str | None = None  # of an ensemble: the `--algo` that trains its explorer
     takes_turns: bool = False  # the learners are explorers that act in turns, without members
+
+    @property
+    def replay(self) -> ReplayConfig | None:
+        """Default settings of `--level-replay`; None if the algorithm chooses the levels itself."""
+        return ReplayConfig() if self.build_levels is None else None
 
 
 # Rollout size of the methods that ExpGen is compared with: as many steps as ExpGen's PPO, twice the environments.

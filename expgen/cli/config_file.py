@@ -1,8 +1,8 @@
 """Config files of `expgen train`: YAML or JSON with flags as keys. Flags on the command line override the file.
 
 Keys are names of flags (`entropy_coef` or `entropy-coef`). Settings may be grouped as in config.json (`network`,
-`algorithm`, `reward`, `explorer`), so a run's config.json is a config file too. The key `runs` defines several runs by
-name, each with flags of its own in addition to the common ones.
+`algorithm`, `reward`, `replay`, `explorer`), so a run's config.json is a config file too. The key `runs` defines
+several runs by name, each with flags of its own in addition to the common ones.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from expgen.errors import InputError
 from expgen.files import MAX_JSON_BYTES, read_bytes
 from expgen.settings import flag_of
 
-GROUPS = ("network", "algorithm", "reward")  # their settings have no prefix
+GROUPS = ("network", "algorithm", "reward", "replay")  # their settings have no prefix
 SUFFIXES = (".json", ".yaml", ".yml")
 FORBIDDEN = ("config", "help")  # flags that a file may not set
 RUNS = "runs"

@@ -1,4 +1,4 @@
-"""Choosing the training levels, for algorithms that do not sample them uniformly: level replay (PLR), subsets (LEEP).
+"""Choosing the training levels where they are not sampled uniformly: level replay, subsets (LEEP).
 
 A LevelChooser picks levels; whenever an episode begins, the Director sets the environment to the chosen level, through
 its LevelControl, before the policy sees the observation.
@@ -43,7 +43,8 @@ class Director:
     def __init__(self, env: VecEnv, chooser: LevelChooser) -> None:
         if not isinstance(env, LevelControl):
             accepted = "minimaze, gymnasium:ID, or procgen without generated assets"
-            raise InputError(f"--env is {env.spec.name}, which cannot set levels; accepted for this --algo: {accepted}")
+            what = f"--env is {env.spec.name}, which cannot set levels as --algo or --level-replay asks"
+            raise InputError(f"{what}; accepted: {accepted}")
         self.env, self.chooser = env, chooser
         self.assigned = np.full(env.num_envs, -1)  # [N] level chosen last for each environment; −1: none yet
 

@@ -58,6 +58,7 @@ def describe_policy(plan: LearnerPlan) -> PolicyDescription:
         reward=plan.reward,
         mirror=plan.mirror,
         recolor=plan.recolor,
+        level_replay=plan.replay is not None,
     )
 
 

@@ -18,6 +18,7 @@ from expgen.networks.actor_critic import NetworkConfig
 from expgen.networks.impala import Precision
 from expgen.reward.knn import KnnConfig
 from expgen.reward.source import GameRewardConfig
+from expgen.rollout.level_replay import ReplayConfig
 from expgen.settings import (
     LAST_SEED,
     apply_overrides,
@@ -26,12 +27,14 @@ from expgen.settings import (
     config_from_values,
     digest_values,
     flag_of,
+    flatten,
     later_setting,
     setting,
     to_python_number,
 )
 
 REMOVED = ("consensus", "keep_at")  # fields that earlier versions wrote and that do not affect training
+REPLAY = ("level_replay", "replay")  # fields of a run with level replay alone, which others neither write nor digest
 
 # Upper limits, so that a config from an untrusted file cannot exhaust the memory
 MAX_LEARNERS, MAX_STEPS, MAX_ROLLOUT_STEPS = 10_000, 10**15, 2**20
@@ -80,6 +83,7 @@ class TrainConfig:
     average: float = average_setting()
     mirror: bool = later_setting(False, "augmentation: show a share of the games mirrored (mazes also rotated)")
     recolor: bool = later_setting(False, "augmentation: show a share of the games with permuted colour channels")
+    level_replay: bool = setting(False, "members draw levels by the size of their advantages, as --algo plr does")
     precision: Precision = later_setting(
         "auto",
         "arithmetic of impala and impoola: auto is bfloat16 on a GPU and float32 on a CPU; there bfloat16 is faster",
@@ -93,6 +97,7 @@ class TrainConfig:
     network: NetworkConfig = NetworkConfig()
     algorithm: Any = PPOConfig()  # the config class of `algo`
     reward: GameRewardConfig | KnnConfig = GameRewardConfig()
+    replay: ReplayConfig | None = None  # of `level_replay`; None if the algorithm chooses the levels itself
     explorer: ExplorerConfig | None = dataclasses.field(default=None, metadata={"is_prefix": True})
 
     def envs_of(self, part: "TrainConfig | ExplorerConfig") -> int:
@@ -122,7 +127,7 @@ class TrainConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the config as plain data."""
-        return dataclasses.asdict(self)
+        return self._without_unused_replay(dataclasses.asdict(self))
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "TrainConfig":
@@ -137,15 +142,18 @@ class TrainConfig:
 
         Earlier configs had a field `consensus`, which was None without an ensemble; it stays part of the digest.
         """
-        values = {**digest_values(self), "consensus": None}
+        values = {**self._without_unused_replay(digest_values(self)), "consensus": None}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+    def _without_unused_replay(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if self.level_replay or name not in REPLAY}
 
 
 def default_config(algo: str) -> TrainConfig:
     """Return the default config of `algo`."""
     recipe = recipe_of(algo)
     config = TrainConfig(algo=algo, network=recipe.network, algorithm=recipe.config, reward=recipe.reward)
-    config = dataclasses.replace(config, **recipe.run)
+    config = dataclasses.replace(config, replay=recipe.replay, **recipe.run)
     if recipe.explorer is None:
         return config
     explores = recipe_of(recipe.explorer)
@@ -194,6 +202,7 @@ def validated(config: TrainConfig) -> TrainConfig:
     for option, value in WITHOUT_LEVEL_SET:
         if config.options.get(option) == value:
             raise InputError(f"--option {option}={value} ignores the level set; accepted: a value that uses it")
+    _check_replay(config)
     _check_sizes(config, config, "")
     if config.explorer is not None:
         _check_sizes(config, config.explorer, f"{EXPLORER}_")
@@ -203,6 +212,17 @@ def validated(config: TrainConfig) -> TrainConfig:
     if config.seed + learners > 2**31:
         raise InputError(f"--seed is {config.seed}; accepted for {learners} learners: 0 to {2**31 - learners}")
     return config
+
+
+def _check_replay(config: TrainConfig) -> None:
+    """Check that level replay is off if the algorithm chooses the levels, and on if its settings are changed."""
+    if config.replay is None:
+        if config.level_replay:
+            raise InputError(f"--level-replay is True but {config.algo} chooses its levels itself; accepted: False")
+        return
+    for name, default in flatten(ReplayConfig()).items():
+        if not config.level_replay and (value := getattr(config.replay, name)) != default:
+            raise InputError(f"{flag_of(name)} is {value} without --level-replay; accepted: with --level-replay")
 
 
 def _check_sizes(config: TrainConfig, part: TrainConfig | ExplorerConfig, prefix: str) -> None:

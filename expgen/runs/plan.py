@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from expgen.agents.description import explorer_name
-from expgen.algorithms.recipes import build_algorithm, recipe_of
+from expgen.algorithms.recipes import Recipe, build_algorithm, recipe_of
 from expgen.envs.augmented_env import AugmentedEnv
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.fast.accelerate import accelerate
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.networks.impala import Precision
-from expgen.rollout.level_choice import Director
+from expgen.rollout.level_choice import Director, LevelChooser
+from expgen.rollout.level_replay import LevelReplay, ReplayConfig
 from expgen.rollout.rollout import Rollout
 from expgen.runs.config import ExplorerConfig, TrainConfig
 from expgen.training.average import AveragedPolicy
@@ -42,6 +43,7 @@ class LearnerPlan:
     average: float  # rate of the averaged weights; 0: no average
     mirror: bool  # whether a share of its games is shown mirrored
     recolor: bool  # whether a share of its games is shown in other colours
+    replay: ReplayConfig | None  # settings of its level replay; None: without
     precision: Precision  # of its convolutions
 
 
@@ -75,6 +77,7 @@ def _plan(
         average=part.average,
         mirror=config.mirror,
         recolor=config.recolor,
+        replay=config.replay if config.level_replay and part is config else None,
         precision=config.precision,
     )
 
@@ -113,9 +116,8 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     )
     if plan.mirror or plan.recolor:
         env = AugmentedEnv(env, plan.mirror, plan.recolor)
-    director = None
-    if recipe.build_levels is not None:
-        director = Director(env, recipe.build_levels(plan.algorithm, plan.levels, plan.envs, plan.seed))
+    chooser = level_chooser(recipe, plan)
+    director = None if chooser is None else Director(env, chooser)
     observation = env.observe()
     has_full_view = observation.full is not observation.obs
     algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
@@ -138,6 +140,14 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
         director=director,
         average=average,
     )
+
+
+def level_chooser(recipe: Recipe, plan: LearnerPlan) -> LevelChooser | None:
+    """Return what chooses the levels: the algorithm itself, level replay, or None for the environment."""
+    learner = (plan.levels, plan.envs, plan.seed)
+    if recipe.build_levels is not None:
+        return recipe.build_levels(plan.algorithm, *learner)
+    return None if plan.replay is None else LevelReplay(plan.replay, *learner)
 
 
 MEMORY_COST = 2.0  # cost of a step with memory, in steps without: sequences of 512 leave the device waiting

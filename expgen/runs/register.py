@@ -107,7 +107,8 @@ def _settings(name: str, config: Any) -> Any:
 
 def _check_names(name: str, recipe: Recipe) -> None:
     """Raise InputError if two settings of a run have the same name: they would be the same flag."""
-    own = flatten(TrainConfig(network=recipe.network, algorithm=NoSettings(), reward=NoSettings()))  # type: ignore[arg-type]
+    none: Any = NoSettings()
+    own = flatten(TrainConfig(network=recipe.network, algorithm=none, reward=none, replay=recipe.replay))
     for part in (recipe.config, recipe.reward):
         for setting in flatten(part):
             if setting in own:

@@ -48,5 +48,6 @@ def test_training_settings_list_differences_from_the_paper() -> None:
     small = replace(plain, network=replace(plain.network, encoder="conv"))
     assert training_settings([plain, small]) == {}
     assert training_settings([plain, impoola]) == {"encoder": "impoola", "width": 2, "mirror": True}
+    assert training_settings([plain, replace(plain, level_replay=True)]) == {"level_replay": True}
     careful = replace(plain, reward=GameRewardConfig(death_cost=5.0))
     assert training_settings([plain, careful]) == {"death_cost": "0+5"}

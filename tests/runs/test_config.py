@@ -43,6 +43,18 @@ def test_later_settings_change_the_digest_only_if_set() -> None:
     assert [TrainConfig.from_json(json.loads(json.dumps(one.to_json()))) for one in variants] == variants
 
 
+def test_level_replay_is_in_config_json_and_digest_only_if_on() -> None:
+    config = default_config("idaac")
+    assert not {"level_replay", "replay"} & config.to_json().keys()
+    on = with_values(config, {"level_replay": True})
+    hotter = with_values(on, {"rank_temperature": 0.3})
+    assert on.to_json()["replay"] == {"rank_temperature": 0.1, "staleness_coef": 0.1, "replay_threshold": 1.0}
+    assert len({each.digest() for each in (config, on, hotter)}) == 3
+    for each in (config, on, hotter):
+        assert TrainConfig.from_json(json.loads(json.dumps(each.to_json()))) == each
+    assert default_config("plr").replay is None  # its settings are the algorithm's
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -53,6 +65,7 @@ def test_later_settings_change_the_digest_only_if_set() -> None:
         ({"algo": "ppo", "levels": 200}, "--levels is 200; accepted: a value of type str"),
         ({"algo": "ppo", "algorithm": {"gama": 1}}, "algorithm has a field 'gama'; accepted: gamma"),
         ({"algo": "ppo", "explorer": {"steps": 1}}, "config has settings of explorer, which --algo does not have"),
+        ({"algo": "plr", "replay": {"staleness_coef": 0}}, "config has settings of replay, which --algo does not have"),
         ({"algo": "ppo", "network": [256]}, "network is .256.; accepted: an object with encoder"),
     ],
 )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
+from expgen.rollout.level_replay import ReplayConfig
 from expgen.runs.config import default_config, validated, with_values
 from expgen.runs.make_config import RunRequest, make_config, open_run
 
@@ -43,6 +44,19 @@ def test_invalid_config_is_refused(changes: dict[str, Any], message: str) -> Non
 def test_leep_refuses_augmented_games(name: str) -> None:
     with pytest.raises(InputError, match=f"--{name} is True but leep splits the environments .* accepted: False"):
         validated(with_values(default_config("leep"), {name: True}))
+
+
+@pytest.mark.parametrize("algo", ["plr", "leep", "expgen-plr"])
+def test_level_replay_is_refused_if_the_algorithm_chooses_levels(algo: str) -> None:
+    with pytest.raises(InputError, match=f"--level-replay is True but {algo} chooses its levels itself; accepted: Fal"):
+        make_config(algo=algo, level_replay=True)
+
+
+def test_settings_of_level_replay_are_refused_without_it() -> None:
+    with pytest.raises(InputError, match=r"--staleness-coef is 0.2 without --level-replay; accepted: with --level-rep"):
+        make_config(algo="idaac", staleness_coef=0.2)
+    assert make_config(algo="idaac", staleness_coef=0.1).replay == ReplayConfig()
+    assert make_config(algo="plr", staleness_coef=0.2).algorithm.staleness_coef == 0.2
 
 
 def test_shuffled_minibatches_may_outnumber_the_environments() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import InputError
+from expgen.rollout.level_replay import ReplayConfig
 from expgen.runs.make_config import make_config, make_consensus
 from expgen.runs.plan import first_plans, plans_of
 
@@ -42,6 +43,12 @@ def test_expgen_idaac_has_idaac_members_and_the_same_explorer() -> None:
         assert (mine.network, mine.algorithm, mine.reward) == (theirs.network, theirs.algorithm, theirs.reward)
     assert (plans[0].envs, plans[0].rollout_steps) == (64, 256)
     assert plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16  # as many as a member has
+
+
+def test_members_replay_levels_and_explorers_do_not() -> None:
+    plans = plans_of(make_config(algo="expgen-idaac", members=2, level_replay=True, rank_temperature=0.5))
+    assert [plan.replay for plan in plans] == [ReplayConfig(rank_temperature=0.5)] * 2 + [None]
+    assert all(plan.replay is None for plan in plans_of(make_config(algo="expgen-idaac")))
 
 
 @pytest.mark.parametrize(("algo", "last"), [("ppo", "ppo"), ("expgen", "maxent")])

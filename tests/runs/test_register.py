@@ -16,6 +16,7 @@ from torch import nn
 import expgen
 from expgen import plugins
 from expgen.agents.own_agent import OWN_AGENTS
+from expgen.algorithms.plr import PlrConfig
 from expgen.algorithms.ppo import PPO, PPOConfig
 from expgen.algorithms.recipes import RECIPES, REWARDS, recipe_of
 from expgen.envs.own_env import OWN_ENVS
@@ -24,6 +25,7 @@ from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_policy
 from expgen.networks.own_encoder import OWN_ENCODERS
 from expgen.reward.source import GameReward, RewardSource
+from expgen.rollout.level_replay import LevelReplay
 from expgen.rollout.rollout import Rollout
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import make_config
@@ -311,6 +313,7 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
         ("half a config", call(*LEARNS, Without()), "config of 'mine' has no gae_lambda; accepted"),
         ("no number", call(*LEARNS, Settings(gamma="1")), "config of 'mine' has no gamma; accepted"),  # type: ignore[arg-type]
         ("name of another setting", call(*LEARNS, Clash()), "config of 'mine' has a field 'steps', which is the n"),
+        ("name in level replay", call(*LEARNS, PlrConfig()), "has a field 'rank_temperature', which is th"),
         ("unknown reward", call(*LEARNS, Settings(), reward="curious"), "reward is 'curious'; accepted: game, knn, or"),
         ("reward's class", call(*LEARNS, Settings(), reward=Ones), "reward is <class .*; accepted: game, knn"),
         ("unknown detail", call(*LEARNS, Settings(), memory="gru"), "detail of an algorithm is 'memory'; accepted: re"),
@@ -388,6 +391,13 @@ WRONG: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
 CASES = [
     pytest.param(make, message, id=f"{kind}-{what}") for kind, rows in WRONG.items() for what, make, message in rows
 ]
+
+
+def test_algorithm_that_chooses_levels_may_have_settings_of_level_replay() -> None:
+    register("algorithm", "mine", OneStep, PlrConfig(), build_levels=LevelReplay)
+    assert make_config(algo="mine", staleness_coef=0.2).algorithm.staleness_coef == 0.2
+    with pytest.raises(InputError, match="--level-replay is True but mine chooses its levels itself"):
+        make_config(algo="mine", level_replay=True)
 
 
 @pytest.mark.parametrize(("make", "message"), CASES)
