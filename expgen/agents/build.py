@@ -8,12 +8,13 @@ from typing import Any, get_args
 
 import torch
 
-from expgen.agents.agent import Agent, PolicyAgent, TurnsAgent, explorers_agent
-from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
+from expgen.agents.agent import Agent, PolicyAgent
+from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
 from expgen.agents.temperature import AS_TRAINED, checked_temperature, temperature_text, with_temperature
+from expgen.agents.vote_kinds import Players, changed_consensus, kind_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice
@@ -26,7 +27,7 @@ from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
 from expgen.training.resources import use_device
 
-ALGORITHM_1 = {"vote": "leader", "once": False, "patience": 0}  # defaults of the settings that go beyond Algorithm 1
+ALGORITHM_1 = ConsensusConfig()
 CARD = "card.json"  # beside a bundled agent: its description and the checksums of its weights
 
 
@@ -93,16 +94,8 @@ def build_agent(
     names = policy_names(description, config)
     policies, env_steps = load_policies(description, names, device, weights)
     num_members = config.ensemble_size or len(description.members)
-    members, explorers = policies[:num_members], policies[num_members:]
-    player: Agent
-    if config.vote == "turns" and (members or config.patience):
-        player = TurnsAgent(
-            policies, config.turn, seed, description.spec, members=num_members, patience=config.patience
-        )
-    elif members:
-        player = ConsensusAgent(members, explorers, description.spec, config, seed)
-    else:
-        player = explorers_agent(explorers, config.turn, seed, description.spec)
+    players = Players(policies[:num_members], policies[num_members:])
+    player = kind_of(config, num_members).build(players, description.spec, config, seed)
     settings = _how_played(description, names, weights)
     settings |= _ensemble_settings(description, changes, config, num_members)
     return LoadedAgent(
@@ -166,10 +159,9 @@ def _ensemble_settings(
         settings["members"] = num_members  # reports compare whole ensembles with parts of them
     if len(description.explorers) > 1 or config.vote == "turns":
         settings |= {"explorers": len(description.explorers), "turn": config.turn}
-    if num_members:
-        for name in ("vote", "patience") if config.vote == "turns" else ("vote", "once"):
-            if getattr(config, name) != ALGORITHM_1[name]:
-                settings[name] = getattr(config, name)
+    for name in kind_of(config, num_members).row_settings:
+        if getattr(config, name) != getattr(ALGORITHM_1, name):
+            settings[name] = getattr(config, name)
     settings |= training_settings([description.policies[name] for name in policy_names(description, config)])
     tuned = [f"{name}:{getattr(config, name)}" for name in description.tuned if name not in changes]
     return settings | ({"tuned": "+".join(tuned)} if tuned else {})

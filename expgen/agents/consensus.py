@@ -20,7 +20,7 @@ Three settings go beyond Algorithm 1 and are off by default:
   lead anywhere new, so it counts as disagreement. Frames on which the explorer acted do not matter.
 - `hedge`: the explorer avoids actions to which a quorum of members objects (agents.hedge). Every member is then
   evaluated at exploring steps too.
-With `vote="turns"` there is no vote: policies take turns (`agents.agent.TurnsAgent`).
+With `vote="turns"` there is no vote but another agent (agents.vote_kinds).
 
 With these settings off, a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, and a quorum larger than
 the ensemble exactly like `PolicyAgent(explorer, seed)` for an explorer with memory: each policy has its own random
@@ -29,10 +29,10 @@ stream (expgen.random).
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -51,16 +51,15 @@ from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
 from expgen.random import MEMBERS, MEMORYLESS, STRETCH, EpisodeClock, stream_seed, uniform_noise
-from expgen.settings import check_config, flag_of, later_setting, setting
+from expgen.settings import check_config, later_setting, setting
 
 STRETCH_TABLE = (0.55, 0.25, *(0.025,) * 8)  # P(n = 1), P(n = 2), … in the paper's code; mean 2.35
 TABLE_ALPHA = 0.5  # the α that the table approximates
-TURNS_SETTINGS = ("vote", "turn", "patience", "ensemble_size")  # settings that have an effect without a vote
 
 
 @dataclass(frozen=True)
 class ConsensusConfig:
-    """How members vote and when the explorer acts."""
+    """How members vote and when the explorer acts; which settings a `vote` uses is in agents.vote_kinds."""
 
     ensemble_size: int = setting(0, "number of members that vote, the first ones; 0: all", low=0)
     leader: int = setting(0, "member whose action is executed if enough agree; breaks ties of --vote majority", low=0)
@@ -109,30 +108,6 @@ class ConsensusConfig:
 CONSENSUS_SETTINGS = tuple(field.name for field in dataclasses.fields(ConsensusConfig))
 
 
-def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:
-    """Return `config` with the settings `values`; raise InputError if they do not fit an ensemble of `num_members`."""
-    for name in values:
-        if name not in CONSENSUS_SETTINGS:
-            raise InputError(f"setting {name!r} of the ensemble is unknown; accepted: {', '.join(CONSENSUS_SETTINGS)}")
-    changed = dataclasses.replace(config, **values)
-    check_config(changed)
-    if changed.vote == "turns" or num_members == 0:
-        why = "--vote turns has no vote" if num_members else "there are no members to vote"
-        for name in values:
-            if name not in TURNS_SETTINGS:
-                accepted = ", ".join(map(flag_of, TURNS_SETTINGS))
-                raise InputError(f"{flag_of(name)} is given but {why}; accepted: {accepted}")
-    if changed.leader >= max(num_members, 1):
-        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {max(num_members, 1) - 1}")
-    if changed.ensemble_size > num_members:
-        raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
-    if values.get("stretch") == "table" and changed.is_geometric:
-        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
-    if values.get("patience") and changed.vote != "turns":
-        raise InputError(f"--patience is {changed.patience} but --vote is {changed.vote}; accepted: 0, or --vote turns")
-    return changed
-
-
 def stretch_length(uniform: ndarray, config: ConsensusConfig) -> ndarray:
     """Sample n_{π_H} ∈ {1, 2, …} by inverse transform of numbers in (0, 1), `[N]` → `[N]`."""
     if not config.is_geometric:
@@ -160,8 +135,8 @@ class ConsensusAgent(PredictMixin):
         panels: Callable[[ndarray], Panel] | None = None,
     ) -> None:
         check_config(config)
-        if config.vote == "turns":
-            raise InputError("--vote is turns; accepted by ConsensusAgent: leader, majority")
+        if config.vote != "leader" and config.vote != "majority":
+            raise InputError(f"--vote is {config.vote}; accepted by ConsensusAgent: leader, majority")
         self.ensemble, self.config, self.seed, self.spec = Ensemble(members), config, seed, spec
         if config.leader >= len(members):
             raise InputError(f"--leader is {config.leader}; accepted: 0 to {len(members) - 1}")

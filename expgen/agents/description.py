@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig, changed_consensus
+from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig
 from expgen.agents.temperature import AS_TRAINED, checked_temperature
+from expgen.agents.vote_kinds import changed_consensus, kind_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
@@ -93,6 +94,11 @@ class AgentDescription:
         """Policies by name: member0, member1, …, explorer, explorer1, …"""
         named = {f"member{index}": member for index, member in enumerate(self.members)}
         return named | {explorer_name(index): explorer for index, explorer in enumerate(self.explorers)}
+
+    @property
+    def has_vote(self) -> bool:
+        """Whether its members vote on the action."""
+        return self.consensus is not None and kind_of(self.consensus, len(self.members)).has_vote
 
     @property
     def has_unseen_levels(self) -> bool:

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from expgen.agents.agent import Agent, PolicyAgent, check_compatible
-from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.sb3 import Sb3Policy, Sb3RecurrentAgent, check_fits, from_sb3, is_sb3
+from expgen.agents.vote_kinds import changed_consensus
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy, PolicyOutput

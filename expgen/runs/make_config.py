@@ -6,9 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from expgen.agents.consensus import ConsensusConfig, changed_consensus
+from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.quorum import resized_quorum
 from expgen.agents.temperature import checked_temperature
+from expgen.agents.vote_kinds import changed_consensus
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError, show_url_in_errors
 from expgen.evaluation.scores import check_can_append

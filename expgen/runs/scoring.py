@@ -142,7 +142,7 @@ class RunScorer:
         """Score all policies together: with the explorers, with random actions instead, and with averaged weights."""
         assert self.agent.consensus is not None
         variants: list[dict[str, Any]] = [{"weights": "live"}]
-        if self.agent.members and self.agent.consensus.vote != "turns":
+        if self.agent.has_vote:
             variants.append({"weights": "live", "changes": {"fallback": "random"}})
         players = policy_names(self.agent, self.agent.consensus)
         if any(has_average(checkpoint_of(self.agent, name)) for name in players):

@@ -95,7 +95,7 @@ def tune(
 def grid_of(agent: AgentDescription, request: TuneRequest) -> list[Settings]:
     """Return the points to try; raise InputError if the agent cannot be tuned so."""
     temperatures = request.temperatures or (agent.temperature,)
-    if agent.consensus is None or not agent.members or agent.consensus.vote == "turns":
+    if not agent.has_vote:
         for flag, values in (("--quorums", request.quorums), ("--alphas", request.alphas)):
             if values:
                 raise InputError(f"{flag} is given but {agent.folder} does not vote; accepted: --temperatures")
@@ -127,7 +127,7 @@ def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
 
     If there are training levels that no explorer has seen, only those are considered.
     """
-    if agent.consensus is None or not agent.members or agent.consensus.vote == "turns":
+    if not agent.has_vote:
         accepted = "--levels that it has not trained on, or an ensemble that votes, such as --algo expgen"
         raise InputError(f"{agent.folder} is a run of --algo {agent.algo}, which does not vote; accepted: {accepted}")
     explored = [explorer.levels for explorer in agent.explorers]

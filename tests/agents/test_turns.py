@@ -6,7 +6,8 @@ import torch
 
 from expgen.agents.agent import PolicyAgent, TurnsAgent, explorers_agent
 from expgen.agents.build import build_agent
-from expgen.agents.consensus import ConsensusAgent, ConsensusConfig, changed_consensus
+from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.vote_kinds import changed_consensus
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.random import WITH_MEMORY
@@ -127,11 +128,13 @@ def test_patience_explorers_see_frames_of_members() -> None:
 
 
 def test_patience_is_rejected_with_a_vote_or_without_explorers(small, tmp_path) -> None:
-    with pytest.raises(InputError, match="--patience is 9 but --vote is leader; accepted: 0, or --vote turns"):
+    with pytest.raises(InputError, match="--patience is given but needs --vote turns; accepted: --ensemble-size"):
         changed_consensus(ConsensusConfig(), {"patience": 9}, 3)
     small.train(tmp_path, 1, algo="openend", members=2)
-    with pytest.raises(InputError, match="--patience is 9 but the agent needs both members and explorers; accepted: 0"):
+    with pytest.raises(InputError, match="--patience is given but there are no members to vote; accepted: --vote"):
         build_agent(read_agent(tmp_path), changes={"vote": "turns", "patience": 9})
+    with pytest.raises(InputError, match="--patience is 9 but the agent needs both members and explorers; accepted: 0"):
+        TurnsAgent([sure_of(0), sure_of(1)], 50, members=2, patience=9)
 
 
 def test_too_large_turn_is_rejected() -> None:

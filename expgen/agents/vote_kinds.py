@@ -1,0 +1,101 @@
+"""How the policies of an agent act together: for each kind of vote, the settings it uses and the agent it builds.
+
+| vote               | members | agent                                                                   |
+|--------------------|---------|-------------------------------------------------------------------------|
+| `leader`,`majority`| yes     | `ConsensusAgent`: the members vote, and explorers act where they differ |
+| `turns`            | yes     | `TurnsAgent`: members and explorers act in turns                        |
+| any                | none    | one explorer, or several in turns                                       |
+
+Settings of ConsensusConfig that a kind does not use are refused if given, and ignored in agent.json.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from expgen.agents.agent import Agent, TurnsAgent, explorers_agent
+from expgen.agents.consensus import CONSENSUS_SETTINGS, TABLE_ALPHA, ConsensusAgent, ConsensusConfig
+from expgen.envs.vec_env import EnvSpec
+from expgen.errors import InputError
+from expgen.networks.actor_critic import Policy
+from expgen.settings import check_config, flag_of
+
+
+class Players(NamedTuple):
+    """The policies that play."""
+
+    members: Sequence[Policy]
+    explorers: Sequence[Policy]
+
+
+@dataclass(frozen=True)
+class VoteKind:
+    """One way of acting together."""
+
+    settings: tuple[str, ...]  # fields of ConsensusConfig that have an effect
+    refusal: str  # why the others are refused
+    row_settings: tuple[str, ...]  # settings that score rows name if they differ from Algorithm 1
+    build: Callable[[Players, EnvSpec, ConsensusConfig, int], Agent]  # from policies, spec, settings and seed
+    has_vote: bool = False  # there is a quorum to tune, and a fallback
+
+
+def _voting_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
+    return ConsensusAgent(players.members, players.explorers, spec, config, seed)
+
+
+def _turns_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
+    members, explorers = players
+    return TurnsAgent([*members, *explorers], config.turn, seed, spec, members=len(members), patience=config.patience)
+
+
+def _explorers_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
+    return explorers_agent(players.explorers, config.turn, seed, spec)
+
+
+VOTING = VoteKind(
+    settings=tuple(name for name in CONSENSUS_SETTINGS if name != "patience"),
+    refusal="needs --vote turns",
+    row_settings=("vote", "once"),
+    build=_voting_agent,
+    has_vote=True,
+)
+TURNS = VoteKind(
+    settings=("vote", "turn", "patience", "ensemble_size"),
+    refusal="--vote turns has no vote",
+    row_settings=("vote", "patience"),
+    build=_turns_agent,
+)
+EXPLORERS = VoteKind(
+    settings=("vote", "turn", "ensemble_size"),
+    refusal="there are no members to vote",
+    row_settings=(),
+    build=_explorers_agent,
+)
+KINDS = {"leader": VOTING, "majority": VOTING, "turns": TURNS}
+
+
+def kind_of(config: ConsensusConfig, num_members: int) -> VoteKind:
+    """Return how an agent of `num_members` members acts."""
+    return KINDS[config.vote] if num_members else EXPLORERS
+
+
+def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:
+    """Return `config` with the settings `values`; raise InputError if they do not fit an ensemble of `num_members`."""
+    for name in values:
+        if name not in CONSENSUS_SETTINGS:
+            raise InputError(f"setting {name!r} of the ensemble is unknown; accepted: {', '.join(CONSENSUS_SETTINGS)}")
+    changed = dataclasses.replace(config, **values)
+    check_config(changed)
+    kind = kind_of(changed, num_members)
+    for name in values:
+        if name not in kind.settings:
+            accepted = ", ".join(map(flag_of, kind.settings))
+            raise InputError(f"{flag_of(name)} is given but {kind.refusal}; accepted: {accepted}")
+    if changed.leader >= max(num_members, 1):
+        raise InputError(f"--leader is {changed.leader}; accepted: 0 to {max(num_members, 1) - 1}")
+    if changed.ensemble_size > num_members:
+        raise InputError(f"--ensemble-size is {changed.ensemble_size}; accepted: 0 to {num_members}")
+    if values.get("stretch") == "table" and changed.is_geometric:
+        raise InputError(f"--stretch is table, for α = {TABLE_ALPHA}, but α is {changed.alpha}; accepted: geometric")
+    return changed
