@@ -92,9 +92,9 @@ def build_agent(
     changes = dict(changes or {})
     config = consensus_of(description, changes)
     names = policy_names(description, config)
-    policies, env_steps = load_policies(description, names, device, weights)
+    policies, env_steps = policies_as_trained(description, names, device, weights)
     num_members = config.ensemble_size or len(description.members)
-    players = Players(policies[:num_members], policies[num_members:])
+    players = Players(policies[:num_members], policies[num_members:], description.temperature)
     player = kind_of(config, num_members).build(players, description.spec, config, seed)
     settings = _how_played(description, names, weights)
     settings |= _ensemble_settings(description, changes, config, num_members)
@@ -123,7 +123,9 @@ def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> C
 def policy_names(description: AgentDescription, config: ConsensusConfig) -> list[str]:
     """Return the names of the policies that play under `config`, members first."""
     members = [f"member{index}" for index in range(config.ensemble_size or len(description.members))]
-    explorers = description.explorers if config.fallback == "explorer" else ()
+    is_members_only = kind_of(config, len(members)).members_only
+    has_explorers = not members if is_members_only else config.fallback == "explorer"
+    explorers = description.explorers if has_explorers else ()
     return members + [explorer_name(index) for index in range(len(explorers))]
 
 
@@ -157,13 +159,17 @@ def _ensemble_settings(
     settings = {name: value for name, value in changes.items() if (name, value) != ("ensemble_size", 0)}
     if num_members and not changes.get("ensemble_size"):
         settings["members"] = num_members  # reports compare whole ensembles with parts of them
-    if len(description.explorers) > 1 or config.vote == "turns":
-        settings |= {"explorers": len(description.explorers), "turn": config.turn}
-    for name in kind_of(config, num_members).row_settings:
+    kind, num_explorers = kind_of(config, num_members), len(description.explorers)
+    if kind.members_only:
+        settings |= {} if num_members else {"explorers": num_explorers}
+    elif num_explorers > 1 or config.vote == "turns":
+        settings |= {"explorers": num_explorers, "turn": config.turn}
+    for name in kind.row_settings:
         if getattr(config, name) != getattr(ALGORITHM_1, name):
             settings[name] = getattr(config, name)
     settings |= training_settings([description.policies[name] for name in policy_names(description, config)])
-    tuned = [f"{name}:{getattr(config, name)}" for name in description.tuned if name not in changes]
+    kept = [name for name in description.tuned if name in kind.settings and name not in changes]
+    tuned = [f"{name}:{getattr(config, name)}" for name in kept]
     return settings | ({"tuned": "+".join(tuned)} if tuned else {})
 
 
@@ -192,13 +198,20 @@ def load_policies(
     description: AgentDescription, names: Sequence[str], device: str, weights: Weights
 ) -> tuple[list[Policy], int]:
     """Return the frozen policies `names`, with the agent's temperature, and the sum of their training steps."""
+    policies, env_steps = policies_as_trained(description, names, device, weights)
+    return [with_temperature(policy, description.temperature) for policy in policies], env_steps
+
+
+def policies_as_trained(
+    description: AgentDescription, names: Sequence[str], device: str, weights: Weights
+) -> tuple[list[Policy], int]:
+    """Return the frozen policies `names`, at a temperature of 1, and the sum of their training steps."""
     check_weights(description, names, weights)
     policies, env_steps = [], 0
     for name in names:
         checkpoint = checkpoint_of(description, name)
         what = f"{description.folder} {name}"
-        policy = policy_from(checkpoint, description.policies[name], description.spec, device, what, weights)
-        policies.append(with_temperature(policy, description.temperature))
+        policies.append(policy_from(checkpoint, description.policies[name], description.spec, device, what, weights))
         env_steps += int(checkpoint.facts["env_steps"])
     return policies, env_steps
 

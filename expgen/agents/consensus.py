@@ -20,7 +20,7 @@ Three settings go beyond Algorithm 1 and are off by default:
   lead anywhere new, so it counts as disagreement. Frames on which the explorer acted do not matter.
 - `hedge`: the explorer avoids actions to which a quorum of members objects (agents.hedge). Every member is then
   evaluated at exploring steps too.
-With `vote="turns"` there is no vote but another agent (agents.vote_kinds).
+With `vote="turns"` or `"mean"` there is no vote but another agent (agents.vote_kinds).
 
 With these settings off, a quorum of 1 plays exactly like `PolicyAgent(members[leader], seed)`, and a quorum larger than
 the ensemble exactly like `PolicyAgent(explorer, seed)` for an explorer with memory: each policy has its own random
@@ -77,8 +77,10 @@ class ConsensusConfig:
         "explorer", "who acts without agreement: the explorer, uniformly random actions, or (none) the leader"
     )
     no_op_is_up: bool = setting(False, "as in the paper's code, count a no-op of the leader as a move up")
-    vote: Literal["leader", "majority", "turns"] = later_setting(
-        "leader", "vote on the leader's action or the most common one; turns: no vote, policies act --turn steps each"
+    vote: Literal["leader", "majority", "turns", "mean"] = later_setting(
+        "leader",
+        "vote on the leader's action or the most common one; turns: no vote, policies act --turn steps each; "
+        "mean: no vote, actions are sampled from the mean of the members' log-probabilities",
     )
     once: bool = later_setting(False, "explore if the ensemble agrees on a frame on which it acted in this episode")
     turn: int = later_setting(

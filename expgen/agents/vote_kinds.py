@@ -4,7 +4,8 @@
 |--------------------|---------|-------------------------------------------------------------------------|
 | `leader`,`majority`| yes     | `ConsensusAgent`: the members vote, and explorers act where they differ |
 | `turns`            | yes     | `TurnsAgent`: members and explorers act in turns                        |
-| any                | none    | one explorer, or several in turns                                       |
+| `mean`             | any     | `MeanAgent`: the mean of the members, or of explorers without members   |
+| any but `mean`     | none    | one explorer, or several in turns                                       |
 
 Settings of ConsensusConfig that a kind does not use are refused if given, and ignored in agent.json.
 """
@@ -16,6 +17,8 @@ from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, TurnsAgent, explorers_agent
 from expgen.agents.consensus import CONSENSUS_SETTINGS, TABLE_ALPHA, ConsensusAgent, ConsensusConfig
+from expgen.agents.mean import MeanAgent
+from expgen.agents.temperature import with_temperature
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import Policy
@@ -23,10 +26,16 @@ from expgen.settings import check_config, flag_of
 
 
 class Players(NamedTuple):
-    """The policies that play."""
+    """The policies that play, as they were trained, and the temperature to play them at."""
 
     members: Sequence[Policy]
     explorers: Sequence[Policy]
+    temperature: float
+
+    def tempered(self) -> tuple[list[Policy], list[Policy]]:
+        """Return members and explorers at their temperature."""
+        members = [with_temperature(policy, self.temperature) for policy in self.members]
+        return members, [with_temperature(policy, self.temperature) for policy in self.explorers]
 
 
 @dataclass(frozen=True)
@@ -38,19 +47,24 @@ class VoteKind:
     row_settings: tuple[str, ...]  # settings that score rows name if they differ from Algorithm 1
     build: Callable[[Players, EnvSpec, ConsensusConfig, int], Agent]  # from policies, spec, settings and seed
     has_vote: bool = False  # there is a quorum to tune, and a fallback
+    members_only: bool = False  # explorers play only if there are no members
 
 
 def _voting_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
-    return ConsensusAgent(players.members, players.explorers, spec, config, seed)
+    return ConsensusAgent(*players.tempered(), spec, config, seed)
 
 
 def _turns_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
-    members, explorers = players
+    members, explorers = players.tempered()
     return TurnsAgent([*members, *explorers], config.turn, seed, spec, members=len(members), patience=config.patience)
 
 
 def _explorers_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
-    return explorers_agent(players.explorers, config.turn, seed, spec)
+    return explorers_agent(players.tempered()[1], config.turn, seed, spec)
+
+
+def _mean_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
+    return MeanAgent(players.members or players.explorers, seed, spec, players.temperature)
 
 
 VOTING = VoteKind(
@@ -66,18 +80,26 @@ TURNS = VoteKind(
     row_settings=("vote", "patience"),
     build=_turns_agent,
 )
+MEAN = VoteKind(
+    settings=("vote", "ensemble_size"),
+    refusal="--vote mean has no vote",
+    row_settings=("vote",),
+    build=_mean_agent,
+    members_only=True,
+)
 EXPLORERS = VoteKind(
     settings=("vote", "turn", "ensemble_size"),
     refusal="there are no members to vote",
     row_settings=(),
     build=_explorers_agent,
 )
-KINDS = {"leader": VOTING, "majority": VOTING, "turns": TURNS}
+KINDS = {"leader": VOTING, "majority": VOTING, "turns": TURNS, "mean": MEAN}
 
 
 def kind_of(config: ConsensusConfig, num_members: int) -> VoteKind:
     """Return how an agent of `num_members` members acts."""
-    return KINDS[config.vote] if num_members else EXPLORERS
+    kind = KINDS[config.vote]
+    return kind if num_members or kind is MEAN else EXPLORERS
 
 
 def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_members: int) -> ConsensusConfig:

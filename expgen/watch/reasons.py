@@ -8,6 +8,7 @@ from scipy.special import softmax
 from expgen.agents.agent import Agent, PolicyAgent, TurnsAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
+from expgen.agents.mean import MeanAgent
 
 Who = Literal["ensemble", "leader", "explorer", "random", "policy", "rule"]
 """`leader`: the leader without a consensus (`fallback="none"`); `rule`: an agent that is not a policy."""
@@ -21,6 +22,7 @@ class EnsembleInfo(NamedTuple):
     quorum: int = 0
     vote: Literal["leader", "majority"] = "leader"  # whose action is voted on
     explorers: int = 0  # number of policies that take turns without a vote
+    averaged: int = 0  # number of policies whose mean is sampled
 
 
 class Reason(NamedTuple):
@@ -33,9 +35,9 @@ class Reason(NamedTuple):
     is_set_aside: bool = False  # the quorum agreed, but the ensemble had acted on this frame before
     is_hedged: bool = False  # the explorer's action was replaced because the members object to it
     lasts: int = 0  # remaining steps of exploration after this one
-    probability: tuple[float, ...] = ()  # [A] of the policy, or the mean over the members if they voted
+    probability: tuple[float, ...] = ()  # [A] of the policy or mean of policies, or the mean over voting members
     explorer: tuple[float, ...] = ()  # [A] the explorer's probabilities
-    value: float | None = None  # value estimate of a policy that acts alone
+    value: float | None = None  # value estimate of a policy that acts alone, or the mean of several
     turn: int = 0  # number of the acting policy among those that take turns, from 1
 
 
@@ -44,6 +46,8 @@ def ensemble_info(agent: Agent) -> EnsembleInfo:
     if isinstance(agent, ConsensusAgent):
         vote: Literal["leader", "majority"] = "majority" if agent.rule.is_majority else "leader"
         return EnsembleInfo(len(agent.ensemble.members), agent.config.leader, agent.quorum, vote)
+    if isinstance(agent, MeanAgent):
+        return EnsembleInfo(averaged=agent.num_policies)
     return EnsembleInfo(explorers=len(agent.agents)) if isinstance(agent, TurnsAgent) else EnsembleInfo()
 
 

@@ -9,6 +9,7 @@ import torch
 
 from expgen.agents.agent import PolicyAgent, TurnsAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.mean import MeanAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
@@ -218,6 +219,12 @@ def test_inspector_names_explorers_without_members_by_turn(page: Any, show: Call
     show(inspector_page([play(mixed, "turns", 9)]))
     assert page.texts(".xg-why")[0].startswith("It is the turn of policy ")
     assert page.texts(".xg-box h4")[0] == "The policy’s choice" and page.flaws() == []
+
+
+def test_inspector_names_a_mean_of_policies(page: Any, show: Callable[[str], None]) -> None:
+    show(inspector_page([play(MeanAgent([make_network(index) for index in range(3)], seed=1), "mean", 9)]))
+    assert page.texts(".xg-why")[0].startswith("The action is sampled from the mean of 3 policies: ")
+    assert page.texts(".xg-box h4")[0] == "The mean of 3 policies" and page.flaws() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

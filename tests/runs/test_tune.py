@@ -14,6 +14,7 @@ import expgen
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.envs.levels import LevelSet
+from expgen.errors import InputError
 from expgen.evaluation import evaluate as evaluation
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
@@ -239,6 +240,18 @@ def test_tune_has_levels_and_noise_of_its_own_only_on_an_open_set() -> None:
     assert play_seed(7, LevelSet.parse("900:6")) == 7  # the levels are given
     levels = [set(open_set.draw(100_000, np.random.default_rng(seed)).tolist()) for seed in (0, derived[0])]
     assert len(levels[0] & levels[1]) < 20  # by chance 100,000² / 2³¹ = 4.7
+
+
+def test_tune_chooses_the_temperature_of_a_mean(run: Path) -> None:
+    agent = read_agent(run)
+    assert agent.consensus is not None
+    mean = replace(agent, consensus=replace(agent.consensus, vote="mean"))
+    trials = list(tune(mean, TuneRequest("900:4", temperatures=(0.0, 1.0), episodes=4)))
+    assert [(*one.settings, one.counts) for one in trials] == [(None, None, 0, None), (None, None, 1, None)]
+    tuned = tuned_agent(mean, trials[0], "live")
+    assert (tuned.temperature, tuned.consensus, tuned.tuned) == (0, mean.consensus, ())
+    with pytest.raises(InputError, match="does not vote; accepted: --levels that it has not trained on"):
+        tuning_levels(mean)
 
 
 def test_tune_refuses_bad_device_and_unwritable_file_before_playing(run: Path, command: Callable[..., Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from expgen.agents.agent import PolicyAgent, TurnsAgent, UniformAgent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
+from expgen.agents.mean import MeanAgent
 from expgen.agents.vote import MINIMAZE, Agreement
 from expgen.exploration.wall_follower import minimaze_follower
 from expgen.fast.fast_networks import for_play
@@ -119,6 +120,15 @@ def test_members_and_explorers_that_take_turns_are_shown_as_policies(record: Cal
     assert {step.reason.who for step in steps} == {"policy"}
     assert [step.reason.turn for step in steps[:8]] in ([1] * 4 + [2] * 4, [2] * 4 + [1] * 4)
     assert all(sum(step.reason.probability) > 0.99 for step in steps)
+
+
+def test_mean_of_policies_has_one_probability_and_value(record: Callable[..., Recording]) -> None:
+    policies = [make_network(index, memory=index == 1) for index in range(3)]
+    agent = MeanAgent(policies, seed=3)
+    reasons = [step.reason for step in record(agent).steps]
+    assert ensemble_info(agent) == EnsembleInfo(averaged=3)
+    assert {why.who for why in reasons} == {"policy"} and all(why.value is not None for why in reasons)
+    assert all(sum(why.probability) == pytest.approx(1) and not why.votes for why in reasons)
 
 
 @pytest.mark.parametrize(("agent", "who"), [(UniformAgent(5), "random"), (minimaze_follower(), "rule")])

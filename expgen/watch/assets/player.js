@@ -180,7 +180,8 @@
       this.episode = episode;
       const { members, quorum, rows } = episode;
       const alone = episode.steps.some((step) => step.turn && step.who === "explorer") ? "explorer" : "policy";
-      this.title = make("h4", "", parent, members ? "The members’ votes" : `The ${alone}’s choice`);
+      const single = episode.averaged ? `The mean of ${episode.averaged} policies` : `The ${alone}’s choice`;
+      this.title = make("h4", "", parent, members ? "The members’ votes" : single);
       parent.classList.toggle("xg-alone", !members);
       if (members) keepHeight(this.title, ["The members’ votes", this.past(episode.steps.length)]);
       this.rows = rows.map((name) => {
@@ -382,7 +383,10 @@
     } else if (step.who === "policy" || step.turn) {
       const share = step.probability && step.probability[episode.rowOf[step.action]];
       const who = step.turn ? `It is the turn of ${step.who} ${step.turn} of ${episode.explorers}, which` : "A single policy";
-      text = `${who} samples from its probabilities: ${did}${shown(share)}.`;
+      const how = episode.averaged
+        ? `The action is sampled from the mean of ${episode.averaged} policies`
+        : `${who} samples from its probabilities`;
+      text = `${how}: ${did}${shown(share)}.`;
     } else if (step.who === "random") text = `A uniformly random action: ${did}.`;
     else text = `The action of a fixed rule: ${did}.`;
     if (step.hedged) text += " The members object to the explorer’s first choice, so it takes this action instead.";
