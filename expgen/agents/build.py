@@ -10,10 +10,10 @@ import torch
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusConfig
-from expgen.agents.description import AgentDescription, PolicyDescription, explorer_name
+from expgen.agents.description import EXPLORER, AgentDescription, PolicyDescription, explorer_name, with_temperatures
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.quorum import scaled_quorum
-from expgen.agents.temperature import AS_TRAINED, checked_temperature, temperature_text, with_temperature
+from expgen.agents.temperature import AS_TRAINED, temperature_text, with_temperature
 from expgen.agents.vote_kinds import Players, changed_consensus, kind_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.envs.vec_env import EnvSpec
@@ -52,61 +52,80 @@ def build_agent(
     changes: Mapping[str, Any] | None = None,
     weights: Weights | None = None,
     temperature: float | None = None,
+    explorer_temperature: float | None = None,
 ) -> LoadedAgent:
     """Load the policies of `description` and return the agent they form, with randomness from `seed`.
 
     `learner` selects one policy to play alone (`member3`, `explorer`), or a registered agent that gets all policies.
-    `changes` overrides fields of the ConsensusConfig; `weights` and `temperature` those of the description. "average"
-    applies to the policies that have averaged weights.
+    `changes` overrides fields of the ConsensusConfig; `weights` and the temperatures those of the description.
+    "average" applies to the policies that have averaged weights. The temperature of a policy that plays alone, explorer
+    or not, is `temperature`.
     """
     weights = weights or description.weights
-    if temperature is not None:
-        description = replace(description, temperature=checked_temperature(temperature))
     is_alone = description.consensus is None or learner not in (None, description.algo)
     if is_alone and changes:
         flag = flag_of(next(iter(changes)))
         raise InputError(f"{flag} is a setting of ensembles and cannot be used with one policy")
-    if learner in OWN_AGENTS and learner not in description.policies:
-        trained = description.trained()
-        policies, env_steps = load_policies(description, trained, device, weights)
-        settings = _how_played(description, trained, weights)
-        own = make_own_agent(learner, dict(zip(trained, policies, strict=True)), description.spec, seed)
-        return LoadedAgent(
-            own, learner, description.seed, name=learner, settings=settings, env_steps=env_steps, policy=None
-        )
+    if is_alone and not (learner in OWN_AGENTS and learner not in description.policies):
+        name = learner or "member0"
+        _check_explorer_temperature(explorer_temperature, [name])
+        own = description.temperature_of(name) if temperature is None else temperature
+        description = replace(with_temperatures(description, own), explorer_temperature=None)
+        return _policy_alone(description, name, seed, device, weights)
+    description = with_temperatures(description, temperature, explorer_temperature)
     if is_alone:
-        name = "member0" if learner is None else learner
-        (policy,), env_steps = load_policies(description, [name], device, weights)
-        described = description.policies[name]
-        agent = PolicyAgent(policy, seed, spec=description.spec)
-        settings = _how_played(description, [name], weights) | training_settings([described])
-        return LoadedAgent(
-            agent,
-            described.algo,
-            described.seed,
-            name=name,
-            settings=settings,
-            env_steps=env_steps,
-            policy=described,
-        )
-    changes = dict(changes or {})
-    config = consensus_of(description, changes)
+        assert learner is not None
+        _check_explorer_temperature(explorer_temperature, description.trained())
+        return _own_agent(description, learner, seed, device, weights)
+    config = consensus_of(description, changes or {})
+    _check_explorer_temperature(explorer_temperature, policy_names(description, config))
+    return _ensemble(description, config, changes or {}, seed, device, weights)
+
+
+def _check_explorer_temperature(given: float | None, names: Sequence[str]) -> None:
+    """Raise InputError if a temperature of explorers is `given` and not both members and explorers are in `names`."""
+    if given is not None and len({name.startswith(EXPLORER) for name in names}) < 2:
+        problem = f"--explorer-temperature is {given} but no explorer plays beside members"
+        raise InputError(f"{problem}; accepted: --temperature")
+
+
+def _policy_alone(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> LoadedAgent:
+    """Return an agent of one policy."""
+    (policy,), env_steps = load_policies(description, [name], device, weights)
+    described = description.policies[name]
+    agent = PolicyAgent(policy, seed, spec=description.spec)
+    settings = _how_played(description, [name], weights) | training_settings([described])
+    return LoadedAgent(agent, described.algo, described.seed, name, settings, env_steps, described)
+
+
+def _own_agent(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> LoadedAgent:
+    """Return the agent registered as `name`, with all trained policies."""
+    trained = description.trained()
+    policies, env_steps = load_policies(description, trained, device, weights)
+    agent = make_own_agent(name, dict(zip(trained, policies, strict=True)), description.spec, seed)
+    settings = _how_played(description, trained, weights)
+    return LoadedAgent(agent, name, description.seed, name, settings, env_steps, policy=None)
+
+
+def _ensemble(
+    description: AgentDescription,
+    config: ConsensusConfig,
+    changes: Mapping[str, Any],
+    seed: int,
+    device: str,
+    weights: Weights,
+) -> LoadedAgent:
+    """Return the agent that the policies form under `config`, of which `changes` are overrides."""
     names = policy_names(description, config)
     policies, env_steps = policies_as_trained(description, names, device, weights)
     num_members = config.ensemble_size or len(description.members)
-    players = Players(policies[:num_members], policies[num_members:], description.temperature)
-    player = kind_of(config, num_members).build(players, description.spec, config, seed)
+    temperatures = description.temperature, description.temperature_of(EXPLORER)
+    players = Players(policies[:num_members], policies[num_members:], *temperatures)
+    agent = kind_of(config, num_members).build(players, description.spec, config, seed)
     settings = _how_played(description, names, weights)
     settings |= _ensemble_settings(description, changes, config, num_members)
-    return LoadedAgent(
-        player,
-        description.algo,
-        description.seed,
-        name=description.algo,
-        settings=settings,
-        env_steps=env_steps,
-        policy=None,
-    )
+    algo = description.algo
+    return LoadedAgent(agent, algo, description.seed, algo, settings, env_steps, policy=None)
 
 
 def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> ConsensusConfig:
@@ -129,15 +148,22 @@ def policy_names(description: AgentDescription, config: ConsensusConfig) -> list
     return members + [explorer_name(index) for index in range(len(explorers))]
 
 
-def playing_settings(weights: Weights, temperature: float) -> dict[str, Any]:
-    """Return the settings for score rows of how policies play: averaged weights, temperature."""
+def playing_settings(weights: Weights, temperature: float, explorer_temperature: float | None = None) -> dict[str, Any]:
+    """Return the settings for score rows of how policies play: averaged weights, temperatures."""
     settings: dict[str, Any] = {} if weights == "live" else {"weights": weights}
-    return settings if temperature == AS_TRAINED else settings | {"temperature": temperature_text(temperature)}
+    if temperature != AS_TRAINED:
+        settings["temperature"] = temperature_text(temperature)
+    if explorer_temperature not in (None, temperature):
+        settings["explorer_temperature"] = temperature_text(explorer_temperature)
+    return settings
 
 
 def _how_played(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
     """Return the `playing_settings` of the policies `names` of an agent."""
-    return playing_settings("average" if averages_in(description, names, weights) else "live", description.temperature)
+    played: Weights = "average" if averages_in(description, names, weights) else "live"
+    has_explorers = any(name.startswith(EXPLORER) for name in names)
+    explorer_temperature = description.explorer_temperature if has_explorers else None
+    return playing_settings(played, description.temperature, explorer_temperature)
 
 
 def averages_in(description: AgentDescription, names: Sequence[str], weights: Weights) -> list[str]:
@@ -197,9 +223,12 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
 def load_policies(
     description: AgentDescription, names: Sequence[str], device: str, weights: Weights
 ) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names`, with the agent's temperature, and the sum of their training steps."""
+    """Return the frozen policies `names`, at their temperatures, and the sum of their training steps."""
     policies, env_steps = policies_as_trained(description, names, device, weights)
-    return [with_temperature(policy, description.temperature) for policy in policies], env_steps
+    tempered = [
+        with_temperature(policy, description.temperature_of(name)) for name, policy in zip(names, policies, strict=True)
+    ]
+    return tempered, env_steps
 
 
 def policies_as_trained(

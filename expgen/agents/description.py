@@ -81,7 +81,8 @@ class AgentDescription:
     explorers: tuple[PolicyDescription, ...] = ()
     consensus: ConsensusConfig | None = None
     weights: Weights = "live"  # weights to play with; "average" applies to the policies that have an average
-    temperature: float = AS_TRAINED  # of all its policies (agents.temperature)
+    temperature: float = AS_TRAINED  # of its policies (agents.temperature)
+    explorer_temperature: float | None = None  # of its explorers, if it has members too; None: `temperature`
     tuned: tuple[str, ...] = ()  # names of the settings that `expgen tune` chose
 
     @property
@@ -111,6 +112,11 @@ class AgentDescription:
         is_all = self.test_levels.seeds is None and self.has_unseen_levels
         return self.test_levels.without(self.levels) if is_all else self.test_levels
 
+    def temperature_of(self, name: str) -> float:
+        """Return the temperature of a policy."""
+        own = self.explorer_temperature if name.startswith(EXPLORER) else None
+        return self.temperature if own is None else own
+
     def checkpoints_of(self, name: str) -> Path:
         """Return the checkpoint folder of a policy; raise InputError if it is outside the agent's folder."""
         return join_inside(self.folder, self.policies[name].path)
@@ -137,6 +143,11 @@ class AgentDescription:
         agent = AgentDescription(folder, **{**data, **parts})
         check_range("seed", agent.seed, 0, LAST_SEED)
         checked_temperature(agent.temperature, "temperature")
+        if agent.explorer_temperature is not None:
+            checked_temperature(agent.explorer_temperature, "explorer_temperature")
+            if not (agent.members and agent.explorers):
+                needs = "the agent needs both members and explorers"
+                raise InputError(f"explorer_temperature is {agent.explorer_temperature} but {needs}; accepted: null")
         if not agent.members and (consensus is None or not agent.explorers):
             raise InputError("members is empty; accepted: 1 policy or more, or explorers with a consensus")
         for name in agent.policies:
@@ -161,11 +172,27 @@ def _to_json(part: Any) -> Any:
     return {entry.name: getattr(part, entry.name) for entry in dataclasses.fields(part) if entry.name != "folder"}
 
 
+def with_temperatures(
+    agent: AgentDescription, temperature: float | None, explorer_temperature: float | None = None
+) -> AgentDescription:
+    """Return the agent at these temperatures; None leaves one as it is."""
+    if temperature is not None:
+        agent = replace(agent, temperature=checked_temperature(temperature))
+    if explorer_temperature is not None:
+        own = checked_temperature(explorer_temperature, "--explorer-temperature")
+        agent = replace(agent, explorer_temperature=own)
+    return agent
+
+
 def with_policy_paths(agent: AgentDescription, folder: Path, paths: Mapping[str, str]) -> AgentDescription:
     """Return the agent for another `folder`, with only the policies in `paths`, at these paths."""
     moved = {name: replace(policy, path=paths[name]) for name, policy in agent.policies.items() if name in paths}
     explorers = tuple(moved.pop(name) for name in list(moved) if name.startswith(EXPLORER))
-    return replace(agent, folder=folder, members=tuple(moved.values()), explorers=explorers)
+    members = tuple(moved.values())
+    if not (members and explorers):
+        temperature = agent.temperature if members else agent.temperature_of(EXPLORER)
+        agent = replace(agent, temperature=temperature, explorer_temperature=None)
+    return replace(agent, folder=folder, members=members, explorers=explorers)
 
 
 def agent_text(agent: AgentDescription) -> str:

@@ -1,8 +1,11 @@
-"""Sampling temperature of trained policies (`--temperature`).
+"""Sampling temperature of trained policies (`--temperature`, `--explorer-temperature`).
 
 A policy trained with an entropy bonus samples more widely than is best for its score. A temperature T < 1 makes it
 more deterministic at test time: π_T(a|o) ∝ π(a|o)^(1/T), that is logits divided by T. T = 1 plays the policy as it was
 trained, T = 0 always takes the most likely action.
+
+Explorers beside members may have a temperature of their own: members that score best at a low one can be combined with
+explorers that play as they were trained.
 """
 
 import math
@@ -27,6 +30,14 @@ def checked_temperature(value: Any, field: str = "--temperature") -> float:
     if not (is_number and (value == 0 or LOWEST <= value <= HIGHEST)):
         raise InputError(f"{field} is {short_repr(value)}; accepted: 0, or {LOWEST} to {HIGHEST}")
     return float(abs(value))
+
+
+def check_overrides(temperature: float | None, explorer_temperature: float | None) -> None:
+    """Raise InputError unless both are temperatures, or None for those of agent.json."""
+    if temperature is not None:
+        checked_temperature(temperature)
+    if explorer_temperature is not None:
+        checked_temperature(explorer_temperature, "--explorer-temperature")
 
 
 def temperature_text(value: float) -> str:

@@ -26,16 +26,17 @@ from expgen.settings import check_config, flag_of
 
 
 class Players(NamedTuple):
-    """The policies that play, as they were trained, and the temperature to play them at."""
+    """The policies that play, as they were trained, and the temperatures to play them at."""
 
     members: Sequence[Policy]
     explorers: Sequence[Policy]
     temperature: float
+    explorer_temperature: float
 
     def tempered(self) -> tuple[list[Policy], list[Policy]]:
-        """Return members and explorers at their temperature."""
+        """Return members and explorers at their temperatures."""
         members = [with_temperature(policy, self.temperature) for policy in self.members]
-        return members, [with_temperature(policy, self.temperature) for policy in self.explorers]
+        return members, [with_temperature(policy, self.explorer_temperature) for policy in self.explorers]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def _explorers_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, s
 
 
 def _mean_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: int) -> Agent:
-    return MeanAgent(players.members or players.explorers, seed, spec, players.temperature)
+    if players.members:
+        return MeanAgent(players.members, seed, spec, players.temperature)
+    return MeanAgent(players.explorers, seed, spec, players.explorer_temperature)
 
 
 VOTING = VoteKind(

@@ -10,6 +10,7 @@ from expgen.training.average import Weights
 
 Request = TypeVar("Request")
 TEMPERATURE_HELP = "divide all policies' logits by this to sample actions; 1: as trained, 0: the most likely action"
+EXPLORER_TEMPERATURE_HELP = "--temperature of explorers that play beside members"
 PLAYING = {
     "episodes": "number of episodes",
     "seed": "random seed for choosing levels and sampling actions",
@@ -37,9 +38,11 @@ def add_weights_flag(parser: Parser) -> None:
 
 
 def add_ensemble_flags(parser: Parser) -> None:
-    """Add --weights, --temperature and the settings of an ensemble; `request_of` reads them."""
+    """Add --weights, the temperatures and the settings of an ensemble; `request_of` reads them."""
     add_weights_flag(parser)
     parser.add("--temperature", f"{TEMPERATURE_HELP} (default: as in agent.json)", type=float, metavar="X")
+    text = f"{EXPLORER_TEMPERATURE_HELP} (default: as in agent.json, else --temperature)"
+    parser.add("--explorer-temperature", text, type=float, metavar="X")
     add_config_flags(parser, ConsensusConfig(), "ensemble (default: the agent's own settings)")
 
 

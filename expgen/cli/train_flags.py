@@ -20,7 +20,7 @@ from expgen.cli.flags import (
     location,
     whole_number,
 )
-from expgen.cli.playing_flags import TEMPERATURE_HELP
+from expgen.cli.playing_flags import EXPLORER_TEMPERATURE_HELP, TEMPERATURE_HELP
 from expgen.envs.procgen import GAMES
 from expgen.errors import InputError
 from expgen.runs.config import EXPLORER, default_config
@@ -167,6 +167,8 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
         no_vote = {*CONSENSUS_SETTINGS} - {"turn"} if recipe_of(algo).takes_turns else ()
         add_config_flags(parser, consensus or ConsensusConfig(), "agent (written to agent.json)", leave_out=no_vote)
     if config.explorer is not None:
+        text = f"{EXPLORER_TEMPERATURE_HELP}; written to agent.json (default --temperature)"
+        parser.add("--explorer-temperature", text, type=float, metavar="X")
         add_config_flags(parser, config.explorer, EXPLORER, prefix=f"{EXPLORER}_")
         for name, part in nested_configs(config.explorer).items():
             add_config_flags(parser, part, f"{EXPLORER}'s {name}", prefix=f"{EXPLORER}_")

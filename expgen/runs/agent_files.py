@@ -107,6 +107,7 @@ def _completed(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     sets = [LevelSet.parse(str(policy["levels"])) for policy in (*members, *explorers)]
     emptied: dict[str, Any] = {
         "members": (), "explorers": (), "tuned": (), "consensus": None, "temperature": AS_TRAINED,
+        "explorer_temperature": None,
     }  # fmt: skip
     base = to_json(replace(first, **emptied, levels=union(sets)))
     base |= _kind([str(member["algo"]) for member in members], len(explorers))

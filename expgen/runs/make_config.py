@@ -88,10 +88,15 @@ def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, An
     return {name: value for name, value in settings.items() if name not in votes}, votes
 
 
-def pop_playing(settings: dict[str, Any]) -> dict[str, Any]:
-    """Remove the agent's temperature from `settings` and return it by name; nothing if it is not set."""
-    temperature = settings.pop("temperature", None)
-    return {} if temperature is None else {"temperature": checked_temperature(temperature)}
+def pop_playing(algo: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Remove the agent's temperatures from `settings` and return by name those that are set.
+
+    `explorer_temperature` has a prefix of the explorer's training settings, but is a setting of playing like
+    `temperature`; without members and explorers it is left in `settings`, and refused as unknown.
+    """
+    names = ["temperature"] if recipe_of(algo).explorer is None else ["temperature", "explorer_temperature"]
+    given = {name: settings.pop(name, None) for name in names}
+    return {name: checked_temperature(value, flag_of(name)) for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class OpenedRun:
     folder: RunFolder
     config: TrainConfig
     consensus: ConsensusConfig | None  # how its agent votes; None without an ensemble
-    playing: Mapping[str, Any] = field(default_factory=dict)  # `weights` and `temperature` to set in agent.json
+    playing: Mapping[str, Any] = field(default_factory=dict)  # `weights` and temperatures to set in agent.json
     name: str = ""  # prefix of its learners if several runs train together
     callbacks: Callbacks = field(default_factory=lambda: Callbacks([]))
 
@@ -153,7 +158,7 @@ def open_run(request: RunRequest) -> OpenedRun:
         return _resumed(RunFolder(request.run), request)
     algo, preset = request.algo or default_algo(request.preset, request.env), request.preset
     settings, votes = split_settings(algo, request.settings)
-    playing = {**playing_values(request.env, algo, preset), **pop_playing(settings)}
+    playing = {**playing_values(request.env, algo, preset), **pop_playing(algo, settings)}
     config = make_config(request.env or "minimaze", algo, preset, **settings)
     folder = RunFolder(request.run or default_folder(config))
     if folder.exists():
@@ -172,7 +177,7 @@ def _resumed(folder: RunFolder, request: RunRequest) -> OpenedRun:
     """Open a run to resume: its config may change only in RESUMABLE; how its agent votes may change too."""
     frozen, _ = folder.read_config()
     settings, votes = split_settings(frozen.algo, request.settings)
-    playing = pop_playing(settings)
+    playing = pop_playing(frozen.algo, settings)
     changed = with_values(frozen, {**settings, "env": request.env or frozen.env, "algo": request.algo or frozen.algo})
     before, after = flatten(frozen), flatten(changed)
     for name, value in before.items():

@@ -7,7 +7,7 @@ from typing import Any
 from expgen.agents.build import build_agent, check_weights
 from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.temperature import checked_temperature
+from expgen.agents.temperature import check_overrides
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, result_of
@@ -30,13 +30,13 @@ class EvaluationRequest:
     envs: int = 64
     device: str = "cpu"
     weights: Weights | None = None  # live or averaged; None: those in agent.json
-    temperature: float | None = None  # of all policies; None: as in agent.json
+    temperature: float | None = None  # of the policies; None: as in agent.json
+    explorer_temperature: float | None = None  # of explorers beside members; None: as in agent.json
     consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the agent's ConsensusConfig
 
     def __post_init__(self) -> None:
         check_play_flags(self.episodes, self.envs, self.seed)
-        if self.temperature is not None:
-            checked_temperature(self.temperature)
+        check_overrides(self.temperature, self.explorer_temperature)
 
 
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
@@ -56,7 +56,7 @@ def score_all(
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
     for name in select_players(agent, request.learner):
-        asked = (request.consensus, request.weights, request.temperature)
+        asked = (request.consensus, request.weights, request.temperature, request.explorer_temperature)
         loaded = build_agent(agent, name, request.seed, request.device, *asked)
         split, levels = select_levels(agent, request, loaded.policy)
         yield result_of(score_agent(loaded, arena, split, levels, on_episode))

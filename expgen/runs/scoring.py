@@ -125,9 +125,9 @@ class RunScorer:
 
     def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
         """Return a new agent that plays `policy`, with the columns of its score rows."""
-        tempered, described = with_temperature(policy, self.agent.temperature), self.agent.policies[learner]
-        player = PolicyAgent(tempered, self.agent.seed)
-        settings = playing_settings(weights, self.agent.temperature) | training_settings([described])
+        temperature, described = self.agent.temperature_of(learner), self.agent.policies[learner]
+        player = PolicyAgent(with_temperature(policy, temperature), self.agent.seed)
+        settings = playing_settings(weights, temperature) | training_settings([described])
         return LoadedAgent(
             player,
             described.algo,

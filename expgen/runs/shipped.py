@@ -131,6 +131,7 @@ def load_agent(
     device: str | torch.device = "cpu",
     weights: Weights | None = None,
     temperature: float | None = None,
+    explorer_temperature: float | None = None,
     **consensus: Any,
 ) -> Agent:
     """Load an agent: the ExpGen agent of an ensemble, or a single policy.
@@ -142,6 +143,8 @@ def load_agent(
     weights: live, or average for a run trained with `--average`; default: those in agent.json.
     temperature: divide all policies' logits by this before sampling; 1: as trained, 0: the most likely action;
         default: the one in agent.json.
+    explorer_temperature: the temperature of explorers that play beside members; default: the one in agent.json, or else
+        `temperature`.
     consensus: settings of ConsensusConfig to override.
     """
     check_location("run", run, "a run folder, an agent.json, or the name of a shipped agent")
@@ -151,4 +154,5 @@ def load_agent(
         check_choice("weights", weights, get_args(Weights))
     consensus = {name: to_python_number(value) for name, value in consensus.items()}
     found, where = find_agent(run), str(resolve_device(device))
-    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights, temperature).agent
+    temperatures = temperature, explorer_temperature
+    return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights, *temperatures).agent

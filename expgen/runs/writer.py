@@ -8,6 +8,7 @@ the row has its scores. So a file found on resume is due, unless it is newer tha
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from expgen.agents.description import AgentDescription
@@ -55,9 +56,10 @@ class RunWriter:
             playing.pop("weights", None)
         if self.folder.exists():  # a resumed run keeps the settings of agent.json that training does not decide
             before = read_agent(self.folder.path)
-            playing = {"weights": before.weights, "temperature": before.temperature, **playing}
-            is_same = (before.consensus, before.temperature) == (agent.consensus, playing["temperature"])
-            playing["tuned"] = before.tuned if is_same else ()
+            kept = ("weights", "temperature", "explorer_temperature")
+            agent = replace(agent, **{name: getattr(before, name) for name in kept} | playing)
+            decides = attrgetter("consensus", "temperature", "explorer_temperature")
+            playing["tuned"] = before.tuned if decides(before) == decides(agent) else ()
         agent = replace(agent, **playing)
         write_agent(agent)  # first, since a run without agent.json would be resumed with the default agent
         self.folder.write_config(self.run.config, spec)

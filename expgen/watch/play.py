@@ -11,7 +11,7 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.temperature import AS_TRAINED, checked_temperature, temperature_text
+from expgen.agents.temperature import AS_TRAINED, check_overrides, temperature_text
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
 from expgen.evaluation.scores import Split, settings_text
@@ -36,14 +36,14 @@ class PlayRequest:
     learner: str | None = None  # a policy, a registered agent, RANDOM or WALL_FOLLOWER; None: the whole agent
     device: str = "cpu"
     weights: Weights | None = None  # None: as agent.json says
-    temperature: float | None = None  # of all policies; None: as agent.json says
+    temperature: float | None = None  # of the policies; None: as agent.json says
+    explorer_temperature: float | None = None  # of explorers beside members; None: as agent.json says
     consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the ConsensusConfig
     name: str = ""  # shown as the agent's name; empty: the algorithm's name
 
     def __post_init__(self) -> None:
         check_range("--seed", self.seed, 0, LAST_SEED)
-        if self.temperature is not None:
-            checked_temperature(self.temperature)
+        check_overrides(self.temperature, self.explorer_temperature)
 
 
 def play_agent(agent: AgentDescription, request: PlayRequest) -> Recording:
@@ -84,9 +84,10 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
             raise InputError(f"{flag} is a setting of ensembles and cannot be used with --learner {learner}")
         if request.weights not in (None, "live"):
             raise InputError(f"--weights is {request.weights} but --learner {learner} has no weights; accepted: live")
-        if request.temperature not in (None, AS_TRAINED):
-            problem = f"--temperature is {request.temperature} but --learner {learner} has no policy"
-            raise InputError(f"{problem}; accepted: 1")
+        for name in ("temperature", "explorer_temperature"):
+            if getattr(request, name) not in (None, AS_TRAINED):
+                problem = f"{flag_of(name)} is {getattr(request, name)} but --learner {learner} has no policy"
+                raise InputError(f"{problem}; accepted: 1")
     if learner == WALL_FOLLOWER:
         follower, stage = open_follower_stage(agent.env, levels, request.seed, **agent.options)
         return follower, "wall follower", stage
@@ -98,11 +99,12 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
         if agent.env in WALL_FOLLOWER_ENVS:
             names.append(WALL_FOLLOWER)
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", learner)
-    asked = (request.consensus, request.weights, request.temperature)
+    asked = (request.consensus, request.weights, request.temperature, request.explorer_temperature)
     loaded = build_agent(agent, learner, request.seed, request.device, *asked)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
-    temperature = None if request.temperature is None else temperature_text(request.temperature)
-    given = {"weights": request.weights, "temperature": temperature}
-    changes = {name: value for name, value in given.items() if value is not None} | dict(request.consensus)
+    temperatures = {name: getattr(request, name) for name in ("temperature", "explorer_temperature")}
+    changes: dict[str, Any] = {} if request.weights is None else {"weights": request.weights}
+    changes |= {name: temperature_text(value) for name, value in temperatures.items() if value is not None}
+    changes |= request.consensus
     stage = open_stage(agent.env, levels, request.seed, **agent.options)
     return loaded.agent, f"{request.name or name} {settings_text(changes)}".strip(), stage

@@ -13,6 +13,7 @@ class Request:
     episodes: int
     weights: str | None = None
     temperature: float | None = None
+    explorer_temperature: float | None = None
     consensus: dict[str, Any] = field(default_factory=dict)
 
 
