@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from expgen.agents.build import LoadedAgent, build_agent, checkpoint_of, policy_from
+from expgen.agents.build import LoadedAgent, build_agent
+from expgen.agents.policies import checkpoint_of, policy_from
 from expgen.networks.actor_critic import Policy
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder

@@ -1,34 +1,22 @@
-"""Build an agent from its description: read the policies' weights from their checkpoints."""
+"""Build an agent from its description."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any, get_args
-
-import torch
+from typing import Any
 
 from expgen.agents.agent import Agent, PolicyAgent
 from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.description import EXPLORER, AgentDescription, PolicyDescription, explorer_name, with_temperatures
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
+from expgen.agents.policies import averages_in, load_policies, policies_as_trained
 from expgen.agents.quorum import scaled_quorum
-from expgen.agents.temperature import AS_TRAINED, temperature_text, with_temperature
+from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.agents.vote_kinds import Players, changed_consensus, kind_of
-from expgen.algorithms.recipes import recipe_of
-from expgen.envs.vec_env import EnvSpec
-from expgen.errors import InputError, check_choice
-from expgen.fast.fast_networks import for_play
-from expgen.files import read_json
-from expgen.networks.actor_critic import Policy, fresh_network
-from expgen.networks.state import check_fits, load_module
+from expgen.errors import InputError
 from expgen.settings import flag_of
-from expgen.training.average import Weights, has_average, policy_weights
-from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
-from expgen.training.resources import use_device
+from expgen.training.average import Weights
 
 ALGORITHM_1 = ConsensusConfig()
-CARD = "card.json"  # beside a bundled agent: its description and the checksums of its weights
 
 
 @dataclass(frozen=True)
@@ -166,18 +154,6 @@ def _how_played(description: AgentDescription, names: Sequence[str], weights: We
     return playing_settings(played, description.temperature, explorer_temperature)
 
 
-def averages_in(description: AgentDescription, names: Sequence[str], weights: Weights) -> list[str]:
-    """Return those of the policies `names` that play with averaged weights.
-
-    A bundle stores averaged weights as live ones, and its card lists the policies; training further ends that.
-    """
-    if weights == "average":
-        return [name for name in names if has_average(checkpoint_of(description, name))]
-    card = description.folder / CARD
-    listed = read_card(card).get("trained", {}).get("averaged", []) if card.exists() else []
-    return [name for name in names if name in listed and checkpoint_of(description, name).is_weights_alone]
-
-
 def _ensemble_settings(
     description: AgentDescription, changes: Mapping[str, Any], config: ConsensusConfig, num_members: int
 ) -> dict[str, Any]:
@@ -218,96 +194,3 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
         if any(getattr(policy, name) for policy in policies):
             settings[name] = True
     return settings
-
-
-def load_policies(
-    description: AgentDescription, names: Sequence[str], device: str, weights: Weights
-) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names`, at their temperatures, and the sum of their training steps."""
-    policies, env_steps = policies_as_trained(description, names, device, weights)
-    tempered = [
-        with_temperature(policy, description.temperature_of(name)) for name, policy in zip(names, policies, strict=True)
-    ]
-    return tempered, env_steps
-
-
-def policies_as_trained(
-    description: AgentDescription, names: Sequence[str], device: str, weights: Weights
-) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names`, at a temperature of 1, and the sum of their training steps."""
-    check_weights(description, names, weights)
-    policies, env_steps = [], 0
-    for name in names:
-        checkpoint = checkpoint_of(description, name)
-        what = f"{description.folder} {name}"
-        policies.append(policy_from(checkpoint, description.policies[name], description.spec, device, what, weights))
-        env_steps += int(checkpoint.facts["env_steps"])
-    return policies, env_steps
-
-
-def check_weights(description: AgentDescription, names: Sequence[str], weights: Weights | None) -> None:
-    """Raise InputError if averaged weights are requested and none of the policies `names` has them."""
-    chosen = check_choice("--weights", weights or description.weights, get_args(Weights))
-    if chosen == "average" and not any(has_average(checkpoint_of(description, name)) for name in names):
-        which = names[0] if len(names) == 1 else "any policy"
-        problem = f"--weights is average but {description.folder} has no averaged weights of {which}"
-        raise InputError(f"{problem}; accepted: live, or a run trained with --average")
-
-
-def policy_from(
-    checkpoint: Checkpoint,
-    described: PolicyDescription,
-    spec: EnvSpec,
-    device: str,
-    what: str,
-    weights: Weights = "live",
-) -> Policy:
-    """Return the frozen policy of a checkpoint with these `weights`; `what` names the checkpoint in errors."""
-    recipe, tensors = recipe_of(described.algo), policy_weights(checkpoint, weights)
-    build = partial(recipe.build_policy, spec, described.network, described.algorithm)
-    check = partial(check_fits, tensors=tensors, what=what)
-    policy = fresh_network(build, torch.Generator(), use_device(device), check)
-    load_module(policy, tensors, what)
-    return for_play(policy)
-
-
-def policies_from(file: Path, described: PolicyDescription, spec: EnvSpec, device: str) -> dict[Weights, Policy]:
-    """Return the policies of the checkpoint `file`: with live weights and, if it has them, with averaged weights."""
-    checkpoint = read_checkpoint(file)
-    kinds: list[Weights] = ["live", "average"] if has_average(checkpoint) else ["live"]
-    return {weights: policy_from(checkpoint, described, spec, device, str(file), weights) for weights in kinds}
-
-
-def checkpoint_of(description: AgentDescription, name: str) -> Checkpoint:
-    """Return the newest valid checkpoint of a policy; raise InputError if there is none or its checksum is wrong."""
-    if name not in description.policies:
-        raise InputError(f"--learner is {name!r}; accepted: {', '.join(description.policies)}")
-    folder = description.checkpoints_of(name)
-    found = latest_checkpoint(folder)
-    if found is None:
-        trained = ", ".join(description.trained()) or "none yet"
-        raise InputError(f"{description.folder} has no checkpoint of {name!r}; accepted: {trained}")
-    _check_checksum(description.folder / CARD, folder, found)
-    return found
-
-
-def _check_checksum(card: Path, folder: Path, checkpoint: Checkpoint) -> None:
-    """Raise InputError if the weights of a bundle differ from the checksum in its card."""
-    if not checkpoint.is_weights_alone or not card.exists():
-        return
-    digest = digest_of(checkpoint.tensors)
-    if read_card(card).get("weights", {}).get(folder.name, digest) != digest:
-        raise InputError(f"the weights in {folder} do not match the checksum in {card}")
-
-
-def read_card(file: Path) -> dict[str, Any]:
-    """Return the contents of a bundle's card; raise InputError if it is damaged."""
-    try:
-        card = read_json(file)
-    except (OSError, InputError):
-        card = None
-    parts = ("weights", "trained", "files")
-    is_valid = isinstance(card, dict) and all(isinstance(card.get(name, {}), dict) for name in parts)
-    if not (is_valid and isinstance(card.get("trained", {}).get("averaged", []), list)):
-        raise InputError(f"{file} is damaged; accepted: a card that scripts/bundle wrote")
-    return card

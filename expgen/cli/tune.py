@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from expgen.agents.build import check_weights
 from expgen.agents.description import AgentDescription
+from expgen.agents.policies import check_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.agents.temperature import temperature_text
 from expgen.cli.flags import Parser, folder, list_of, whole_number

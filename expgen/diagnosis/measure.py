@@ -12,10 +12,11 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent, UniformAgent
-from expgen.agents.build import build_agent, load_policies
+from expgen.agents.build import build_agent
 from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Counts
 from expgen.agents.description import EXPLORER, AgentDescription
+from expgen.agents.policies import load_policies
 from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.evaluation.scores import Split
 from expgen.exploration.explore import Exploration

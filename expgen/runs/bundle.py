@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from expgen.agents.build import averages_in, check_weights, checkpoint_of
 from expgen.agents.description import EXPLORER, AgentDescription, with_policy_paths
+from expgen.agents.policies import averages_in, check_weights, checkpoint_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores

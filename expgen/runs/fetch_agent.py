@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from expgen.agents.build import read_card
+from expgen.agents.policies import read_card
 from expgen.errors import InputError
 from expgen.files import check_name, join_inside, read_bytes, write_atomic
 from expgen.runs.folder import RunFolder

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from expgen.agents.build import CARD
 from expgen.agents.description import AGENT_FILE
+from expgen.agents.policies import CARD
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, write_error
 from expgen.files import delete_partial_files, join_inside, read_json, write_atomic

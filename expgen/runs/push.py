@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment
 
-from expgen.agents.build import averages_in, checkpoint_of
 from expgen.agents.description import AgentDescription
+from expgen.agents.policies import averages_in, checkpoint_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, agent_name, append_scores, rows_so_far
 from expgen.files import make_folder, write_atomic

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from expgen.agents.build import build_agent, check_weights
+from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription, PolicyDescription
 from expgen.agents.own_agent import OWN_AGENTS
+from expgen.agents.policies import check_weights
 from expgen.agents.temperature import check_overrides
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError

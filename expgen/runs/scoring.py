@@ -7,17 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from expgen.agents.agent import Agent, PolicyAgent
-from expgen.agents.build import (
-    LoadedAgent,
-    build_agent,
-    checkpoint_of,
-    playing_settings,
-    policies_from,
-    policy_names,
-    training_settings,
-)
+from expgen.agents.build import LoadedAgent, build_agent, playing_settings, policy_names, training_settings
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.description import AgentDescription
+from expgen.agents.policies import checkpoint_of, policies_from
 from expgen.agents.temperature import with_temperature
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.deaths import DeathCount

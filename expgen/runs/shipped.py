@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, get_args
 import torch
 
 from expgen.agents.agent import Agent
-from expgen.agents.build import CARD, build_agent, read_card
+from expgen.agents.build import build_agent
 from expgen.agents.description import AGENT_FILE, AgentDescription
+from expgen.agents.policies import CARD, read_card
 from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent

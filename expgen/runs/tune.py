@@ -20,11 +20,12 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from expgen.agents.build import build_agent, load_policies, policy_names
+from expgen.agents.build import build_agent, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.agents.description import AgentDescription
 from expgen.agents.out_of_bag import OutOfBag, panel_levels
+from expgen.agents.policies import load_policies
 from expgen.agents.temperature import AS_TRAINED, checked_temperature
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError

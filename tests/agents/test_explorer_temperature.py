@@ -11,8 +11,9 @@ import pytest
 
 import expgen
 from expgen.agents.agent import PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, load_policies
+from expgen.agents.build import LoadedAgent, build_agent
 from expgen.agents.description import AgentDescription, to_json, with_policy_paths
+from expgen.agents.policies import load_policies
 from expgen.agents.temperature import TemperedPolicy
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import expgen
-from expgen.agents.build import build_agent, read_card
+from expgen.agents.build import build_agent
 from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.policies import read_card
 from expgen.cli.main import main
 from expgen.errors import InputError
 from expgen.evaluation.scores import agent_name, read_scores

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from expgen.agents.build import read_card
+from expgen.agents.policies import read_card
 from expgen.errors import InputError
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import expgen
-from expgen.agents.build import read_card
+from expgen.agents.policies import read_card
 from expgen.errors import InputError
 from expgen.runs import fetch_agent as module
 from expgen.runs import shipped

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import expgen
-from expgen.agents.build import build_agent, read_card
+from expgen.agents.build import build_agent
+from expgen.agents.policies import read_card
 from expgen.evaluation.scores import settings_text, variant_settings
 from expgen.runs.agent_files import read_agent
 from expgen.runs.shipped import PRETRAINED, bundled_agents
