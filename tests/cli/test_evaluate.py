@@ -182,7 +182,7 @@ def test_evaluate_reports_hedged_steps(command: Callable[..., Any], tmp_path: Pa
 
 def test_evaluate_rejects_an_unknown_vote(command: Callable[..., Any]) -> None:
     outcome = command("evaluate", "minimaze/expgen", "--vote", "all")
-    assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority, turns\n"
+    assert outcome.status == 2 and outcome.err == "expgen: --vote is 'all'; accepted: leader, majority, turns, mean\n"
 
 
 def test_help_lists_every_flag_of_product_md(command: Callable[..., Any]) -> None:
