@@ -22,7 +22,7 @@ from expgen.algorithms.policy_gradient import (
     policy_terms,
 )
 from expgen.algorithms.protocol import Algorithm, Metrics
-from expgen.networks.actor_critic import Policy
+from expgen.networks.actor_critic import Policy, PolicyOutput
 from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
@@ -73,8 +73,27 @@ class AdvantageHead(nn.Module):
         return value_output + self.of_action[action]
 
 
+class Actor:
+    """Owns the policy network with its advantage head, and their optimiser."""
+
+    def __init__(self, policy: Policy, config: DAACConfig, generator: torch.Generator) -> None:
+        """Draw the weights of the advantage head from `generator`."""
+        self.policy, self.config = policy, config
+        self.advantage_head = AdvantageHead(policy, generator)
+        parameters = [*policy.parameters(), *self.advantage_head.parameters()]
+        self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
+
+    def loss(self, output: PolicyOutput, batch: Minibatch) -> tuple[Tensor, Metrics]:
+        """Return `daac_loss` of the policy network's `output` on `batch`."""
+        advantage = self.advantage_head(output.value, batch.action)
+        return daac_loss(output.logits, advantage, batch, self.config)
+
+    def parts(self) -> dict[str, Part]:
+        return {"policy": self.policy, "advantage": self.advantage_head, "adam": self.descent}
+
+
 class Critic:
-    """Owns the value network's optimiser and decides which rollouts have a value phase."""
+    """Owns the value network and its optimiser, and decides which rollouts have a value phase."""
 
     def __init__(self, network: ValueNetwork, config: DAACConfig) -> None:
         self.network, self.config = network, config
@@ -102,19 +121,20 @@ class Critic:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         self.num_rollouts = int(state["num_rollouts"])
 
+    def parts(self) -> dict[str, Part]:
+        return {"critic": self, "critic.network": self.network, "critic.adam": self.descent}
+
 
 class DAAC(Algorithm):
-    """Owns the policy, its advantage head and optimiser, and the critic."""
+    """Owns an actor and a critic, which have separate networks."""
 
     value_network: ValueNetwork
 
     def __init__(self, networks: Decoupled, config: DAACConfig) -> None:
         self.policy, self.value_network, generator = networks
         self.config = config
-        self.advantage_head = AdvantageHead(self.policy, generator)
+        self.actor = Actor(self.policy, config, generator)
         self.critic = Critic(self.value_network, config)
-        parameters = [*self.policy.parameters(), *self.advantage_head.parameters()]
-        self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
 
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Run E_π policy epochs, then a value phase if one is due; yield the metrics of each minibatch."""
@@ -125,17 +145,9 @@ class DAAC(Algorithm):
     def step(self, batch: Minibatch) -> Metrics:
         """Take one gradient step of the policy network."""
         output = self.policy(batch.obs, batch.first, batch.state)
-        advantage = self.advantage_head(output.value, batch.action)
-        loss, parts = daac_loss(output.logits, advantage, batch, self.config)
-        norm = self.descent.step(loss)
+        loss, parts = self.actor.loss(output, batch)
+        norm = self.actor.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 
     def parts(self) -> dict[str, Part]:
-        return {
-            "policy": self.policy,
-            "advantage": self.advantage_head,
-            "adam": self.descent,
-            "critic": self.critic,
-            "critic.network": self.value_network,
-            "critic.adam": self.critic.descent,
-        }
+        return {**self.actor.parts(), **self.critic.parts()}

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from expgen.algorithms.daac import DAAC, DAACConfig, daac_loss
+from expgen.algorithms.daac import Actor, Critic, DAACConfig
 from expgen.algorithms.idaac_order import Pairs, draw_pairs
 from expgen.algorithms.policy_gradient import Descent
 from expgen.algorithms.protocol import Algorithm, Metrics
-from expgen.networks.decoupled import Decoupled
+from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.small import orthogonal
 from expgen.networks.state import Part
 from expgen.rollout.gae import normalized
@@ -66,11 +66,15 @@ class OrderClassifier(nn.Module):
 
 
 class IDAAC(Algorithm):
-    """Owns a DAAC, to whose policy loss it adds L_order, and the order classifier with its optimiser."""
+    """Owns DAAC's actor and critic, and the order classifier with its optimiser."""
+
+    value_network: ValueNetwork
 
     def __init__(self, networks: Decoupled, config: IDAACConfig) -> None:
-        self.config, self.daac = config, DAAC(networks, config)
         self.policy, self.value_network, generator = networks
+        self.config = config
+        self.actor = Actor(self.policy, config, generator)
+        self.critic = Critic(self.value_network, config)
         head = self.policy.policy_head
         self.classifier = OrderClassifier(head.in_features, config.order_hidden, generator).to(head.weight.device)
         self.classifier_descent = Descent(
@@ -87,7 +91,7 @@ class IDAAC(Algorithm):
         for _ in range(config.epochs):
             for row in minibatch_rows(T, N, config.minibatches, config.minibatch_order, generator):
                 yield self.step(Minibatch(rollout, advantage, row, "shuffled"), pairs)
-        yield from self.daac.critic.update(rollout, generator)
+        yield from self.critic.update(rollout, generator)
 
     def step(self, batch: Minibatch, pairs: Pairs) -> Metrics:
         """Take a gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
@@ -103,11 +107,10 @@ class IDAAC(Algorithm):
         norm_d = self.classifier_descent.step(loss_d)
 
         output = self.policy.heads(features, batch.state)
-        advantage = self.daac.advantage_head(output.value, batch.action)
-        loss, parts = daac_loss(output.logits, advantage, batch, self.config)
+        loss, parts = self.actor.loss(output, batch)
         invariance = order_loss(self.classifier(features[0], partner[0]))
         loss = loss + self.config.order_coef * invariance
-        norm = self.daac.descent.step(loss)
+        norm = self.actor.descent.step(loss)
         return {
             "loss": loss.detach(),
             **parts,
@@ -119,7 +122,12 @@ class IDAAC(Algorithm):
         }
 
     def parts(self) -> dict[str, Part]:
-        return {**self.daac.parts(), "classifier": self.classifier, "classifier_adam": self.classifier_descent}
+        return {
+            **self.actor.parts(),
+            **self.critic.parts(),
+            "classifier": self.classifier,
+            "classifier_adam": self.classifier_descent,
+        }
 
     def state(self) -> dict[str, Tensor]:
         return {**super().state(), "elapsed": self.elapsed}

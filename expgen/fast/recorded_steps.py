@@ -24,7 +24,7 @@ from expgen.fast.graphs import Capture, Graphs, capture_on_gpu
 RECORDED: dict[type[Algorithm], tuple[str, ...]] = {
     PPO: ("step",),
     DAAC: ("step", "values", "critic.step"),
-    IDAAC: ("step", "values", "daac.critic.step"),
+    IDAAC: ("step", "values", "critic.step"),
     PPG: ("step", "values", "logits", "auxiliary_step"),
     Leep: ("step", "log_max_of_others"),
     UcbDrac: ("step",),

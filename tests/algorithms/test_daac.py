@@ -77,9 +77,9 @@ def test_each_phase_changes_only_its_own_network(toy: Any, weights: Any):
 
 def test_update_trains_the_advantage_head(toy: Any):
     daac = DAAC(toy.networks(), DAACConfig())
-    before = daac.advantage_head.of_action.detach().clone()
+    before = daac.actor.advantage_head.of_action.detach().clone()
     next(daac.update(toy.rollout(), generator()))
-    assert not torch.equal(before, daac.advantage_head.of_action)
+    assert not torch.equal(before, daac.actor.advantage_head.of_action)
 
 
 def test_value_step_is_adam_on_the_clipped_value_loss(toy: Any):
