@@ -12,6 +12,7 @@ from expgen.agents.policies import averages_in, load_policies, policies_as_train
 from expgen.agents.quorum import scaled_quorum
 from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.agents.vote_kinds import Players, changed_consensus, kind_of
+from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.settings import flag_of
 from expgen.training.average import Weights
@@ -179,7 +180,7 @@ USUAL_ENCODERS = {"auto", "impala", "conv", "small"}  # the paper's, and those f
 
 
 def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
-    """Return the training settings that differ from the paper's: reward, encoder, augmented games, level replay."""
+    """Return the training settings that differ from the paper's: reward, network, augmentation, level replay."""
     settings: dict[str, Any] = {}
     for name in ("end_value", "death_cost"):
         values = {getattr(policy.reward, name) for policy in policies if hasattr(policy.reward, name)}
@@ -190,7 +191,16 @@ def training_settings(policies: Sequence[PolicyDescription]) -> dict[str, Any]:
         settings["encoder"] = "+".join(encoders)
     if any(network.width != 1 for network in networks):
         settings["width"] = max(network.width for network in networks)
+    if augmentations := sorted({augmentation_of(policy) for policy in policies} - {""}):
+        settings["augmentation"] = "+".join(augmentations)
     for name in ("mirror", "recolor", "level_replay"):
         if any(getattr(policy, name) for policy in policies):
             settings[name] = True
     return settings
+
+
+def augmentation_of(policy: PolicyDescription) -> str:
+    """Return the policy's `--augmentation`; an empty text if it is its algorithm's default, or there is none."""
+    usual = getattr(recipe_of(policy.algo).config, "augmentation", "")
+    augmentation = getattr(policy.algorithm, "augmentation", usual)
+    return "" if augmentation == usual else str(augmentation)

@@ -5,12 +5,16 @@ only, and none is read on the host. Pixel sizes are for ProcGen's 64 × 64 image
 """
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 Augmentation = Callable[[Tensor, torch.Generator], Tensor]
+AugmentationName = Literal[
+    "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
+]
 
 SIDE = 64  # image side that the sizes below refer to
 PAD = 12  # maximal shift of a crop

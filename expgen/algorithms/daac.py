@@ -3,21 +3,27 @@
 Policy and value have separate networks. The policy network also predicts advantages, which compare actions and, unlike
 values, say little about how far a level has been played. The value network learns in longer phases of its own.
 
+`--augmentation` adds the policy's term of DrAC (Raileanu et al. 2021, arXiv 2006.12862): the policy learns to ignore an
+image augmentation. DrAC's term for values is left out: the value network never acts, and A_φ only shapes features.
+
 Differences from the authors' code: values are computed after the rollout in a few large batches (same numbers, faster);
 initialisation and skip connections are those of our encoders.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from expgen.algorithms.augment import AUGMENTATIONS, AugmentationName, augment
 from expgen.algorithms.policy_gradient import (
     Descent,
     LearningConfig,
     clipped_value_loss,
     detached,
+    divergence,
     epochs_of_minibatches,
     policy_terms,
 )
@@ -27,7 +33,7 @@ from expgen.networks.decoupled import Decoupled, ValueNetwork
 from expgen.networks.state import Part
 from expgen.rollout.minibatch import Minibatch, Order, minibatches
 from expgen.rollout.rollout import Rollout
-from expgen.settings import changed_default, setting
+from expgen.settings import changed_default, later_setting, setting
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,15 @@ class DAACConfig(LearningConfig):
     value_every: int = setting(1, "the value network learns from one in N rollouts (N_π)", low=1)
     advantage_coef: float = setting(0.25, "weight of the advantage loss (α_a)", low=0)
     max_grad_norm: float = setting(0.5, "global norm at which each network's gradient is clipped", low=0)
+    augmentation: Literal["none", AugmentationName] = later_setting(
+        "none", "DrAC: train the policy to ignore this image augmentation"
+    )
+    drac_coef: float = later_setting(0.1, "weight of the regulariser of --augmentation (α_r)", low=0)
+
+    @property
+    def needs_pictures(self) -> bool:
+        """Whether observations must be square colour images."""
+        return self.augmentation != "none"
 
 
 def daac_loss(logits: Tensor, advantage: Tensor, batch: Minibatch, config: DAACConfig) -> tuple[Tensor, Metrics]:
@@ -83,10 +98,23 @@ class Actor:
         parameters = [*policy.parameters(), *self.advantage_head.parameters()]
         self.descent = Descent(parameters, config.learning_rate, config.adam_epsilon, config.max_grad_norm)
 
-    def loss(self, output: PolicyOutput, batch: Minibatch) -> tuple[Tensor, Metrics]:
-        """Return `daac_loss` of the policy network's `output` on `batch`."""
+    def augmented(self, batch: Minibatch, generator: torch.Generator) -> Tensor | None:
+        """Return f(o), the augmented observations of `batch`; None without an augmentation."""
+        name = self.config.augmentation
+        return None if name == "none" else augment(batch.obs, AUGMENTATIONS[name], generator)
+
+    def loss(self, output: PolicyOutput, batch: Minibatch, augmented_obs: Tensor | None) -> tuple[Tensor, Metrics]:
+        """Return L + α_r mean KL(π(·|o) ‖ π(·|f(o))), π(·|o) without gradient, and its named parts.
+
+        L is `daac_loss`, `output` the policy network's on the observations o of `batch`; without f(o) it is all.
+        """
         advantage = self.advantage_head(output.value, batch.action)
-        return daac_loss(output.logits, advantage, batch, self.config)
+        loss, parts = daac_loss(output.logits, advantage, batch, self.config)
+        if augmented_obs is None:
+            return loss, parts
+        augmented = self.policy(augmented_obs, batch.first, batch.state)
+        kl = divergence(output.logits.detach(), augmented.logits)
+        return loss + self.config.drac_coef * kl, {**parts, **detached(augmentation_kl=kl)}
 
     def parts(self) -> dict[str, Part]:
         return {"policy": self.policy, "advantage": self.advantage_head, "adam": self.descent}
@@ -139,13 +167,13 @@ class DAAC(Algorithm):
     def update(self, rollout: Rollout, generator: torch.Generator) -> Iterator[Metrics]:
         """Run E_π policy epochs, then a value phase if one is due; yield the metrics of each minibatch."""
         for batch in epochs_of_minibatches(rollout, self.config, generator):
-            yield self.step(batch)
+            yield self.step(batch, self.actor.augmented(batch, generator))
         yield from self.critic.update(rollout, generator)
 
-    def step(self, batch: Minibatch) -> Metrics:
-        """Take one gradient step of the policy network."""
+    def step(self, batch: Minibatch, augmented_obs: Tensor | None = None) -> Metrics:
+        """Take one gradient step of the policy network; `augmented_obs` are those of `Actor.augmented`."""
         output = self.policy(batch.obs, batch.first, batch.state)
-        loss, parts = self.actor.loss(output, batch)
+        loss, parts = self.actor.loss(output, batch, augmented_obs)
         norm = self.actor.descent.step(loss)
         return {"loss": loss.detach(), **parts, "grad_norm": norm}
 

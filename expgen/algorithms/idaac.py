@@ -90,11 +90,15 @@ class IDAAC(Algorithm):
         self.elapsed = pairs.elapsed
         for _ in range(config.epochs):
             for row in minibatch_rows(T, N, config.minibatches, config.minibatch_order, generator):
-                yield self.step(Minibatch(rollout, advantage, row, "shuffled"), pairs)
+                batch = Minibatch(rollout, advantage, row, "shuffled")
+                yield self.step(batch, pairs, self.actor.augmented(batch, generator))
         yield from self.critic.update(rollout, generator)
 
-    def step(self, batch: Minibatch, pairs: Pairs) -> Metrics:
-        """Take a gradient step of the classifier, then one of the policy network, on frames i and their partners j."""
+    def step(self, batch: Minibatch, pairs: Pairs, augmented_obs: Tensor | None = None) -> Metrics:
+        """Take a gradient step of the classifier, then one of the policy network, on frames i and their partners j.
+
+        `augmented_obs` are those of `Actor.augmented`, for frames i only.
+        """
         frames = batch.rollout.obs.flatten(0, 1)  # [(T+1) · N, …]
         partner_obs = frames.index_select(0, pairs.partner.index_select(0, batch.index)).unsqueeze(0)  # [1, B, …]
         is_earlier = pairs.is_earlier.index_select(0, batch.index)  # [B]
@@ -107,7 +111,7 @@ class IDAAC(Algorithm):
         norm_d = self.classifier_descent.step(loss_d)
 
         output = self.policy.heads(features, batch.state)
-        loss, parts = self.actor.loss(output, batch)
+        loss, parts = self.actor.loss(output, batch, augmented_obs)
         invariance = order_loss(self.classifier(features[0], partner[0]))
         loss = loss + self.config.order_coef * invariance
         norm = self.actor.descent.step(loss)

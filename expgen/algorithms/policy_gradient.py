@@ -73,6 +73,12 @@ def approximate_kl(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
     return (log_ratio.exp() - 1 - log_ratio).mean()
 
 
+def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:
+    """mean KL(π_old ‖ π) = mean Σ_a π_old(a) (log π_old(a) − log π(a)), both from logits `[…, A]`."""
+    old = torch.log_softmax(old_logits, -1)
+    return (old.exp() * (old - torch.log_softmax(logits, -1))).sum(-1).mean()
+
+
 def policy_terms(logits: Tensor, batch: Minibatch, config: LearningConfig) -> tuple[Tensor, Tensor, Tensor]:
     """Return L_π, mean H[π] and the approximate KL(π_old ‖ π), where π has `logits` `[T, B, A]` on `batch`."""
     log_prob = log_prob_of(logits, batch.action)

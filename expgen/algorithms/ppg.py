@@ -14,7 +14,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from expgen.algorithms.policy_gradient import Descent, LearningConfig, detached, epochs_of_minibatches, policy_terms
+from expgen.algorithms.policy_gradient import (
+    Descent,
+    LearningConfig,
+    detached,
+    divergence,
+    epochs_of_minibatches,
+    policy_terms,
+)
 from expgen.algorithms.ppg_history import History
 from expgen.algorithms.protocol import Algorithm, Metrics
 from expgen.envs.vec_env import VecEnv
@@ -63,12 +70,6 @@ def auxiliary_loss(
     value_loss = 0.5 * (value - target).square().mean()
     loss = head_loss + config.clone_coef * clone_kl + config.aux_value_coef * value_loss
     return loss, detached(aux_head_loss=head_loss, clone_kl=clone_kl, aux_value_loss=value_loss)
-
-
-def divergence(old_logits: Tensor, logits: Tensor) -> Tensor:
-    """mean KL(π_old ‖ π) = mean Σ_a π_old(a) (log π_old(a) − log π(a)), both from logits `[…, A]`."""
-    old = torch.log_softmax(old_logits, -1)
-    return (old.exp() * (old - torch.log_softmax(logits, -1))).sum(-1).mean()
 
 
 class PPG(Algorithm):

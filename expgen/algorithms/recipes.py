@@ -158,9 +158,11 @@ def build_algorithm(
     """
     if network.memory != "none" and getattr(config, "minibatch_order", "columns") != "columns":
         raise InputError("--minibatch-order is shuffled but the policy has memory; accepted: columns")
-    if recipe.needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
+    needs_pictures = recipe.needs_pictures or getattr(config, "needs_pictures", False)
+    if needs_pictures and (spec.obs_dtype != "uint8" or spec.obs_shape != (*spec.obs_shape[:1] * 2, 3)):
+        which = "this --algo" if recipe.needs_pictures else "--augmentation"
         what = f"{spec.name} has observations {spec.obs_shape}"
-        raise InputError(f"{what}; accepted for this --algo: square colour images")
+        raise InputError(f"{what}; accepted for {which}: square colour images")
     generator = torch.Generator().manual_seed(seed)
     if recipe.make_networks is not None:
         return recipe.build(recipe.make_networks(spec, network, generator, device), config)

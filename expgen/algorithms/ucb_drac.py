@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from expgen.algorithms.augment import AUGMENTATIONS, augment
+from expgen.algorithms.augment import AUGMENTATIONS, AugmentationName, augment
 from expgen.algorithms.policy_gradient import Descent, detached, epochs_of_minibatches, log_prob_of
 from expgen.algorithms.ppo import PPOConfig, ppo_loss
 from expgen.algorithms.protocol import Algorithm, Metrics
@@ -33,9 +33,9 @@ class UcbDracConfig(PPOConfig):
     minibatch_order: Order = changed_default(PPOConfig, "minibatch_order", "shuffled")
     advantage_epsilon: float = changed_default(PPOConfig, "advantage_epsilon", 1e-5)
     drac_coef: float = setting(0.1, "α_r: weight of the two regularisers", low=0)
-    augmentation: Literal[
-        "ucb", "crop", "random-conv", "grayscale", "flip", "rotate", "cutout", "cutout-color", "color-jitter"
-    ] = setting("ucb", "ucb: the bandit picks one per update; or always this augmentation")
+    augmentation: Literal["ucb", AugmentationName] = setting(
+        "ucb", "ucb: the bandit picks one per update; or always this augmentation"
+    )
     ucb_exploration: float = setting(0.1, "c: weight of the bandit's exploration bonus", low=0)
     ucb_window: int = setting(10, "latest returns of each augmentation that the bandit averages", low=1, high=10**6)
     ucb_try_each: bool = setting(False, "use every augmentation once first; otherwise the bandit may never leave crop")

@@ -51,3 +51,9 @@ def test_training_settings_list_differences_from_the_paper() -> None:
     assert training_settings([plain, replace(plain, level_replay=True)]) == {"level_replay": True}
     careful = replace(plain, reward=GameRewardConfig(death_cost=5.0))
     assert training_settings([plain, careful]) == {"death_cost": "0+5"}
+    usual, drac = policy("a", "idaac"), policy("a", "ucb-drac")
+    cropped = replace(usual, algorithm=replace(usual.algorithm, augmentation="crop"))
+    cut = replace(drac, algorithm=replace(drac.algorithm, augmentation="cutout"))
+    assert training_settings([plain, usual, drac]) == {}
+    assert training_settings([plain, usual, cropped]) == {"augmentation": "crop"}
+    assert training_settings([cut, cropped]) == {"augmentation": "crop+cutout"}

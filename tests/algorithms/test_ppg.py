@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from expgen.algorithms.ppg import PPG, PPGConfig, auxiliary_loss, divergence, policy_phase_loss
+from expgen.algorithms.policy_gradient import divergence
+from expgen.algorithms.ppg import PPG, PPGConfig, auxiliary_loss, policy_phase_loss
 from expgen.networks.actor_critic import PolicyOutput
 
 EVEN = torch.zeros(1, 1, 2, dtype=torch.float64)  # logits of π = (½, ½)

@@ -62,6 +62,16 @@ def test_ucb_drac_rejects_observations_other_than_square_colour_images(spec: Env
         build_algorithm(recipe, spec, recipe.network, recipe.config, 0, CPU)
 
 
+@pytest.mark.parametrize("algo", ["daac", "idaac"])
+def test_augmentation_needs_square_colour_images(algo: str):
+    recipe = recipe_of(algo)
+    network, config = NetworkConfig(features=8), dataclasses.replace(recipe.config, augmentation="crop")
+    build_algorithm(recipe, SPEC, network, recipe.config, 0, CPU)
+    build_algorithm(recipe, PICTURES, network, config, 0, CPU)
+    with pytest.raises(InputError, match=r"toy has observations \(3,\); accepted for --augmentation: square colour"):
+        build_algorithm(recipe, SPEC, network, config, 0, CPU)
+
+
 def test_rollout_sizes_of_compared_methods():
     configs = {algo: default_config(algo) for algo in ("ppo", "leep", "plr", "ucb-drac")}
     sizes = {algo: (config.envs, config.rollout_steps) for algo, config in configs.items()}

@@ -33,7 +33,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {  # settings with which three updates u
     "ppo-gru": {},
     "plr": {},
     "daac": {"value_epochs": 2, "value_every": 2},
-    "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3},
+    "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3, "augmentation": "crop"},
     "ppg": {"policy_phases": 2, "aux_epochs": 2, "aux_columns": 3},
     "ucb-drac": {"epochs": 2},
     "leep": {"epochs": 2, "subsets": 2},

@@ -85,6 +85,7 @@ def test_leep_plays_the_joint_policy(runs: Callable[[str], Path]) -> None:
         (["--algo", "leep", "--envs", "6"], r"--envs is 6; accepted: a multiple of --subsets (4)"),
         (["--algo", "leep", "--memory", "gru"], "--memory is gru but joint policies have none; accepted: none"),
         (["--algo", "ucb-drac", "--augmentation", "blur"], "--augmentation is 'blur'; accepted: "),
+        (["--algo", "idaac", "--augmentation", "ucb"], "--augmentation is 'ucb'; accepted: none, crop, "),
         (["--algo", "ppo", "--width", "2"], "--width is 2 but the encoder is small; accepted: 1, or impala or impoola"),
         (["--algo", "plr", "--staleness-coef", "2"], "--staleness-coef is 2.0; accepted: 0 to 1"),
     ],

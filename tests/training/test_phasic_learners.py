@@ -18,12 +18,13 @@ from expgen.runs.folder import RunFolder
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged
 from expgen.training.learner_state import resume_learner, save_learner
+from expgen.training.metrics import MetricsFile
 from tests.policies import load_policy
 from tests.training.small_learners import CPU, on_procgen, small_learner
 
 # frequent phases, so that a few updates have several of each, not aligned with where the runs are interrupted
 PHASIC: dict[str, dict[str, Any]] = {
-    "daac": {"value_epochs": 2, "value_every": 2},
+    "daac": {"value_epochs": 2, "value_every": 2, "augmentation": "crop"},
     "idaac": {"value_epochs": 2, "value_every": 2, "order_hidden": 3},
     "ppg": {"policy_phases": 3, "aux_epochs": 2},
 }
@@ -158,11 +159,24 @@ LESSONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("algo", PHASIC)
-def test_phasic_algorithms_learn_small_mazes(algo: str, tmp_path: Path):
-    expgen.train(run=tmp_path, algo=algo, preset="laptop", device="cpu", **{**LESSON, **LESSONS[algo]})
+def check_has_learnt(run: Path) -> None:
+    """Check that the agent of `run` solves more of the mazes of LESSON than random actions do."""
     solved = []
-    for agent in (expgen.load_agent(tmp_path), UniformAgent(5)):
+    for agent in (expgen.load_agent(run), UniformAgent(5)):
         env = expgen.make_env("minimaze", levels=10, num_envs=16, seed=1, **LESSON["options"])
         solved.append(expgen.evaluate(agent, env, episodes=300).solved_rate)
     assert solved[0] > solved[1] + 0.3, solved
+
+
+@pytest.mark.parametrize("algo", PHASIC)
+def test_phasic_algorithms_learn_small_mazes(algo: str, tmp_path: Path):
+    expgen.train(run=tmp_path, algo=algo, preset="laptop", device="cpu", **{**LESSON, **LESSONS[algo]})
+    check_has_learnt(tmp_path)
+
+
+def test_idaac_with_an_augmentation_learns_small_mazes_and_its_rows_name_it(tmp_path: Path):
+    settings = {**LESSON, **LESSONS["idaac"], "augmentation": "crop", "eval_every": 10**6, "eval_episodes": 8}
+    expgen.train(run=tmp_path, algo="idaac", preset="laptop", device="cpu", **settings)
+    check_has_learnt(tmp_path)
+    rows, last = read_scores(tmp_path / "scores.csv"), MetricsFile(tmp_path / "metrics.csv").rows()[-1]
+    assert [row.settings for row in rows] == ["augmentation=crop"] * 2 and float(last["augmentation_kl"]) > 0
