@@ -38,7 +38,7 @@ class UcbDracConfig(PPOConfig):
     )
     ucb_exploration: float = setting(0.1, "c: weight of the bandit's exploration bonus", low=0)
     ucb_window: int = setting(10, "latest returns of each augmentation that the bandit averages", low=1, high=10**6)
-    ucb_try_each: bool = setting(False, "use every augmentation once first; otherwise the bandit may never leave crop")
+    ucb_try_each: bool = setting(False, "use every augmentation once first; otherwise the bandit may not compare them")
 
 
 def drac_loss(plain: PolicyOutput, augmented: PolicyOutput, noise: Tensor) -> tuple[Tensor, Metrics]:
@@ -59,7 +59,7 @@ class UcbBandit:
     """Pulls the arm f with the largest UCB(f) = Q(f) + c √(ln n / n(f)).
 
     Q(f) is the mean of the last `window` returns after pulling f. n counts all pulls and n(f) those of f; both start at
-    1, and Q at 0, so the first arm is pulled first. As long as its returns exceed c √(ln n), no other arm is pulled,
+    1, and Q at 0, so the first arm is pulled first. Once the returns of an arm exceed c √(ln n), no new arm is pulled,
     unless `tries_each` is set: then every arm is pulled once first.
     """
 

@@ -50,6 +50,20 @@ def test_bandit_leaves_a_good_first_arm_only_with_tries_each():
         assert pulled == expected
 
 
+def test_bandit_keeps_the_arm_that_it_uses_when_returns_become_positive():
+    """Arm 0 is used again if the first return exceeds c (√(ln 2) − √(ln 2 / 2)) = 0.0244; 0.4 exceeds c √(ln n)."""
+    for returns, expected in (
+        ([0.024, 0.4, 0.4, 0.4, 0.4], [0, 1, 1, 1, 1]),
+        ([0.025, 0.4, 0.4, 0.4, 0.4], [0, 0, 0, 0, 0]),
+        ([-0.3, 0.0, 0.4, 0.4, 0.4], [0, 1, 2, 2, 2]),  # 0 + c √(ln 3 / 2) = 0.074 is less than c √(ln 3) = 0.105
+    ):
+        bandit, pulled = UcbBandit(8, exploration=0.1, window=10), []
+        for value in returns:
+            pulled.append(bandit.pull())
+            bandit.reward(value)
+        assert pulled == expected
+
+
 def test_bandit_adapts_when_the_best_arm_changes():
     bandit, last = UcbBandit(2, exploration=0.3, window=5), []
     for step in range(300):
