@@ -1,5 +1,8 @@
-"""Text for terminal output: escaped names, table lines, durations."""
+"""Text for terminal output: escaped names, table lines, durations, and lines about work in progress."""
 
+import contextlib
+import os
+import sys
 from collections.abc import Sequence
 
 
@@ -19,6 +22,17 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+
+
+def notify(text: str) -> None:
+    """Print a line about work in progress to standard error; if its reader is gone, print nothing from then on."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except BrokenPipeError:  # as in `2>&1 | head`; Python would fail at every further line and at its end
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    except OSError:  # a log on a full disk
+        pass
 
 
 def short_repr(value: object) -> str:

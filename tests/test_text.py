@@ -1,8 +1,10 @@
 """Text for terminal output."""
 
+import sys
+
 import pytest
 
-from expgen.text import duration, printable, text_line
+from expgen.text import duration, notify, printable, text_line
 
 
 def test_printable_escapes_control_characters_only():
@@ -22,3 +24,18 @@ def test_text_line_pads_cells():
 )
 def test_duration_uses_seconds_minutes_or_hours(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_notify_prints_a_line_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    notify("3 of 4 steps")
+    assert capsys.readouterr() == ("", "3 of 4 steps\n")
+
+
+def test_notify_ignores_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = open("/dev/full", "w", buffering=1)  # noqa: SIM115
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        notify("one")
+        notify("two")
+    with pytest.raises(OSError, match="No space left"):  # so the lines were refused
+        full.close()

@@ -32,6 +32,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(f"expgen {verb}", description=description, allow_abbrev=False, add_help=False, **keywords)
         self.common: frozenset[str] = frozenset()  # flags that --help shows; empty for all
         self.more = ""  # text that --help all adds to the description
+        self.all_help = f"{self.prog} --help"  # the command that shows every flag
         if add_help:
             how: dict[str, Any] = {"nargs": "?", "const": "", "metavar": "all", "default": argparse.SUPPRESS}
             self.add_argument("-h", "--help", action=_Help, help="show this help; --help all: every flag", **how)
@@ -54,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         (group or self).add_argument(name, default=default, help=help, **keywords)
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message.removeprefix('argument ')}; see {self.prog} --help")
+        raise InputError(f"{message.removeprefix('argument ')}; see {self.all_help}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert one value of a flag; argparse's own error would not name the accepted values."""

@@ -132,6 +132,7 @@ def _parser(algo: str, game: str | None = None, preset: str | None = None) -> Pa
         epilog=f"Settings and defaults are those of --algo {algo} {shown}. "
         "All settings of an algorithm: expgen train --algo A --help all.",
     )
+    parser.all_help = f"expgen train --algo {algo} --help all"
     parser.common = frozenset(f"--{name}" for name in COMMON.split())
     parser.more = "Algorithms: " + "; ".join(f"{name} ({recipe.summary})" for name, recipe in RECIPES.items())
     games = "a ProcGen game or another environment; A,B trains one run of each (and so does --seed 0,1)"

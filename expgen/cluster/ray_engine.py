@@ -7,7 +7,6 @@ work since the last checkpoint. A stop reaches the workers as KeyboardInterrupt,
 import contextlib
 import os
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from expgen.errors import InputError
 from expgen.plugins import Plugins, known_plugins, load_plugins
 from expgen.provenance import version
 from expgen.runs.stop import StopSignals
+from expgen.text import notify
 from expgen.training.loop import Watcher
 from expgen.training.resources import limit_cores
 
@@ -109,7 +109,7 @@ class _Scheduler:
         if len(seen) >= MAX_LOSSES and len(set(seen[-MAX_LOSSES:])) == 1:
             error = RuntimeError(f"lost {MAX_LOSSES} times without a new checkpoint, last by {reason}")
             return TaskResult(task, error=error)
-        print(f"expgen: {task.name}: lost ({reason}); it continues on another node", file=sys.stderr, flush=True)
+        notify(f"expgen: {task.name}: lost ({reason}); it continues on another node")
         self.ready.appendleft(task)
         return None
 

@@ -23,18 +23,21 @@ from expgen.training.lane import Lane, PlainLane
 DENSE_MAX_INPUTS = 4096  # elements of an observation; larger ones take too much memory as float32
 
 
-def accelerate(algorithm: Algorithm, rollout: Rollout, precision: Precision = "auto") -> tuple[Algorithm, Lane]:
+def accelerate(
+    algorithm: Algorithm, rollout: Rollout, precision: Precision = "auto", learner: str = "the policy"
+) -> tuple[Algorithm, Lane]:
     """Return the fastest form of an untrained `algorithm` on the device of `rollout`, and the lane that acts for it.
 
     Use the returned algorithm instead of the given one. It computes the same function up to rounding and writes the
     same checkpoints; tests compare each fast path with the plain one.
 
     precision: that of convolutions; `auto` is bfloat16 on a GPU and float32 on the CPU.
+    learner: its name in errors.
     """
     networks = [part for part in (algorithm.policy, algorithm.value_network) if part is not None]
     if rollout.device.type == "cpu":
         if precision == "bfloat16":
-            use_bfloat16(networks)
+            use_bfloat16(networks, learner)
         use_threaded_encoders(networks)
     elif precision == "float32":
         raise InputError("--precision is float32 but the device is a GPU; accepted: auto, bfloat16")

@@ -76,15 +76,16 @@ def fast_encode(encoder: Any, may_compile: bool = True) -> Callable[[Tensor], Te
     return encoder.forward
 
 
-def use_bfloat16(networks: Sequence[nn.Module]) -> None:
-    """Let the encoders of `networks` compute in bfloat16 on the CPU; raise InputError if none of them can.
+def use_bfloat16(networks: Sequence[nn.Module], learner: str) -> None:
+    """Let the encoders of a learner's `networks` compute in bfloat16 on the CPU; raise InputError if none of them can.
 
     Weights, memory, heads, losses and optimiser state stay float32. CPUs with bfloat16 instructions (AVX512-BF16, AMX)
     need 40 % less time; on others it works, but is slower.
     """
     encoders: list[Any] = [part for network in networks for part in network.modules() if hasattr(part, "is_bfloat16")]
     if not encoders:
-        raise InputError("--precision is bfloat16 but the encoder is not impala or impoola; accepted: auto, float32")
+        problem = f"--precision is bfloat16 but the encoder of {learner} is not impala or impoola"
+        raise InputError(f"{problem}; accepted: auto, float32")
     for encoder in encoders:
         encoder.is_bfloat16 = True
 

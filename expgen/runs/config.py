@@ -86,7 +86,7 @@ class TrainConfig:
     level_replay: bool = setting(False, "members draw levels by the size of their advantages, as --algo plr does")
     precision: Precision = later_setting(
         "auto",
-        "arithmetic of impala and impoola: auto is bfloat16 on a GPU and float32 on a CPU; there bfloat16 is faster",
+        "arithmetic of impala and impoola: auto is bfloat16 on a GPU, else float32; some CPUs are faster in bfloat16",
     )
     eval_every: int = setting(
         2_500_000, "steps between scores on training and test levels; 0: never", low=0, high=MAX_STEPS

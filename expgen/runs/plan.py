@@ -127,7 +127,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
     reward = recipe.build_reward(plan.reward, plan.envs)
     reward.prepare(env.spec, resources.device, plan.seed)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
-    algorithm, lane = accelerate(algorithm, rollout, plan.precision)
+    algorithm, lane = accelerate(algorithm, rollout, plan.precision, plan.name)
     return Learner(
         plan.name,
         env=env,

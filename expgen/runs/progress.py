@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from expgen.evaluation.evaluate import Episode
 from expgen.runs.stop import StopSignals
-from expgen.text import duration
+from expgen.text import duration, notify
 from expgen.training.loop import OnRow, Watcher
 
 LINE_SECONDS = 10.0  # between two plain lines
@@ -47,7 +47,8 @@ class Progress:
     def start(self, total: int, done: dict[str, int]) -> None:
         """Start, or restart, with `total` steps or episodes in all and those already `done` by each learner."""
         self.close()
-        print(*(f"{line}\n" for line in self.banner), sep="", end="", file=sys.stderr, flush=True)
+        for line in self.banner:
+            notify(line)
         self.banner = ()
         self.total, self.done = total, dict(done)
         self.latest: dict[str, dict[str, float]] = {}  # latest scores of each learner
@@ -86,7 +87,7 @@ class Progress:
             began, count_before = self.began
             elapsed = now - began
             rate = (count - count_before) / elapsed if elapsed > MIN_RATE_SECONDS else 0.0
-            print(self._line(count, rate), file=sys.stderr, flush=True)
+            notify(self._line(count, rate))
 
     def _line(self, count: int, rate: float) -> str:
         """Return a plain line: steps or episodes so far, rate and time left (unknown if `rate` is 0), and scores."""

@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import os
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from expgen.files import make_folder
 from expgen.provenance import commit
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import Entry, State, Work, is_alive, read_journal, start_of, write_journal
+from expgen.text import notify
 from expgen.training.sessions import Session
 
 SAVE_SECONDS = 60.0  # between saves of the working time to the journal; a kill loses at most this
@@ -49,7 +49,7 @@ class RunLock:
         with _locked(self.folder.path):
             entries = read_journal(self.folder)
             if not entries and self.folder.journal_file.exists():
-                print(f"expgen: {self.folder.journal_file} is damaged; starting a new one", file=sys.stderr)
+                notify(f"expgen: {self.folder.journal_file} is damaged; starting a new one")
             write_journal(self.folder, [*entries, self.entry])
 
     def check(self) -> None:

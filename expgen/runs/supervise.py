@@ -4,13 +4,13 @@ A worker that dies is restarted from its learners' checkpoints. After MAX_DEATHS
 learners gets a process of its own, and a learner whose own process dies again is given up.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
 from expgen.fast.processes import EXIT_SECONDS, Work, Worker
 from expgen.runs.messages import LearnerId
+from expgen.text import notify
 
 MAX_DEATHS = 3  # deaths of a worker in a row, without progress, before it is given up
 POLL_SECONDS = 0.2  # longest wait for a message, so that a stop request is noticed
@@ -96,4 +96,4 @@ class Workers:
 
 def log(line: str) -> None:
     """Print a line to standard error."""
-    print(f"expgen: {line}", file=sys.stderr, flush=True)
+    notify(f"expgen: {line}")

@@ -7,7 +7,6 @@ import contextlib
 import importlib
 import os
 import re
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -17,6 +16,7 @@ import tenacity
 
 from expgen.errors import FailedStorage, InputError, error_line
 from expgen.files import check_name
+from expgen.text import notify
 
 SECONDS_VARIABLE = "EXPGEN_STORAGE_SECONDS"  # how long one operation is retried
 NOTICE_SECONDS = 10.0  # an operation that takes longer is reported on stderr
@@ -105,7 +105,7 @@ class Store:
 
     def _print(self, line: str) -> None:
         if not self.is_given_up.is_set():
-            print(f"expgen: {line}", file=sys.stderr, flush=True)
+            notify(f"expgen: {line}")
 
 
 def _is_transient(error: BaseException | None) -> bool:

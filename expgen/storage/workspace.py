@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from expgen.errors import FailedStorage, InputError, TakenOver, show_url_in_erro
 from expgen.storage.mirror import WEIGHTS, Mirror
 from expgen.storage.scratch import keep_scratch, scratch_folder
 from expgen.storage.store import StorageOutage, Store
+from expgen.text import notify
 
 POLL_SECONDS = 1.0  # between two checks for a new checkpoint
 ROWS_SECONDS = 30.0  # between uploads of new rows without a new checkpoint
@@ -39,7 +39,7 @@ def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
         try:
             _finish(mirror, thread, ending)
         except (InputError, TakenOver) as error:
-            print(f"expgen: {error}", file=sys.stderr, flush=True)
+            notify(f"expgen: {error}")
         raise
     finally:
         ending.set()
@@ -62,7 +62,7 @@ def _upload_often(mirror: Mirror, ending: threading.Event) -> None:
             continue  # a folder was deleted during the search
         except (InputError, OSError) as error:
             if not ending.is_set():  # else the last upload reports the error
-                print(f"expgen: {error}; training continues and the upload is retried", file=sys.stderr, flush=True)
+                notify(f"expgen: {error}; training continues and the upload is retried")
         due = time.monotonic() + ROWS_SECONDS
 
 

@@ -7,7 +7,6 @@ learner are kept; if the newest is damaged, the one before it is used.
 import hashlib
 import json
 import struct
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from expgen.errors import InputError
 from expgen.files import UnreadableFile, read_bytes, write_atomic
+from expgen.text import notify
 from expgen.training.sessions import sessions_in
 
 MAX_KEPT = 2  # checkpoints per learner
@@ -99,7 +99,7 @@ def latest_checkpoint(folder: Path, is_quiet: bool = False) -> Checkpoint | None
             if not paths:
                 raise
             if not is_quiet:
-                print(f"expgen: {error}; using the one before it", file=sys.stderr)
+                notify(f"expgen: {error}; using the one before it")
     return None
 
 

@@ -7,12 +7,12 @@ import csv
 import io
 import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from expgen.errors import write_error
 from expgen.files import open_regular, write_atomic
+from expgen.text import notify
 
 LEADING = ("learner", "env_steps", "seconds")
 TAIL_BYTES = 65_536  # some hundred rows
@@ -155,7 +155,7 @@ def repair_metrics(path: Path) -> None:
             raise write_error(path, refused) from None
     if damage:
         line = f"expgen: {path}: {damage}; the damaged file is now {backup.name}, training continues without that part"
-        print(line, file=sys.stderr, flush=True)
+        notify(line)
 
 
 def _find_damage(path: Path) -> str:

@@ -10,13 +10,13 @@ all update at the same time. A GPU has two permits, because a recurrent update l
 If one learner fails, for example by an error in its environment, the others continue.
 """
 
-import sys
 import threading
 import time
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from expgen.errors import StorageError, TakenOver
+from expgen.text import notify
 from expgen.training.learner import Diverged, Phase
 
 IDLE_SECONDS = 1e-4  # sleep when all learners wait for the device; about a twentieth of a minibatch
@@ -70,7 +70,7 @@ def run_pipeline(learners: Mapping[Key, Iterator[Phase]], permits: Permits) -> d
                 elif not isinstance(end, StopIteration):
                     errors[key] = end
                 if isinstance(end, Diverged):
-                    print(f"expgen: {end}", file=sys.stderr)
+                    notify(f"expgen: {end}")
                 del phases[key]
                 finish_update(key)
                 continue

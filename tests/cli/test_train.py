@@ -160,6 +160,10 @@ BAD_INPUT = {  # flags and the error line
     "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, best, laptop, smoke"),
     "flag": (["--stepz", "100"], "unrecognized arguments: --stepz"),
     "abbreviation": (["--step", "100"], "unrecognized arguments: --step"),
+    "flag of other algorithms": (
+        ["--algo", "maxent", "--death-cost", "1"],
+        "unrecognized arguments: --death-cost; see expgen train --algo maxent --help all",
+    ),
     "steps in words": (["--steps", "many"], "--steps is 'many'; accepted: a whole number"),
     "negative steps": (["--steps", "-5"], "--steps is -5; accepted: 1 to "),
     "few steps": (["--steps", "5"], "--steps is 5; accepted: 128 (one rollout) or more"),

@@ -30,11 +30,16 @@ def test_precision_reaches_the_encoders_of_policy_and_value_network(precision: P
     assert [encoder.is_bfloat16 for encoder in encoders] == [expected, expected]
 
 
-def test_bfloat16_is_refused_where_nothing_would_use_it(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    status = main(["train", "--preset", "smoke", "--precision", "bfloat16", "--run", str(tmp_path / "run")])
-    assert status == 2
-    message = "--precision is bfloat16 but the encoder is not impala or impoola; accepted: auto, float32\n"
-    assert capsys.readouterr().err.endswith(message)
+@pytest.mark.parametrize(
+    ("words", "learner"), [([], "member0"), (["--algo", "expgen", "--encoder", "impala"], "explorer")]
+)
+def test_bfloat16_is_refused_where_nothing_would_use_it(
+    words: list[str], learner: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    flags = ["--preset", "smoke", "--precision", "bfloat16", "--run", str(tmp_path / "run")]
+    assert main(["train", *words, *flags]) == 2
+    message = f"--precision is bfloat16 but the encoder of {learner} is not impala or impoola; accepted: auto, float32"
+    assert capsys.readouterr().err.endswith(f"{message}\n")
 
 
 def test_float32_is_refused_on_a_gpu():

@@ -57,6 +57,19 @@ def test_nested_stop_signals_use_the_inner_handler() -> None:
         assert outer.arrived()
 
 
+def test_training_goes_on_if_nobody_reads_its_progress(
+    process: Callable[..., subprocess.Popen[str]], small: Any, tmp_path: Path
+) -> None:
+    """As in `expgen train 2> >(head -1)`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = process(*small.flags(tmp_path / "run", 3), stderr=writer)
+    os.close(writer)
+    out, _ = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 0 and out.startswith("done: ")
+    assert small.facts(tmp_path / "run")["env_steps"] == 3 * small.update_steps
+
+
 SWALLOWED = """
 import os, signal, sys, time
 from expgen.runs import stop
