@@ -46,12 +46,17 @@ class Ended(NamedTuple):
 
 
 class ScoreRequest(NamedTuple):
-    """Score the policy in the file `weights`, or the run's ensemble if `learner` is None."""
+    """Score the policy in the file `weights`.
+
+    Without a file, score the newest checkpoint of `learner`, or the run's ensemble if `learner` is None, unless
+    scores.csv has these rows; `again`: score the ensemble even then.
+    """
 
     run: Path
     learner: str | None
     env_steps: int
     weights: Path | None
+    again: bool = False
 
 
 class Scored(NamedTuple):

@@ -108,7 +108,7 @@ class _Coordinator:
             self._handle_messages()
         for run, writer in self.writers.items():
             if writer.is_complete and writer.run.consensus is not None and not self.is_stopping:
-                self._request_score(ScoreRequest(run, None, 0, None))
+                self._request_score(ScoreRequest(run, None, 0, None, writer.has_new_vote))
         while self.to_score and not self.is_stopping:
             self._handle_messages()
 

@@ -15,7 +15,16 @@ from expgen.agents.temperature import with_temperature
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.deaths import DeathCount
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels, result_of
-from expgen.evaluation.scores import SPLITS, Score, Split, append_scores, rows_so_far, score_row
+from expgen.evaluation.scores import (
+    SPLITS,
+    Score,
+    Split,
+    agent_name,
+    append_scores,
+    rows_so_far,
+    score_row,
+    settings_text,
+)
 from expgen.exploration.explore import Exploration, ExplorationWatcher
 from expgen.exploration.oracle import Oracle, make_oracle
 from expgen.exploration.rows import EXPLORATION_FILE, append_exploration, exploration_row
@@ -97,22 +106,26 @@ class RunScorer:
         return self.score(learner.name, learner.env_steps, policies)
 
     def score_request(self, request: ScoreRequest) -> Generator[None, None, Scores]:
-        """Score saved weights, or the ensemble, which is the last score of a run and is played without yielding."""
-        if request.learner is None or request.weights is None:
-            self.score_ensemble()
-            return {}
-        described = self.agent.policies[request.learner]
-        policies = policies_from(request.weights, described, self.agent.spec, self.device)
-        return (yield from self.score(request.learner, request.env_steps, policies))
+        """Score saved weights, a trained learner or the ensemble, which is played without yielding."""
+        if request.learner is None:
+            self.score_ensemble(request.again)
+        elif request.weights is None:
+            yield from self.score_trained(request.learner)
+        else:
+            described = self.agent.policies[request.learner]
+            policies = policies_from(request.weights, described, self.agent.spec, self.device)
+            return (yield from self.score(request.learner, request.env_steps, policies))
+        return {}
 
     def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
         """Score a learner's frozen policies on both splits and return metrics; final scores also go to scores.csv."""
         metrics = Scores()
         for weights, policy in policies.items():
             load = partial(self._loaded, learner, env_steps, policy, weights)
-            scored = yield from self._score_splits(load, self.agent.policies[learner].levels)
+            scored = yield from self._score_splits(load, self.agent.policies[learner].levels, again=True)
             if env_steps >= self.steps[learner]:
-                self._save(scored)
+                known = set(map(_identity, rows_so_far(self.folder.scores_file)))
+                self._save([one for one in scored if _identity(one.score) not in known])
             metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
         return metrics
 
@@ -131,8 +144,20 @@ class RunScorer:
             policy=described,
         )
 
-    def score_ensemble(self) -> None:
-        """Score all policies together: with the explorers, with random actions instead, and with averaged weights."""
+    def score_trained(self, learner: str) -> Generator[None, None, None]:
+        """Score the newest checkpoint of a learner as agent.json plays it, where scores.csv lacks these rows."""
+        kinds: list[Weights] = ["live"]
+        if has_average(checkpoint_of(self.agent, learner)):
+            kinds.append("average")
+        for weights in kinds:
+            load = partial(build_agent, self.agent, learner, self.agent.seed, self.device, weights=weights)
+            self._save((yield from self._score_splits(load, self.agent.policies[learner].levels)))
+
+    def score_ensemble(self, again: bool = False) -> None:
+        """Score all policies together: with the explorers, with random actions instead, and with averaged weights.
+
+        Rows that scores.csv has are left out, unless `again`.
+        """
         assert self.agent.consensus is not None
         variants: list[dict[str, Any]] = [{"weights": "live"}]
         if self.agent.has_vote:
@@ -142,23 +167,30 @@ class RunScorer:
             variants.append({"weights": "average"})
         for variant in variants:
             load = partial(build_agent, self.agent, device=self.device, **variant)
-            self._save(result_of(self._score_splits(load, self.agent.levels)))
+            self._save(result_of(self._score_splits(load, self.agent.levels, again)))
 
     def _score_splits(
-        self, load: Callable[[], LoadedAgent], train_set: LevelSet
+        self, load: Callable[[], LoadedAgent], train_set: LevelSet, again: bool = False
     ) -> Generator[None, None, list[ScoredAgent]]:
-        """Score a new agent, made by `load`, on each split."""
+        """Score a new agent, made by `load`, on each split that scores.csv lacks, or `again` on both."""
         scored = []
         for split in SPLITS if self.agent.has_unseen_levels else SPLITS[:1]:
             levels = train_set if split == "train" else self.agent.test_set
-            scored.append((yield from score_agent(load(), self.arena, split, levels)))
+            loaded = load()
+            if again or not self._has_row(loaded, split, levels):
+                scored.append((yield from score_agent(loaded, self.arena, split, levels)))
         return scored
 
+    def _has_row(self, loaded: LoadedAgent, split: Split, levels: LevelSet) -> bool:
+        """Whether scores.csv has an evaluation of these weights, settings and levels with as many episodes."""
+        wanted = f"{loaded.name} {settings_text(loaded.settings)}".strip(), loaded.env_steps, split, str(levels)
+        rows = [row for row in rows_so_far(self.folder.scores_file) if row.episodes >= self.arena.episodes]
+        return wanted in {(agent_name(row), row.env_steps, row.split, row.levels) for row in rows}
+
     def _save(self, scored: list[ScoredAgent]) -> None:
-        """Append the rows that scores.csv does not have yet."""
-        known = set(map(_identity, rows_so_far(self.folder.scores_file)))
-        self.before_writing()
-        save_scores(self.folder.scores_file, [one for one in scored if _identity(one.score) not in known])
+        if scored:
+            self.before_writing()
+            save_scores(self.folder.scores_file, scored)
 
 
 def _identity(row: Score) -> tuple[str, str, str, int, str]:

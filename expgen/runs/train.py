@@ -204,7 +204,7 @@ def _train_here(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
         for name, error in failed.items():
             run.folder.log_failure(name, "".join(traceback.format_exception(error)))
         if writer.is_complete and agent.consensus is not None:
-            scorer.score_ensemble()
+            scorer.score_ensemble(writer.has_new_vote)
         return writer.finish(diverged, tuple(f"{name}: {error_line(error)}" for name, error in failed.items()))
 
 

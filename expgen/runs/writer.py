@@ -47,6 +47,7 @@ class RunWriter:
         self.env_steps = dict.fromkeys(self.plans, 0)
         repair_metrics(self.folder.metrics_file)
         self.metrics, self.callbacks = MetricsFile(self.folder.metrics_file), run.callbacks
+        self.has_new_vote = False  # whether this resume changed how the ensemble votes, which score rows do not show
 
     def start(self, spec: EnvSpec) -> AgentDescription:
         """Write config.json and agent.json; return the agent that the run trains. `spec` is the environment's."""
@@ -60,6 +61,7 @@ class RunWriter:
             agent = replace(agent, **{name: getattr(before, name) for name in kept} | playing)
             decides = attrgetter("consensus", "temperature", "explorer_temperature")
             playing["tuned"] = before.tuned if decides(before) == decides(agent) else ()
+            self.has_new_vote = before.consensus != agent.consensus
         agent = replace(agent, **playing)
         write_agent(agent)  # first, since a run without agent.json would be resumed with the default agent
         self.folder.write_config(self.run.config, spec)
@@ -87,7 +89,7 @@ class RunWriter:
 
     def write_scores(self, request: ScoreRequest, scores: dict[str, float]) -> None:
         """Add the scores to the row of their step, call `on_row` with them, then delete the weights file."""
-        if request.learner is None or request.weights is None:  # the ensemble has no row in metrics.csv
+        if request.learner is None or request.weights is None:  # not a score of the schedule, in metrics.csv
             return
         self.lock.check()
         if self.metrics.complete_row(request.learner, request.env_steps, scores):
@@ -101,10 +103,17 @@ class RunWriter:
         self.callbacks.on_checkpoint(learner, env_steps, file)
 
     def pending_scores(self) -> Iterator[ScoreRequest]:
-        """Yield requests for the weights that earlier sessions saved but did not score."""
-        for name in self.plans:
-            for env_steps, weights in files_to_score(self.folder, name):
+        """Yield requests for the weights that earlier sessions saved but did not score, and for trained learners.
+
+        The rows of a trained learner are missing if this resume changed how it plays, for example its temperature.
+        """
+        for name, plan in self.plans.items():
+            files = files_to_score(self.folder, name)
+            for env_steps, weights in files:
                 yield ScoreRequest(self.folder.path, name, env_steps, weights)
+            done = self.env_steps[name]
+            if self.run.config.eval_every and done >= plan.steps and done not in dict(files):
+                yield ScoreRequest(self.folder.path, name, done, None)
 
     @property
     def is_complete(self) -> bool:
