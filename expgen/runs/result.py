@@ -12,7 +12,7 @@ from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
 from expgen.runs.plan import plans_of
-from expgen.runs.scoring import METRIC_PREFIXES
+from expgen.runs.run_scorer import METRIC_PREFIXES
 from expgen.runs.shipped import load_agent
 from expgen.training.metrics import MetricsFile
 

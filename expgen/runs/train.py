@@ -19,7 +19,7 @@ from expgen.runs.processes import run_in_processes
 from expgen.runs.progress import with_progress
 from expgen.runs.result import RunResult
 from expgen.runs.run_lock import own_run
-from expgen.runs.scoring import RunScorer
+from expgen.runs.run_scorer import RunScorer
 from expgen.runs.writer import RunWriter
 from expgen.settings import check_location, check_type
 from expgen.storage.location import Location, is_url

@@ -25,7 +25,7 @@ from expgen.runs.hang_limit import HangLimit, OnHang
 from expgen.runs.messages import Built, Ended, LearnerId, Row, Saved, Scored, ScoreRequest
 from expgen.runs.plan import LearnerPlan, build_learner
 from expgen.runs.run_lock import check_owner
-from expgen.runs.scoring import RunScorer
+from expgen.runs.run_scorer import RunScorer
 from expgen.training.checkpoint import checkpoint_file, latest_checkpoint, write_checkpoint
 from expgen.training.learner import Diverged, Learner, Phase
 from expgen.training.learner_state import resume_learner

@@ -11,13 +11,13 @@ import expgen
 from expgen.evaluation.evaluate import result_of
 from expgen.evaluation.scores import read_scores
 from expgen.provenance import commit
-from expgen.runs import scoring
+from expgen.runs import run_scorer
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import plans_of
 from expgen.runs.request import EvaluationRequest, score_all
-from expgen.runs.scoring import RunScorer
+from expgen.runs.run_scorer import RunScorer
 from expgen.training.metrics import MetricsFile
 from expgen.training.resources import plan_resources
 from tests.policies import load_policy
@@ -83,7 +83,7 @@ def test_saved_weights_are_scored_without_a_second_copy(run: Path, monkeypatch: 
     folder = RunFolder(run)
     config, _ = folder.read_config()
     scorer = RunScorer(read_agent(run), config, folder, plan_resources("cpu", 1))
-    monkeypatch.setattr(scoring, "for_play", None)
+    monkeypatch.setattr(run_scorer, "for_play", None)
     newest = max(folder.checkpoints_of("member0").glob("*.safetensors"))
     scores = result_of(scorer.score_request(ScoreRequest(run, "member0", 512, newest)))
     assert set(scores) == {"train_return", "train_solved", "test_return", "test_solved"}

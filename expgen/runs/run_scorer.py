@@ -1,0 +1,152 @@
+"""RunScorer: the scores of a run's own policies and of its ensemble, during training and at its end."""
+
+from collections.abc import Callable, Collection, Generator
+from functools import partial
+from typing import Any
+
+from expgen.agents.agent import PolicyAgent
+from expgen.agents.build import LoadedAgent, build_agent, playing_settings, policy_names, training_settings
+from expgen.agents.description import AgentDescription
+from expgen.agents.policies import checkpoint_of, policies_from
+from expgen.agents.temperature import with_temperature
+from expgen.envs.levels import LevelSet
+from expgen.evaluation.evaluate import Arena, result_of
+from expgen.evaluation.scores import SPLITS, Score, Split, agent_name, rows_so_far, settings_text
+from expgen.fast.fast_networks import for_play
+from expgen.networks.actor_critic import Policy
+from expgen.runs.config import TrainConfig
+from expgen.runs.folder import RunFolder
+from expgen.runs.messages import ScoreRequest
+from expgen.runs.plan import plans_of
+from expgen.runs.scoring import ScoredAgent, save_scores, score_agent
+from expgen.training.average import Weights, has_average
+from expgen.training.learner import Learner
+from expgen.training.loop import Policies, Scores
+from expgen.training.resources import Resources
+
+METRIC_PREFIXES: dict[Weights, str] = {"live": "", "average": "average_"}
+
+
+class RunScorer:
+    """Scores the policies of a run, with its own games and random numbers: training is not affected."""
+
+    def __init__(
+        self,
+        agent: AgentDescription,
+        config: TrainConfig,
+        folder: RunFolder,
+        resources: Resources,
+        before_writing: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`agent` is the run's agent; `before_writing` is called before each write and raises if the run is lost."""
+        self.agent, self.folder, self.before_writing = agent, folder, before_writing
+        self.steps = {plan.name: plan.steps for plan in plans_of(config)}
+        self.device = str(resources.device)
+        self.arena = Arena(config.env, config.options, config.eval_episodes, threads=resources.env_threads)
+
+    def score_learner(self, learner: Learner) -> Generator[None, None, Scores]:
+        """Score a learner of this process."""
+        policies: Policies = {weights: for_play(policy) for weights, policy in learner.policies().items()}
+        return self.score(learner.name, learner.env_steps, policies)
+
+    def score_request(self, request: ScoreRequest) -> Generator[None, None, Scores]:
+        """Score saved weights, a trained learner or the ensemble, which is played without yielding."""
+        if request.learner is None:
+            self.score_ensemble(request.again)
+        elif request.weights is None:
+            yield from self.score_trained(request.learner)
+        else:
+            described = self.agent.policies[request.learner]
+            policies = policies_from(request.weights, described, self.agent.spec, self.device)
+            return (yield from self.score(request.learner, request.env_steps, policies))
+        return {}
+
+    def score(self, learner: str, env_steps: int, policies: Policies) -> Generator[None, None, Scores]:
+        """Score a learner's frozen policies on both splits and return metrics; final scores also go to scores.csv."""
+        metrics = Scores()
+        for weights, policy in policies.items():
+            load = partial(self._loaded, learner, env_steps, policy, weights)
+            scored = yield from self._score_splits(load, self.agent.policies[learner].levels, again=True)
+            if env_steps >= self.steps[learner]:
+                known = set(map(_identity, rows_so_far(self.folder.scores_file)))
+                self._save([one for one in scored if _identity(one.score) not in known])
+            metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
+        return metrics
+
+    def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
+        """Return a new agent that plays `policy`, with the columns of its score rows."""
+        temperature, described = self.agent.temperature_of(learner), self.agent.policies[learner]
+        player = PolicyAgent(with_temperature(policy, temperature), self.agent.seed)
+        settings = playing_settings(weights, temperature) | training_settings([described])
+        return LoadedAgent(
+            player,
+            described.algo,
+            described.seed,
+            name=learner,
+            settings=settings,
+            env_steps=env_steps,
+            policy=described,
+        )
+
+    def score_trained(self, learner: str) -> Generator[None, None, None]:
+        """Score the newest checkpoint of a learner as agent.json plays it, where scores.csv lacks these rows."""
+        kinds: list[Weights] = ["live"]
+        if has_average(checkpoint_of(self.agent, learner)):
+            kinds.append("average")
+        for weights in kinds:
+            load = partial(build_agent, self.agent, learner, self.agent.seed, self.device, weights=weights)
+            self._save((yield from self._score_splits(load, self.agent.policies[learner].levels)))
+
+    def score_ensemble(self, again: bool = False) -> None:
+        """Score all policies together: with the explorers, with random actions instead, and with averaged weights.
+
+        Rows that scores.csv has are left out, unless `again`.
+        """
+        assert self.agent.consensus is not None
+        variants: list[dict[str, Any]] = [{"weights": "live"}]
+        if self.agent.has_vote:
+            variants.append({"weights": "live", "changes": {"fallback": "random"}})
+        players = policy_names(self.agent, self.agent.consensus)
+        if any(has_average(checkpoint_of(self.agent, name)) for name in players):
+            variants.append({"weights": "average"})
+        for variant in variants:
+            load = partial(build_agent, self.agent, device=self.device, **variant)
+            self._save(result_of(self._score_splits(load, self.agent.levels, again)))
+
+    def _score_splits(
+        self, load: Callable[[], LoadedAgent], train_set: LevelSet, again: bool = False
+    ) -> Generator[None, None, list[ScoredAgent]]:
+        """Score a new agent, made by `load`, on each split that scores.csv lacks, or `again` on both."""
+        scored = []
+        for split in SPLITS if self.agent.has_unseen_levels else SPLITS[:1]:
+            levels = train_set if split == "train" else self.agent.test_set
+            loaded = load()
+            if again or not self._has_row(loaded, split, levels):
+                scored.append((yield from score_agent(loaded, self.arena, split, levels)))
+        return scored
+
+    def _has_row(self, loaded: LoadedAgent, split: Split, levels: LevelSet) -> bool:
+        """Whether scores.csv has an evaluation of these weights, settings and levels with as many episodes."""
+        wanted = f"{loaded.name} {settings_text(loaded.settings)}".strip(), loaded.env_steps, split, str(levels)
+        rows = [row for row in rows_so_far(self.folder.scores_file) if row.episodes >= self.arena.episodes]
+        return wanted in {(agent_name(row), row.env_steps, row.split, row.levels) for row in rows}
+
+    def _save(self, scored: list[ScoredAgent]) -> None:
+        if scored:
+            self.before_writing()
+            save_scores(self.folder.scores_file, scored)
+
+
+def _identity(row: Score) -> tuple[str, str, str, int, str]:
+    return row.agent, row.settings, row.split, row.env_steps, row.commit
+
+
+def _metrics(scored: Collection[ScoredAgent]) -> Scores:
+    metrics: Scores = {}
+    for score, _, exploration, _ in scored:
+        metrics |= {f"{score.split}_return": score.mean_return, f"{score.split}_solved": score.solved_rate}
+        if exploration is not None:
+            metrics[f"{score.split}_intrinsic"] = exploration.intrinsic_return.value
+            if exploration.oracle_share is not None:
+                metrics[f"{score.split}_oracle_share"] = exploration.oracle_share.value
+    return metrics
