@@ -1,15 +1,15 @@
 """Text that `expgen train` prints: a banner at the start, a table of scores at the end."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
-from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far, variant_settings
-from expgen.runs.folder import RunFolder
+from expgen.evaluation.scores import SPLITS, Score
+from expgen.runs.current_scores import CurrentScores
 from expgen.runs.make_config import OpenedRun
 from expgen.runs.status import run_status
 from expgen.storage.location import Location
 from expgen.text import duration, printable, text_line
-from expgen.training.metrics import MetricsFile
 from expgen.training.resources import available_cores, num_workers, resolve_device
 
 
@@ -38,25 +38,20 @@ def device_line(is_local: bool, device: str, processes: int | str, num_learners:
     return f"on {resolve_device(device)} with {available_cores()} cores, {spread}; {later}"
 
 
-def outcome(folder: RunFolder) -> Iterator[str]:
-    """Yield a table of each agent's last scores on training and unseen levels; nothing without scores."""
-    last: dict[str, dict[str, Score]] = {}
-    name: dict[str, str] = {}  # full name of each agent, from its last row
-    for row in rows_so_far(folder.scores_file):
-        variant = f"{row.agent} {variant_settings(row.settings)}".strip()
-        last.setdefault(variant, {})[row.split] = row
-        name[variant] = agent_name(row)
-    widths = (max(map(len, name.values()), default=0), 25, 6, 25, 6)
-    if last:
-        yield text_line(("agent", "return on training levels", "solved", "on unseen levels", "solved"), widths)
-    for agent, scores in last.items():
+def outcome(current: CurrentScores) -> Iterator[str]:
+    """Yield a table of the scores on training and unseen levels, and what the explorers cover; nothing without."""
+    widths = (max(map(len, current.scores), default=0), 25, 6, 25, 6, 8)
+    if current.scores:
+        names = ("agent", "return on training levels", "solved", "on unseen levels", "solved", "episodes")
+        yield text_line(names, widths)
+    for agent, scores in current.scores.items():
         cells = [cell for split in SPLITS for cell in return_and_solved(scores.get(split))]
-        yield text_line((name[agent], *cells), widths)
-    explored = [row for row in MetricsFile(folder.metrics_file).rows() if row.get("test_oracle_share")]
-    if explored:
-        train, test = (float(explored[-1][f"{split}_oracle_share"]) for split in ("train", "test"))
-        who = explored[-1]["learner"]
-        yield f"{who} covers {train:.0%} of what an oracle covers on training levels, {test:.0%} on unseen ones"
+        episodes = " and ".join(dict.fromkeys(str(scores[split].episodes) for split in SPLITS if split in scores))
+        yield text_line((agent, *cells, episodes), widths)
+    for agent, measured in current.exploration.items():
+        train, test = (measured[split].oracle_share if split in measured else math.nan for split in SPLITS)
+        if not math.isnan(train + test):
+            yield f"{agent} covers {train:.0%} of what an oracle covers on training levels, {test:.0%} on unseen ones"
 
 
 def return_and_solved(score: Score | None) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from expgen.cluster.engine import Task
 from expgen.envs.wrappers import WRAPPERS, wrappers_text
 from expgen.errors import InputError, check_range, error_line
 from expgen.plugins import known_plugins
+from expgen.runs.current_scores import current_scores
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import RunRequest, open_run
 from expgen.runs.progress import Progress
@@ -133,7 +134,7 @@ def _print_outcome(run: _Run, result: RunResult | None, signal_number: int | Non
         print(f"expgen: stopped; {resume}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
     print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
-    for line in outcome(_run_folder(where)):
+    for line in outcome(current_scores(_run_folder(where))):
         print(line)
     return 0
 

@@ -63,3 +63,4 @@ def mean_of(row: ExplorationRow, measure: str) -> Mean | None:
 FILE = TableFile(ExplorationRow, "exploration")
 append_exploration = FILE.append
 read_exploration = FILE.numbered
+exploration_so_far = FILE.rows_so_far
