@@ -133,9 +133,15 @@ def _print_outcome(run: _Run, result: RunResult | None, signal_number: int | Non
     if not result.is_complete:
         print(f"expgen: stopped; {resume}", file=sys.stderr)
         return 128 + (signal_number or signal.SIGINT)
-    print(f"done: {where}  (scores in {result.folder.scores_file.name}, curves in {result.folder.metrics_file.name})")
-    for line in outcome(current_scores(_run_folder(where))):
+    current = current_scores(_run_folder(where))
+    scores = f"scores in {result.folder.scores_file.name}, " if current.scores else ""
+    print(f"done: {where}  ({scores}curves in {result.folder.metrics_file.name})")
+    for line in outcome(current):
         print(line)
+    if current.unscored and not result.config.eval_every:
+        each = ["--learner", "each"] if current.agent.consensus else []
+        evaluate = shlex.join(["expgen", "evaluate", str(where), *each, *_import_flags()])
+        print(f"not scored, since --eval-every is 0: {', '.join(current.unscored)}; score with: {evaluate}")
     return 0
 
 

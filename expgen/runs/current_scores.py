@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from expgen.agents.build import ALGORITHM_1, policy_names
 from expgen.agents.description import AgentDescription
+from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.agents.vote_kinds import KINDS
 from expgen.evaluation.scores import Score, Split, rows_so_far, variant_settings
 from expgen.exploration.rows import EXPLORATION_FILE, ExplorationRow, exploration_so_far
@@ -29,6 +30,17 @@ class CurrentScores:
     agent: AgentDescription
     scores: dict[str, BySplit[Score]]
     exploration: dict[str, BySplit[ExplorationRow]]
+
+    @property
+    def unscored(self) -> list[str]:
+        """The trained policies without a row at their temperature in agent.json."""
+        scored = {
+            (_words(row)[0], _settings(row).get("temperature", temperature_text(AS_TRAINED)))
+            for by_split in self.scores.values()
+            for row in by_split.values()
+        }
+        temperature_of = self.agent.temperature_of
+        return [name for name in self.agent.trained() if (name, temperature_text(temperature_of(name))) not in scored]
 
 
 def current_scores(folder: RunFolder) -> CurrentScores:

@@ -132,6 +132,31 @@ def test_flags_and_python_train_the_same_run(
     assert RunFolder(tmp_path / "python").read_config() == RunFolder(tmp_path / "flags").read_config()
 
 
+def test_run_without_scores_names_the_command_that_scores_it(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    why = "not scored, since --eval-every is 0: member0; score with: "
+    assert command(*small.flags(run, 1)).out == f"done: {run}  (curves in metrics.csv)\n{why}expgen evaluate {run}\n"
+    for split in ("test", "train"):
+        assert command("evaluate", run, "--episodes", "3", "--split", split).status == 0
+    done, _, scores = command(*small.flags(run, 1), "--resume").out.splitlines()
+    assert done == f"done: {run}  (scores in scores.csv, curves in metrics.csv)"
+    assert scores.startswith("member0 ") and scores.endswith(" 3")
+    again = command(*small.flags(run, 1), "--resume", "--temperature", "0.5").out.splitlines()
+    assert again == [done, *again[1:3], f"{why}expgen evaluate {run}"]
+
+
+def test_population_without_scores_of_its_policies_names_the_command(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = small.flags(tmp_path, 1, algo="expgen", members=2, **small.explorer)
+    done, *_, last = command(*words).out.splitlines()
+    assert done == f"done: {tmp_path}  (scores in scores.csv, curves in metrics.csv)"
+    evaluate = f"expgen evaluate {tmp_path} --learner each"
+    assert last == f"not scored, since --eval-every is 0: member0, member1, explorer; score with: {evaluate}"
+
+
 def test_temperature_is_written_to_agent_json_and_kept_on_resume(
     small: Any, command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
 ) -> None:

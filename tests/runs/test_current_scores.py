@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from expgen.evaluation.scores import Score, append_scores, read_scores
-from expgen.runs.agent_files import read_agent
+from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.current_scores import current_scores
 from expgen.runs.folder import RunFolder
 from expgen.runs.request import EvaluationRequest, score_all
@@ -112,3 +112,16 @@ def test_run_without_a_checkpoint_has_no_current_scores(single: Path) -> None:
     for file in RunFolder(single).checkpoints_of("member0").iterdir():
         file.unlink()
     assert names(single) == []
+
+
+def test_learner_without_a_row_at_its_temperature_is_unscored(small: Any, population: Path) -> None:
+    def unscored() -> list[str]:
+        return current_scores(RunFolder(population)).unscored
+
+    assert unscored() == []
+    write_agent(replace(read_agent(population), temperature=0.5, explorer_temperature=1.0))
+    assert unscored() == ["member0", "member1"]
+    evaluate(population, learner="member1")
+    assert unscored() == ["member0"]
+    (population / "scores.csv").unlink()
+    assert unscored() == ["member0", "member1", "explorer"]
