@@ -81,6 +81,7 @@ def evaluate(
     """Play `episodes` episodes and return their mean return, solved rate and confidence interval.
 
     env: an environment from `make_env`, with its own levels; or a name for `make_env`, with `levels` and `options`.
+        Any levels are played: an agent does not know on which it was trained, so it is up to you not to mix them.
     seed: random seed for choosing levels.
     on_episode: called with each finished episode.
     """

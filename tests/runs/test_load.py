@@ -98,3 +98,10 @@ def test_resume_refuses_weights_of_another_network(edited: Callable[..., Path], 
 def test_load_agent_refuses_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no run folder"):
         expgen.load_agent(tmp_path)
+
+
+def test_evaluation_in_python_plays_any_levels_of_the_environment() -> None:
+    """A loaded agent does not know its training levels (0 to 199), so a mixed set is played (docs/evaluation.md)."""
+    env = expgen.make_env("minimaze", levels="196:8", num_envs=8)
+    result = expgen.evaluate(expgen.load_agent("minimaze/ppo"), env, episodes=8)
+    assert sorted(episode.level for episode in result.episodes) == list(range(196, 204))
