@@ -18,6 +18,7 @@ from expgen.reproduce.scale import SCALES
 from expgen.runs.progress import Progress
 from expgen.runs.stop import StopSignals
 from expgen.storage.location import is_url
+from expgen.text import notify
 from expgen.training.loop import Watcher
 
 
@@ -90,7 +91,7 @@ def _run(names: Sequence[str], games: Sequence[str] | None, engine: Engine, argu
         line = f"{result.job.name}: {result.status}"
         line += f": {result.message}" if result.message else ""
         line += f" in {result.seconds:.0f} s" if result.status == "done" else ""
-        print(line, file=sys.stderr, flush=True)
+        notify(line)
 
     progress, scale, device = Progress(), SCALES[arguments.scale], arguments.device
     out = arguments.out or Path("reproduction") / arguments.scale

@@ -27,7 +27,7 @@ from expgen.runs.stop import StopSignals
 from expgen.runs.train import RunResult, train_runs
 from expgen.storage.location import Location, absolute, is_url
 from expgen.storage.view import local_copy
-from expgen.text import printable
+from expgen.text import notify, printable
 from expgen.training.loggers import check_loggers
 from expgen.training.loop import Watcher
 from expgen.training.resources import check_processes
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     ended_runs = [run for run in runs if run.name not in failed]
     statuses = [_print_outcome(run, results.get(str(run.where)), signals.number) for run in ended_runs]
     for name, error in failed.items() if len(runs) > 1 else ():
-        print(f"expgen: {name} failed: {printable(error_line(error))}", file=sys.stderr)
+        notify(f"expgen: {name} failed: {printable(error_line(error))}")
     if failed:
         raise next(iter(failed.values()))
     return 1 if 1 in statuses else max(statuses)

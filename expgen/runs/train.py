@@ -24,7 +24,7 @@ from expgen.runs.writer import RunWriter
 from expgen.settings import check_location, check_type
 from expgen.storage.location import Location, is_url
 from expgen.storage.workspace import workspace
-from expgen.text import printable
+from expgen.text import notify, printable
 from expgen.training.callbacks import Callback, Callbacks, check_callbacks
 from expgen.training.checkpoint import latest_checkpoint
 from expgen.training.learner import Diverged, Learner
@@ -213,4 +213,4 @@ def _close_learner(learner: Learner) -> None:
     try:
         learner.close()
     except Exception as error:
-        print(f"expgen: {learner.name} could not close its game: {printable(error_line(error))}", file=sys.stderr)
+        notify(f"expgen: {learner.name} could not close its game: {printable(error_line(error))}")
