@@ -81,5 +81,10 @@ def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:
 def check_range(field: str, value: float, low: float, high: float | None = None) -> None:
     """Raise InputError unless low ≤ value ≤ high; None means no upper limit."""
     if not (low <= value and (high is None or value <= high)):
-        accepted = f"{low} or more" if high is None else f"{low} to {high}"
+        accepted = f"{_bound_text(low)} or more" if high is None else f"{_bound_text(low)} to {_bound_text(high)}"
         raise InputError(f"{field} is {value!s:.40}; accepted: {accepted}")
+
+
+def _bound_text(bound: float) -> str:
+    """Return the shortest text that reads as `bound`: 1000 also for 1000.0."""
+    return str(bound).removesuffix(".0")

@@ -26,7 +26,8 @@ def test_check_range_includes_both_ends_and_rejects_nan():
     for value in (0.5, float("nan")):
         with pytest.raises(InputError, match=rf"^--count is {value}; accepted: 1 or more$"):
             check_range("--count", value, 1)
-
+    with pytest.raises(InputError, match=r"^--steps is -2; accepted: 0 to 1000$"):
+        check_range("--steps", -2, 0.0, 1000.0)
 
 @pytest.mark.parametrize(
     ("number", "is_failure"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EACCES, False), (errno.ENOTDIR, False)]

@@ -100,7 +100,9 @@ def checkpoint_of(description: AgentDescription, name: str) -> Checkpoint:
     folder = description.checkpoints_of(name)
     found = latest_checkpoint(folder)
     if found is None:
-        trained = ", ".join(description.trained()) or "none yet"
+        trained = ", ".join(description.trained())
+        if not trained:
+            raise InputError(f"{description.folder} has no checkpoint yet; accepted: a run that has trained")
         raise InputError(f"{description.folder} has no checkpoint of {name!r}; accepted: {trained}")
     _check_checksum(description.folder / CARD, folder, found)
     return found

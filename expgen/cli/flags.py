@@ -95,8 +95,8 @@ def _flag_name(action: argparse.Action) -> str:
 
 
 def whole_number(text: str) -> int:
-    """Parse `25000000`, `25_000_000`, `25e6` or `25M`."""
-    scale = {"k": 10**3, "M": 10**6}.get(text[-1:], 1)
+    """Parse `25000000`, `25_000_000`, `25e6`, `25000k` (or `25000K`) or `25M`."""
+    scale = {"k": 10**3, "K": 10**3, "M": 10**6}.get(text[-1:], 1)
     digits = text[:-1] if scale > 1 else text
     try:
         return int(digits) * scale

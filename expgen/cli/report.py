@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from expgen.cli.flags import Parser, folder
-from expgen.errors import check_range
+from expgen.errors import InputError, check_range
 from expgen.evaluation.normalize import ConstantSet
 from expgen.report.curves import Curve, published_curves, read_curves
 from expgen.report.entry import Entry, number_entries, read_entries
@@ -15,11 +15,12 @@ from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
 from expgen.runs.result import curve_rows
 
+ACCEPTED = "a score file, a run folder (its curves are shown too), or a folder that contains some"
+
 
 def main(argv: Sequence[str]) -> int:
     parser = Parser("report")
-    scores = "a score file, a run folder (its curves are shown too), or a folder that contains some"
-    parser.add("scores", scores, nargs="+", type=folder, metavar="SCORES")
+    parser.add("scores", ACCEPTED, nargs="+", type=folder, metavar="SCORES")
     parser.add("--out", "folder for report.html, tables/ and figures/", type=folder, required=True, metavar="DIR")
     parser.add("--title", "heading of the page", "Scores")
     constants = "normalisation constants: the paper's (easy, hard) or those of rliable's notebook"
@@ -51,6 +52,8 @@ def _curves(path: Path) -> Iterator[Curve]:
 
 def _rows(path: Path) -> list[Entry]:
     """Return the rows of a score file, or of all runs' curves and score files in a folder."""
+    if not path.exists():
+        raise InputError(f"SCORES is {path}, which does not exist; accepted: {ACCEPTED}")
     if not path.is_dir():
         return read_entries(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]

@@ -11,7 +11,8 @@ from expgen.storage.location import Location
 from expgen.storage.view import local_copy
 from expgen.text import duration, text_line
 
-WIDTHS = (32, 8, 25, 8, 0)  # of the table's columns
+COLUMNS = ("run", "state", "steps", "left", "")
+WIDTHS = (32, 8, 25, 8, 0)  # of the columns
 BROKEN = ("dead", "failed", "diverged", "silent", "damaged")
 
 
@@ -24,9 +25,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add("runs", "run folders or URLs, or --out of expgen reproduce", nargs="+", type=location, metavar="RUNS")
     paths = parser.parse_args(argv).runs
     states: Counter[str] = Counter()
-    print(text_line(("run", "state", "steps", "left", ""), WIDTHS))
     for path in paths:
         for row in _rows(path):
+            if not states:
+                print(text_line(COLUMNS, WIDTHS))
             states[row[1]] += 1
             print(text_line(row, WIDTHS))
     if not states:

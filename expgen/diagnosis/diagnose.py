@@ -69,7 +69,7 @@ def diagnose(
     check_play_flags(episodes, envs, seed)
     agent = find_agent(run).agent
     if not agent.trained():
-        raise InputError(f"{run} has no checkpoint yet")
+        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
     splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
     arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
     players = player_factories(agent, seed, device)

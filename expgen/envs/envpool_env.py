@@ -98,13 +98,15 @@ def _make(
     try:
         import envpool
     except ImportError:
-        raise InputError(f"--env is {name!r}, but EnvPool is missing: pip install 'expgen[envpool]'") from None
+        problem = f"--env is {name!r}, but EnvPool is missing"
+        raise InputError(f"{problem}; accepted after pip install 'expgen[envpool]'") from None
     if task not in envpool.list_all_envs():
         raise InputError(f"--env is {name!r}; accepted: a task of envpool.list_all_envs(), such as envpool:MazeEasy-v0")
     try:
         fields = envpool.make_spec(task).config._fields
     except ImportError as error:  # on some Python versions ProcGen tasks need a system library
-        raise InputError(f"--env is {name!r}, which cannot be loaded: {' '.join(str(error).split())}") from None
+        problem = f"--env is {name!r}, which cannot be loaded: {' '.join(str(error).split()).rstrip('.')}"
+        raise InputError(f"{problem}; accepted: procgen:GAME, or a machine with these libraries") from None
     accepted = [field for field in fields if field not in MANAGED_FIELDS]
     for option in options:
         if option not in accepted:

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from expgen.errors import InputError
 from expgen.random import counter_hash, draw_below
+from expgen.text import short_repr
 
 MAX_LEVELS = 10**7  # of a finite set, which is held in memory
 SEED_LIMIT = 2**31 - 1  # levels are drawn from [0, SEED_LIMIT), as in ProcGen
@@ -36,7 +37,8 @@ class LevelSet:
         if isinstance(levels, LevelSet):
             return levels
         if not isinstance(levels, (str, int, np.integer)):
-            return _validated(levels if isinstance(levels, range) else _whole_numbers(levels, field), field)
+            numbers = levels if isinstance(levels, range) else _whole_numbers(levels, field)
+            return _validated(numbers, field, levels)
         text = str(levels).strip()
         if text == "all":
             return LevelSet(None)
@@ -50,7 +52,7 @@ class LevelSet:
                 seeds = range(int(text))
         except ValueError:
             raise InputError(f"{field} is {text!r}; accepted: COUNT, START:COUNT, a list A,B,C, or all") from None
-        return _validated(seeds, field)
+        return _validated(seeds, field, text)
 
     def __repr__(self) -> str:
         text = str(self)
@@ -108,9 +110,9 @@ def _whole_numbers(levels: Any, field: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _validated(seeds: range | tuple[int, ...], field: str) -> LevelSet:
+def _validated(seeds: range | tuple[int, ...], field: str, given: object) -> LevelSet:
     if not seeds:
-        raise InputError(f"{field} names 0 levels; accepted: at least one")
+        raise InputError(f"{field} is {short_repr(given)}, which names 0 levels; accepted: at least one level")
     ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else seeds  # a range may have two billion levels
     if invalid := [level for level in ends if not 0 <= level < SEED_LIMIT]:
         raise InputError(f"{field} names level {invalid[0]}; accepted: levels in 0..{SEED_LIMIT - 1}")

@@ -93,7 +93,10 @@ def test_flag_has_the_type_of_its_default_and_shows_it_in_help() -> None:
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("25", 25), ("25e6", 25_000_000), ("25M", 25_000_000), ("2.5k", 2500), ("1_000", 1000), ("-3", -3), ("0", 0)],
+    [
+        *[("25", 25), ("25e6", 25_000_000), ("25M", 25_000_000), ("2.5k", 2500), ("1.5K", 1500), ("1_000", 1000)],
+        *[("-3", -3), ("0", 0)],
+    ],
 )
 def test_whole_number_parses_suffixes_and_exponents(text: str, number: int) -> None:
     assert whole_number(text) == number

@@ -112,6 +112,12 @@ def test_play_rejects_a_missing_run(refused: Callable[..., str], tmp_path: Path)
     assert "nowhere is no run folder" in refused("play", tmp_path / "nowhere", "--level", "1")
 
 
+def test_play_rejects_a_run_without_checkpoint(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
+    line = refused("play", tmp_path, "--level", "1")
+    assert line.endswith("has no checkpoint yet; accepted: a run that has trained")
+
+
 def test_play_names_an_unwritable_file(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "cannot write" in refused("play", run, "--level", "1", "--out", tmp_path / "file" / "page.html")

@@ -61,7 +61,8 @@ def test_report_rejects_a_wrong_or_empty_file(content, expected, tmp_path, capsy
 
 
 def test_report_rejects_missing_scores(tmp_path, capsys):
-    assert run(capsys, tmp_path / "none.csv", "--out", tmp_path / "out")[0] == 2
+    status, _, err = run(capsys, tmp_path / "none.csv", "--out", tmp_path / "out")
+    assert status == 2 and "none.csv, which does not exist; accepted: a score file, a run folder" in err
     status, _, err = run(capsys, tmp_path, "--out", tmp_path / "out")
     assert status == 2 and "no scores in" in err
 

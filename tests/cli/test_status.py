@@ -88,8 +88,9 @@ def test_damaged_metrics_leave_the_steps_of_the_checkpoints(content: bytes, half
     assert (status.state, status.steps, status.seconds_left) == ("stopped", 2 * small.update_steps, None)
 
 
-def test_status_rejects_other_folders(refused, tmp_path: Path) -> None:
+def test_status_rejects_other_folders(command, refused, tmp_path: Path) -> None:
     assert "accepted: run folders" in refused("status", tmp_path / "absent")
+    assert command("status", tmp_path / "absent").out == ""  # no header of an empty table
     assert "has no run" in refused("status", tmp_path)
     for content, message in (
         ("notes", "is not JSON"),

@@ -202,7 +202,7 @@ BAD_INPUT = {  # flags and the error line
     "seed": (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     "all levels": (["--levels", "all"], "--levels is 'all'; accepted: a finite set"),
     "levels": (["--levels", "some"], "--levels is 'some'; accepted: COUNT, START:COUNT"),
-    "no levels": (["--levels", "0"], "--levels names 0 levels; accepted: at least one"),
+    "no levels": (["--levels", "0"], "--levels is '0', which names 0 levels; accepted: at least one level"),
     "overlap": (["--levels", "200", "--test-levels", "100:5"], "--test-levels 100:5 overlap --levels 200"),
     "no such GPU": (["--device", "cuda:99"], "--device is 'cuda:99' but this machine has"),
     "device": (["--device", "abacus"], "--device is 'abacus'; accepted: auto, cpu, cuda, cuda:N"),

@@ -15,7 +15,7 @@ from expgen.runs.make_config import RunRequest, make_config, open_run
     [
         ({"levels": "all"}, "--levels is 'all'; accepted: a finite set"),
         ({"levels": "x"}, "--levels is 'x'; accepted: COUNT, START:COUNT"),
-        ({"levels": "0"}, "--levels names 0 levels"),
+        ({"levels": "0"}, "--levels is '0', which names 0 levels"),
         ({"test_levels": "199:2"}, "--test-levels 199:2 overlap --levels 200; accepted: disjoint"),
         ({"test_levels": "5,900"}, "--test-levels 5,900 overlap"),
         ({"steps": 32 * 512 - 1}, "--steps is 16383; accepted: 16384 .one rollout. or more"),
