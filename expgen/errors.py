@@ -4,10 +4,12 @@ import contextlib
 import errno
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+PROBE = ".expgen-writable."  # prefix of the file that check_writable creates and deletes
 MAX_WORD = 300  # characters of one word in an error line: enough for paths and URLs
 
 
@@ -54,7 +56,11 @@ def write_error(path: Path, error: OSError) -> StorageError:
 
 
 def check_writable(path: Path) -> None:
-    """Raise InputError if the file `path` cannot be written. Called before long work that ends in writing it."""
+    """Raise InputError if the file `path` cannot be written. Called before long work that ends in writing it.
+
+    Permissions alone do not tell (root has them in /proc too), so a file is created in the nearest existing folder and
+    deleted again.
+    """
     try:
         nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     except OSError as error:  # the name is too long, or a parent folder is not accessible
@@ -68,6 +74,14 @@ def check_writable(path: Path) -> None:
         code = errno.EROFS if os.statvfs(nearest).f_flag & os.ST_RDONLY else errno.EACCES
     if code:
         raise write_error(path, OSError(code, os.strerror(code)))
+    if path.exists() and not path.is_file():  # such as /dev/null
+        return
+    folder = nearest if nearest.is_dir() else nearest.parent
+    try:
+        with tempfile.NamedTemporaryFile(prefix=PROBE, suffix=".part", dir=folder):
+            pass
+    except OSError as error:
+        raise write_error(path, error) from None
 
 
 def check_choice(field: str, value: str, accepted: Iterable[str]) -> str:

@@ -29,6 +29,7 @@ def test_check_range_includes_both_ends_and_rejects_nan():
     with pytest.raises(InputError, match=r"^--steps is -2; accepted: 0 to 1000$"):
         check_range("--steps", -2, 0.0, 1000.0)
 
+
 @pytest.mark.parametrize(
     ("number", "is_failure"), [(errno.ENOSPC, True), (errno.EIO, True), (errno.EACCES, False), (errno.ENOTDIR, False)]
 )
@@ -46,5 +47,10 @@ def test_check_writable_rejects_unwritable_paths(tmp_path: Path):
     for path, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "Not a directory")):
         with pytest.raises(InputError, match=f"^cannot write {path}: {why}; accepted: "):
             check_writable(path)
+    if Path("/proc/self").exists():  # where root may write by its permissions, but no file can be created
+        for name in ("new.csv", "version"):
+            with pytest.raises(InputError, match=f"^cannot write /proc/{name}: .*; accepted: a writable folder"):
+                check_writable(Path("/proc") / name)
+    check_writable(Path(os.devnull))
     with pytest.raises(InputError, match=r"^cannot write .* File name too long; accepted: "):
         check_writable(tmp_path / ("a" * 256))

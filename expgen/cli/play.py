@@ -31,20 +31,19 @@ def main(argv: Sequence[str]) -> int:
     found = find_agent(run)
     out, fps = arguments.pop("out"), arguments.pop("fps")
     check_range("--fps", fps, 1, 60)
-    if out is not None:
-        check_out(out)
+    check_out(out or Path(_default_name(found.agent.env, None)))
     arguments["name"] = str(run) if found.is_bundled and arguments["learner"] is None else ""
     arguments["learner"] = arguments["learner"] or found.learner
     recording = play_agent(found.agent, request_of(PlayRequest, arguments))
-    path = out or Path(_default_name(recording))
+    path = out or Path(_default_name(recording.env, recording.level))
     write_recording(recording, path, fps)
     print(f"{printable(_describe(recording))}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
     return 0
 
 
-def _default_name(recording: Recording) -> str:
-    game = recording.env.partition(":")[2] or recording.env
-    return f"{game}{'' if recording.level is None else f'-level{recording.level}'}.html".replace("/", "-")
+def _default_name(env: str, level: int | None) -> str:
+    game = env.partition(":")[2] or env
+    return f"{game}{'' if level is None else f'-level{level}'}.html".replace("/", "-")
 
 
 def _describe(recording: Recording) -> str:

@@ -12,7 +12,7 @@ from numpy import ndarray
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from expgen.colors import ROLES
-from expgen.errors import InputError
+from expgen.errors import InputError, check_writable
 from expgen.files import write_atomic
 from expgen.watch.page import inspector_page
 from expgen.watch.record import Recording
@@ -124,6 +124,7 @@ def check_out(path: Path) -> None:
         raise InputError(f"--out is {path}; accepted: a file that ends in {', '.join(ENDINGS)}")
     if path.suffix.lower() == ".mp4":
         find_ffmpeg()
+    check_writable(path)
 
 
 def write_recording(recording: Recording, path: Path, fps: int = 8) -> None:

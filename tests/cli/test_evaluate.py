@@ -101,11 +101,12 @@ def test_evaluate_rejects_a_run_without_checkpoint(refused: Callable[..., str], 
     assert "has no checkpoint yet; accepted: a run that has trained" in refused("evaluate", tmp_path)
 
 
+@pytest.mark.parametrize("folder", ["file", "/proc"])
 def test_evaluate_rejects_an_unwritable_scores_file_before_playing(
-    run: Path, command: Callable[..., Any], tmp_path: Path
+    folder: str, run: Path, command: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    words = ("--episodes", "2", "--learner", "member0", "--scores", tmp_path / "file" / "scores.csv")
+    words = ("--episodes", "2", "--learner", "member0", "--scores", tmp_path / folder / "scores.csv")
     outcome = command("evaluate", run, *words)
     assert outcome.status == 2 and not outcome.out
     assert outcome.err.startswith("expgen: cannot write ") and len(outcome.err.splitlines()) == 1

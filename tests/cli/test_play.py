@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from expgen.cli import play
 from expgen.watch.page import players_in
 
 
@@ -118,9 +119,15 @@ def test_play_rejects_a_run_without_checkpoint(run: Path, refused: Callable[...,
     assert line.endswith("has no checkpoint yet; accepted: a run that has trained")
 
 
-def test_play_names_an_unwritable_file(run: Path, refused: Callable[..., str], tmp_path: Path) -> None:
+def test_play_names_an_unwritable_file_before_it_plays(
+    run: Path, refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("mine")
-    assert "cannot write" in refused("play", run, "--level", "1", "--out", tmp_path / "file" / "page.html")
+    monkeypatch.setattr(play, "play_agent", None)
+    for folder in (tmp_path / "file", "/proc"):
+        assert "cannot write" in refused("play", run, "--level", "1", "--out", f"{folder}/page.html")
+    monkeypatch.chdir("/proc/self")
+    assert "cannot write minimaze.html" in refused("play", run, "--level", "1")
 
 
 def test_play_rejects_level_for_an_environment_without_levels(
