@@ -4,6 +4,7 @@ Shipped agents are run folders with weights only and a card, written by `runs.bu
 leaves the weights of some out; `runs.fetch_agent` gets them.
 """
 
+import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import torch
 
 from expgen.agents.agent import Agent
 from expgen.agents.build import build_agent
+from expgen.agents.consensus import CONSENSUS_SETTINGS
 from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.agents.policies import CARD, read_card
 from expgen.errors import InputError, check_choice
@@ -154,6 +156,9 @@ def load_agent(
     if weights is not None:
         check_choice("weights", weights, get_args(Weights))
     consensus = {name: to_python_number(value) for name, value in consensus.items()}
+    if unknown := sorted(consensus.keys() - set(CONSENSUS_SETTINGS)):
+        accepted = (*list(inspect.signature(load_agent).parameters)[1:-1], *CONSENSUS_SETTINGS)
+        raise InputError(f"load_agent has no argument {unknown[0]!r}; accepted: {', '.join(accepted)}")
     found, where = find_agent(run), str(resolve_device(device))
     temperatures = temperature, explorer_temperature
     return build_agent(found.agent, learner or found.learner, seed, where, consensus, weights, *temperatures).agent

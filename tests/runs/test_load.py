@@ -61,6 +61,13 @@ def test_loaded_agent_has_name_and_steps(run: Path, small: Any) -> None:
     assert (loaded.name, loaded.env_steps) == ("member1", 4 * small.update_steps)
 
 
+@pytest.mark.parametrize("learner", [None, "member1"])
+def test_load_agent_lists_its_arguments_if_one_is_unknown(learner: str | None, run: Path) -> None:
+    accepted = "accepted: learner, seed, device, weights, temperature, explorer_temperature, .*min_agree"
+    with pytest.raises(InputError, match=f"^load_agent has no argument 'temprature'; {accepted}"):
+        expgen.load_agent(run, learner, temprature=0)
+
+
 def test_learner_flag_selects_players(run: Path, tmp_path: Path) -> None:
     agent = read_agent(run)
     for asked in (None, "each"):
