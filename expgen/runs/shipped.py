@@ -111,11 +111,17 @@ def _has_weights(folder: RunFolder) -> bool:
     return all((folder.path / file).is_file() for file in read_card(folder.card_file).get("files", {}))
 
 
+def is_shipped(path: Path, where: Path = PRETRAINED) -> bool:
+    """Return whether `path` is in the folder of the package's own agents."""
+    return where.resolve() in path.resolve().parents
+
+
 def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
     """Find the agent of a run folder, a URL or an agent.json, or else the shipped agent of that name."""
     path = local_copy(name)
     if path.is_file() or (path / AGENT_FILE).exists() or RunFolder(path).exists():
-        return FoundAgent(read_agent(path), absolute(name), None, is_bundled=is_hub(name))
+        is_bundled = is_hub(name) or is_shipped(path, where)
+        return FoundAgent(read_agent(path), absolute(name), None, is_bundled)
     agents = bundled_agents(where)
     if agent := agents.get(str(name)):
         if not agent.is_installed:

@@ -1,6 +1,7 @@
 """Shipped agents: weights, scores and cards; loading by name."""
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 import expgen
 from expgen.agents.build import build_agent
 from expgen.agents.policies import read_card
-from expgen.evaluation.scores import settings_text, variant_settings
+from expgen.evaluation.scores import read_scores, settings_text, variant_settings
 from expgen.runs.agent_files import read_agent
-from expgen.runs.shipped import PRETRAINED, bundled_agents
+from expgen.runs.shipped import PRETRAINED, bundled_agents, find_agent
 from expgen.training.checkpoint import digest_of
 from expgen.watch.demo import demo_results
 from tests.policies import newest_checkpoint
@@ -64,6 +65,19 @@ def test_evaluate_finds_shipped_agent_by_name_and_does_not_write_to_it(
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 2
     flags = command("evaluate", "minimaze/expgen", "--episodes", "6", "--min-agree", "3")
     assert "3 of 5 agreed" in flags.out
+
+
+def test_evaluate_does_not_write_to_the_folder_of_a_shipped_agent(command: Callable[..., Any], tmp_path: Path) -> None:
+    folder = bundled_agents()["minimaze/ppo"].folder.path
+    before = (folder / "scores.csv").read_bytes()
+    (tmp_path / "link").symlink_to(folder)
+    for run in (folder, tmp_path / "link"):
+        assert command("evaluate", run, "--learner", "member0", "--episodes", "2").status == 0
+        assert (folder / "scores.csv").read_bytes() == before
+    shutil.copytree(folder, tmp_path / "copy")
+    assert command("evaluate", tmp_path / "copy", "--learner", "member0", "--episodes", "2").status == 0
+    assert len(read_scores(tmp_path / "copy" / "scores.csv")) == len(read_scores(folder / "scores.csv")) + 1
+    assert find_agent(bundled_agents()["minimaze/best"].folder.agent_file).is_bundled
 
 
 def test_expgen_agents_lists_shipped_agents(command: Callable[..., Any]) -> None:
