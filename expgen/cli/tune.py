@@ -12,18 +12,8 @@ from expgen.errors import check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.progress import EpisodeMeans, Progress
-from expgen.runs.tune import (
-    ALPHAS,
-    Settings,
-    Trial,
-    TuneRequest,
-    best_trial,
-    grid_of,
-    levels_of,
-    tune,
-    tuned_agent,
-    write_trials,
-)
+from expgen.runs.tune import Trial, best_trial, tune, tuned_agent, write_trials
+from expgen.runs.tune_request import ALPHAS, Settings, TuneRequest, grid_of, levels_of
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
 

@@ -14,9 +14,8 @@ with other noise (`play_seed`), so the seed of a later evaluation may be the sam
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,56 +23,23 @@ from expgen.agents.build import build_agent, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
 from expgen.agents.description import AgentDescription
-from expgen.agents.out_of_bag import OutOfBag, panel_levels
+from expgen.agents.out_of_bag import OutOfBag
 from expgen.agents.policies import load_policies
-from expgen.agents.temperature import AS_TRAINED, checked_temperature
+from expgen.agents.temperature import AS_TRAINED
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, check_play_flags, play_levels, result_of
+from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, play_levels, result_of
 from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.random import TUNING, stream_seed
-from expgen.runs.request import split_of
+from expgen.runs.tune_request import Settings, TuneRequest, grid_of, levels_of, tuning_levels
 from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
-ALPHAS = (0.2, TABLE_ALPHA, 0.8)  # those that the paper tried
 COLUMNS = (
     "min_agree", "members", "alpha", "temperature", "levels", "episodes", "mean_return", "solved_rate", "ci_low",
     "ci_high", "explored_share", "weights", "picked", "commit",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TuneRequest:
-    """The grid of settings to try, and how to play each."""
-
-    levels: str | None = None  # None: training levels that members left out
-    quorums: Sequence[int] = ()  # empty: all from 1 to the number of members
-    alphas: Sequence[float] = ()  # empty: ALPHAS
-    temperatures: Sequence[float] = ()  # empty: the agent's own
-    episodes: int = 400  # per trial; all trials have the same levels and random numbers
-    seed: int = 0
-    envs: int = 64
-    device: str = "cpu"
-    weights: Weights | None = None  # live or averaged; None: those in agent.json
-
-    def __post_init__(self) -> None:
-        check_play_flags(self.episodes, self.envs, self.seed)
-        for alpha in self.alphas:
-            if not 1e-3 <= alpha <= 1:
-                raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")
-        for temperature in self.temperatures:
-            checked_temperature(temperature, "--temperatures")
-
-
-class Settings(NamedTuple):
-    """One point of the grid; quorum and α are None for an agent that does not vote."""
-
-    min_agree: int | None  # quorum of the whole ensemble
-    alpha: float | None
-    temperature: float
 
 
 class Trial(NamedTuple):
@@ -91,54 +57,6 @@ def tune(
     grid = grid_of(agent, request)
     play = partial(_play_held_out if request.levels is None else _play_levels, agent, request, on_episode)
     return map(play, grid)
-
-
-def grid_of(agent: AgentDescription, request: TuneRequest) -> list[Settings]:
-    """Return the points to try; raise InputError if the agent cannot be tuned so."""
-    temperatures = request.temperatures or (agent.temperature,)
-    if not agent.has_vote:
-        for flag, values in (("--quorums", request.quorums), ("--alphas", request.alphas)):
-            if values:
-                raise InputError(f"{flag} is given but {agent.folder} does not vote; accepted: --temperatures")
-        if not request.temperatures:
-            raise InputError(f"{agent.folder} does not vote; accepted: --temperatures, such as 0,0.25,0.5,1")
-        return [Settings(None, None, temperature) for temperature in temperatures]
-    members = len(agent.members)
-    for quorum in request.quorums:
-        if not 1 <= quorum <= members:
-            raise InputError(f"--quorums has {quorum}; accepted: 1 to {members}")
-    quorums = request.quorums or range(1, members + 1)
-    return [Settings(*point) for point in product(quorums, request.alphas or ALPHAS, temperatures)]
-
-
-def levels_of(agent: AgentDescription, request: TuneRequest) -> LevelSet:
-    """Return the levels that a request plays; raise InputError if there are none."""
-    if request.levels is None:
-        return tuning_levels(agent)[1]
-    if not agent.has_unseen_levels:
-        raise InputError(f"--levels is {request.levels} but {agent.env} has no unseen levels")
-    split, levels = split_of(agent, request.levels)
-    if split == "train":
-        raise InputError(f"--levels {request.levels} are training levels; accepted: levels that no policy trained on")
-    return levels
-
-
-def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
-    """Return the levels each member has seen, and the training levels that two or more members have not seen.
-
-    If there are training levels that no explorer has seen, only those are considered.
-    """
-    if not agent.has_vote:
-        accepted = "--levels that it has not trained on, or an ensemble that votes, such as --algo expgen"
-        raise InputError(f"{agent.folder} is a run of --algo {agent.algo}, which does not vote; accepted: {accepted}")
-    explored = [explorer.levels for explorer in agent.explorers]
-    seen = [member.levels for member in agent.members]
-    unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
-    levels = panel_levels(seen, LevelSet(unexplored) if unexplored else agent.levels)
-    if not levels.seeds:
-        accepted = "a population trained with --member-levels bootstrap, or --levels that it has not trained on"
-        raise InputError(f"{agent.folder} has no training level that two members never saw; accepted: {accepted}")
-    return seen, levels
 
 
 def _play_held_out(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:

@@ -24,7 +24,8 @@ from expgen.runs.make_config import make_config
 from expgen.runs.push import push
 from expgen.runs.result import curve_rows
 from expgen.runs.shipped import bundled_agents, find_agent
-from expgen.runs.tune import TuneRequest, tune
+from expgen.runs.tune import tune
+from expgen.runs.tune_request import TuneRequest
 from expgen.training.metrics import MetricsFile
 from expgen.watch.play import PlayRequest, play_agent
 from tests.policies import load_policy, load_run, newest_checkpoint

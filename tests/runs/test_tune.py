@@ -20,18 +20,8 @@ from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.request import EvaluationRequest, score_all
-from expgen.runs.tune import (
-    COLUMNS,
-    Settings,
-    Trial,
-    TuneRequest,
-    best_trial,
-    play_seed,
-    tune,
-    tuned_agent,
-    tuning_levels,
-    write_trials,
-)
+from expgen.runs.tune import COLUMNS, Trial, best_trial, play_seed, tune, tuned_agent, write_trials
+from expgen.runs.tune_request import Settings, TuneRequest, tuning_levels
 from expgen.settings import LAST_SEED
 from tests.policies import load_run
 
