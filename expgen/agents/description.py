@@ -83,7 +83,7 @@ class AgentDescription:
     weights: Weights = "live"  # weights to play with; "average" applies to the policies that have an average
     temperature: float = AS_TRAINED  # of its policies (agents.temperature)
     explorer_temperature: float | None = None  # of its explorers, if it has members too; None: `temperature`
-    tuned: tuple[str, ...] = ()  # names of the settings that `expgen tune` chose
+    tuned: tuple[str, ...] = ()  # names of the settings of the vote that `expgen tune` chose
 
     @property
     def game(self) -> str:

@@ -41,8 +41,8 @@ def check_overrides(temperature: float | None, explorer_temperature: float | Non
 
 
 def temperature_text(value: float) -> str:
-    """Return the shortest text that reads as `value`: 0.25, 0, 1."""
-    return repr(float(value)).removesuffix(".0")
+    """Return the shortest text that reads as `value`: 0.25, 0 (also for −0.0), 1."""
+    return repr(abs(float(value))).removesuffix(".0")
 
 
 def with_temperature(policy: Policy, temperature: float) -> Policy:

@@ -1,6 +1,7 @@
 """expgen tune RUN: choose quorum, α and temperature on levels that the players did not train on."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from expgen.agents.description import AgentDescription
 from expgen.agents.policies import check_weights
@@ -8,11 +9,13 @@ from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.agents.temperature import temperature_text
 from expgen.cli.flags import Parser, folder, list_of, whole_number
 from expgen.cli.playing_flags import PLAYING, add_playing_flags, add_weights_flag
-from expgen.errors import check_writable
+from expgen.envs.levels import LevelSet
+from expgen.errors import InputError, check_writable
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.progress import EpisodeMeans, Progress
-from expgen.runs.tune import Trial, best_trial, tune, tuned_agent, write_trials
+from expgen.runs.shipped import bundled_agents, is_shipped
+from expgen.runs.tune import Trial, best_trial, num_players, results_file, tune, tuned_agent, write_trials
 from expgen.runs.tune_request import ALPHAS, Settings, TuneRequest, grid_of, levels_of
 from expgen.text import text_line
 from expgen.training.resources import resolve_device
@@ -27,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         description="Plays --episodes for each point of the grid: on training levels, each with the members that never "
         "saw it (needs a population trained with --member-levels bootstrap), or on --levels.",
         epilog="Writes the chosen settings to agent.json, as the agent's new defaults, and all results to tune.csv "
-        "in the same folder.",
+        "in the same folder (for an agent in NAME.json: to this file and NAME.tune.csv).",
     )
     parser.add("run", "a run folder or an agent.json", type=folder, metavar="RUN")
     defaults = TuneRequest()
@@ -45,27 +48,24 @@ def main(argv: Sequence[str]) -> int:
     arguments = vars(parser.parse_args(argv))
     run = arguments.pop("run")
     request = TuneRequest(**arguments)
+    _refuse_shipped(run)
     agent = read_agent(run)
     levels_played, grid = levels_of(agent, request), grid_of(agent, request)
     check_weights(agent, agent.trained(), request.weights)
-    tune_file = RunFolder(agent.folder).tune_file
     agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
+    tune_file = results_file(agent_file)
     check_writable(tune_file)
     check_writable(agent_file)
     resolve_device(request.device)
     members = len(agent.members)
-    if request.levels is None:
-        shares = f"{len(levels_played)} of {len(agent.levels)} training levels"
-        print(f"{shares} are unseen by two or more of {members} members")
-    else:
-        print(f"{request.episodes} episodes on levels {levels_played}, which no policy trained on")
-    print(text_line(COLUMNS, WIDTHS, ">"))
-    trials = []
+    trials: list[Trial] = []
     with Progress("episode") as progress:
         progress.start(len(grid) * request.episodes, {})
         for trial in tune(agent, request, EpisodeMeans("ensembles", progress.row)):
-            trials.append(trial)
             progress.hide_bar()
+            if not trials:
+                print(_heading(agent, request, levels_played), text_line(COLUMNS, WIDTHS, ">"), sep="\n")
+            trials.append(trial)
             print(_describe(trial, members), flush=True)
     picked = best_trial(trials)
     weights = request.weights or agent.weights
@@ -75,6 +75,24 @@ def main(argv: Sequence[str]) -> int:
     if picked.settings.min_agree is not None:
         print(_paper_line(agent, members))
     return 0
+
+
+def _refuse_shipped(run: Path) -> None:
+    """Raise InputError for an agent of the package, by name or folder: its settings and scores are published."""
+    named = None if run.exists() else bundled_agents().get(str(run))
+    if named or is_shipped(run):
+        folder = named.folder.path if named else run if run.is_dir() else run.parent
+        raise InputError(f"RUN is {run}, a shipped agent; accepted: a copy of {folder}, a run folder or an agent.json")
+
+
+def _heading(agent: AgentDescription, request: TuneRequest, levels: LevelSet) -> str:
+    members = len(agent.members)
+    if request.levels is None:
+        return f"{len(levels)} of {len(agent.levels)} training levels are unseen by two or more of {members} members"
+    played = f"{request.episodes} episode{'' if request.episodes == 1 else 's'}"
+    if num_players(agent) < members:
+        played += f" of member0, the first of {members} members that do not vote,"
+    return f"{played} on levels {levels}, which no policy trained on"
 
 
 def _flags(settings: Settings, members: int) -> str:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from expgen.agents.build import build_agent, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
-from expgen.agents.description import AgentDescription
+from expgen.agents.description import AGENT_FILE, AgentDescription
 from expgen.agents.out_of_bag import OutOfBag
 from expgen.agents.policies import load_policies
 from expgen.agents.temperature import AS_TRAINED
@@ -31,6 +31,7 @@ from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, play_levels
 from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.random import TUNING, stream_seed
+from expgen.runs.folder import RunFolder
 from expgen.runs.tune_request import Settings, TuneRequest, grid_of, levels_of, tuning_levels
 from expgen.settings import LAST_SEED
 from expgen.training.average import Weights
@@ -111,6 +112,17 @@ def best_trial(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=rank)
 
 
+def num_players(agent: AgentDescription) -> int:
+    """Return how many of its members play: all together, or the first alone if they are agents of their own."""
+    return len(agent.members) if agent.consensus is not None else 1
+
+
+def results_file(agent_file: Path) -> Path:
+    """Return the file for the results of tuning `agent_file`: tune.csv for agent.json, mine.tune.csv for mine.json."""
+    own = agent_file.with_suffix(".tune.csv")
+    return RunFolder(agent_file.parent).tune_file if agent_file.name == AGENT_FILE else own
+
+
 def with_settings(agent: AgentDescription, settings: Settings) -> AgentDescription:
     """Return `agent` with these settings."""
     agent = replace(agent, temperature=settings.temperature)
@@ -129,14 +141,14 @@ def tuned_agent(agent: AgentDescription, picked: Trial, weights: Weights) -> Age
 def write_trials(
     file: Path, agent: AgentDescription, levels: LevelSet, trials: Sequence[Trial], picked: Trial, weights: Weights
 ) -> None:
-    """Write one row per trial to tune.csv; the column `picked` is 1 in the row of `picked`."""
+    """Write one row per trial to `file`; the column `picked` is 1 in the row of `picked`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for trial in trials:
         score, (quorum, alpha, temperature) = trial.evaluation, trial.settings
         explored = "" if trial.counts is None else f"{trial.counts.explored_share:.6g}"
-        row = [quorum, len(agent.members), alpha, f"{temperature:g}", levels, len(score.episodes)]
+        row = [quorum, num_players(agent), alpha, f"{temperature:g}", levels, len(score.episodes)]
         values = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high)
         row += [*(f"{value:.6g}" for value in values), explored, weights, int(trial is picked), commit()]
         writer.writerow(row)

@@ -37,8 +37,11 @@ class TuneRequest:
         for alpha in self.alphas:
             if not 1e-3 <= alpha <= 1:
                 raise InputError(f"--alphas has {alpha}; accepted: numbers from 0.001 to 1")
-        for temperature in self.temperatures:
-            checked_temperature(temperature, "--temperatures")
+        temperatures = tuple(checked_temperature(value, "--temperatures") for value in self.temperatures)
+        object.__setattr__(self, "temperatures", temperatures)  # without −0.0
+        for flag, values in (("quorums", self.quorums), ("alphas", self.alphas), ("temperatures", temperatures)):
+            if twice := [value for value in values if list(values).count(value) > 1]:
+                raise InputError(f"--{flag} has {twice[0]:g} twice; accepted: distinct values")
 
 
 class Settings(NamedTuple):

@@ -34,7 +34,7 @@ def test_probabilities_by_hand(temperature: float, probabilities: list[float]) -
 
 def test_temperatures_are_written_as_short_as_they_are_exact() -> None:
     assert [temperature_text(value) for value in (0.25, 0, 1, 0.9999999)] == ["0.25", "0", "1", "0.9999999"]
-    assert temperature_text(checked_temperature(-0.0)) == "0"
+    assert temperature_text(checked_temperature(-0.0)) == temperature_text(-0.0) == "0"
 
 
 def test_zero_temperature_keeps_ties() -> None:

@@ -20,6 +20,7 @@ from expgen.evaluation.evaluate import Episode, Evaluation
 from expgen.runs import progress
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.request import EvaluationRequest, score_all
+from expgen.runs.shipped import bundled_agents
 from expgen.runs.tune import COLUMNS, Trial, best_trial, play_seed, tune, tuned_agent, write_trials
 from expgen.runs.tune_request import Settings, TuneRequest, tuning_levels
 from expgen.settings import LAST_SEED
@@ -128,6 +129,7 @@ def test_tune_prints_and_writes_the_grid(run: Path, command: Callable[..., Any])
 
 def test_tune_shows_progress(run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "MIN_RATE_SECONDS", 0.0)
     lines = command("tune", run, "--quorums", "1,4", "--alphas", "0.5,1", "--episodes", "3").err.splitlines()
     assert len(lines) == 12 and all(line.startswith(f"{n}/12 episodes") for n, line in enumerate(lines, 1))
     assert all("episodes/s" in line for line in lines) and all("return" in line for line in lines[2::3])
@@ -141,6 +143,9 @@ def test_tune_shows_progress(run: Path, command: Callable[..., Any], monkeypatch
         (["--quorums", "few"], "--quorums is 'few'; accepted: whole numbers, as 1,2,3"),
         (["--alphas", "2"], "--alphas has 2.0; accepted: numbers from 0.001 to 1"),
         (["--temperatures", "-1"], "--temperatures is -1.0; accepted: 0, or 0.001 to 100"),
+        (["--quorums", "3,1,3"], "--quorums has 3 twice; accepted: distinct values"),
+        (["--alphas", "0.5,0.5"], "--alphas has 0.5 twice; accepted: distinct values"),
+        (["--temperatures", "0,-0.0"], "--temperatures has 0 twice; accepted: distinct values"),
         (["--episodes", "0"], "--episodes is 0; accepted: 1 to 10000000"),
         (["--seed", "-1"], "--seed is -1; accepted: 0 to 2147483647"),
     ],
@@ -178,6 +183,55 @@ def test_tune_chooses_the_temperature_of_a_single_policy_on_given_levels(
     assert "--quorums is given but" in refused(*words, "--temperatures", "1", "--quorums", "2")
     words = ("tune", tmp_path / "ppo", "--temperatures", "0,1", "--levels")
     assert "--levels 0:4 are training levels; accepted: levels that no policy trained on" in refused(*words, "0:4")
+
+
+def test_tune_normalises_the_temperature_minus_zero(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+    small.train(tmp_path / "ppo", 1)
+    words = ("tune", tmp_path / "ppo", "--levels", "900:1", "--episodes", "1", "--temperatures", "-0.0")
+    assert command(*words).out.splitlines()[-1] == "picked: --temperature 0"
+    assert '"temperature": 0.0,' in (tmp_path / "ppo" / "agent.json").read_text()
+
+
+def test_tune_says_that_the_first_of_several_members_without_a_vote_plays(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "ppo", 1, members=3)
+    words = ("--levels", "900:1", "--episodes", "1", "--temperatures", "1")
+    heading, _, row, _ = command("tune", tmp_path / "ppo", *words).out.splitlines()
+    assert heading.startswith("1 episode of member0, the first of 3 members that do not vote, on levels 900:1, which")
+    alone = command("evaluate", tmp_path / "ppo", *words[:4], "--learner", "member0").out.splitlines()[1]
+    assert row.split()[3:-1] == alone.split()[-5:]
+    assert (tmp_path / "ppo" / "tune.csv").read_text().splitlines()[1].split(",")[1] == "1"
+
+
+def test_tune_of_damaged_checkpoints_prints_only_the_error(
+    small: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    small.train(tmp_path / "ppo", 1)
+    for file in (tmp_path / "ppo" / "checkpoints").rglob("*.safetensors"):
+        file.write_bytes(b"damaged")
+    outcome = command("tune", tmp_path / "ppo", "--levels", "900:1", "--episodes", "1", "--temperatures", "1")
+    assert (outcome.status, outcome.out) == (2, "") and "is not a complete expgen checkpoint" in outcome.err
+
+
+def test_each_agent_file_has_its_own_results(small: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+    small.train(tmp_path / "run", 1)
+    policy = {"path": "run/checkpoints/member0"}
+    for name in ("a", "b", "agent"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"members": [policy]}))
+        words = ("--levels", "900:1", "--episodes", "1", "--temperatures", "0.5")
+        assert command("tune", tmp_path / f"{name}.json", *words).status == 0
+        assert read_agent(tmp_path / f"{name}.json").temperature == 0.5
+    names = sorted(file.name for file in tmp_path.glob("*.csv"))
+    assert names == ["a.tune.csv", "b.tune.csv", "tune.csv"]
+
+
+def test_tune_refuses_shipped_agents_by_name_and_folder(refused: Callable[..., str], tmp_path: Path) -> None:
+    folder = bundled_agents()["minimaze/expgen"].folder.path
+    for run in ("minimaze/expgen", folder):
+        line = refused("tune", run, "--episodes", "1")
+        assert f"{run}, a shipped agent; accepted: a copy of {folder}, a run folder or an agent.json" in line
+    assert "is no run folder" in refused("tune", tmp_path / "nowhere")
 
 
 def test_tuned_agent_plays_with_the_weights_that_were_tuned(
