@@ -128,7 +128,9 @@ def _coverage(measured: Measurements) -> Iterator[Finding]:
         yield Finding("coverage", what)
     else:
         prefix = "--explorer-" if measured.play("member", measured.main_split) else "--"  # of training flags
-        change = f"train the explorer longer ({prefix}steps), or give episode ends a value ({prefix}end-value)"
+        change = f"train the explorer longer ({prefix}steps)"
+        if not measured.end_value:
+            change += f", or give episode ends a value ({prefix}end-value)"
         yield Finding("coverage", f"the explorer finds no more than random actions: {what}", change)
 
 

@@ -86,7 +86,7 @@ def diagnose(
         exploration = watcher.exploration(evaluation.episodes, oracle) if watcher else None
         plays.append(Play(name, split, evaluation, exploration))
         votes = recorder.votes(evaluation.episodes) if recorder else votes
-    measured = Measurements(str(run), agent.env, episodes, tuple(plays), votes)
+    measured = Measurements(str(run), agent.env, episodes, tuple(plays), votes, reward.end_value)
     return Diagnosis(measured, findings(measured))
 
 

@@ -56,6 +56,7 @@ class Measurements:
     episodes: int
     plays: tuple[Play, ...]
     votes: Votes | None  # None with fewer than two members
+    end_value: float = 0.0  # that the explorer was trained with
 
     def play(self, player: Player, split: Split) -> Play | None:
         """Return the result of `player` on `split`; None if it did not play."""

@@ -1,6 +1,7 @@
 """Each verdict and finding, from made-up measurements."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,11 @@ def test_advice_names_flags_of_the_kind_of_run() -> None:
     assert "(--steps)" in alone.change and "(--end-value)" in alone.change
     population = next(part for part in findings(measured(novelty=(30, 30), **ALL, **EXPLORER)) if part.change)
     assert "(--explorer-steps)" in population.change and "(--explorer-end-value)" in population.change
+
+
+def test_end_value_is_not_advised_to_explorers_that_have_one() -> None:
+    last = findings(replace(measured(novelty=(30, 30), **EXPLORER), end_value=0.9))[-1]
+    assert last.change == "train the explorer longer (--steps)"
 
 
 @pytest.mark.parametrize("agreed", [95, 5])

@@ -90,6 +90,11 @@ def test_diagnose_explorers_without_members_measures_coverage(population: Path) 
     assert [part.about for part in diagnosis.findings].count("coverage") == 1
 
 
+def test_diagnose_knows_the_end_value_of_the_explorers() -> None:
+    assert expgen.diagnose("minimaze/best", episodes=1).measured.end_value == 1
+    assert expgen.diagnose("minimaze/maxent", episodes=1).measured.end_value == 0
+
+
 def test_diagnose_shipped_agent_from_command_line(command: Callable[..., Any], tmp_path: Path) -> None:
     figure = tmp_path / "new" / "maze.png"
     outcome = command("diagnose", "minimaze/maxent", "--episodes", 4, "--out", figure)
