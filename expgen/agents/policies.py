@@ -18,6 +18,7 @@ from expgen.networks.actor_critic import Policy, fresh_network
 from expgen.networks.state import check_fits, load_module
 from expgen.training.average import Weights, has_average, policy_weights
 from expgen.training.checkpoint import Checkpoint, digest_of, latest_checkpoint, read_checkpoint
+from expgen.training.origin import check_origin, origin_of
 from expgen.training.resources import use_device
 
 CARD = "card.json"  # beside a bundled agent: its description and the checksums of its weights
@@ -105,6 +106,9 @@ def checkpoint_of(description: AgentDescription, name: str) -> Checkpoint:
             raise InputError(f"{description.folder} has no checkpoint yet; accepted: a run that has trained")
         raise InputError(f"{description.folder} has no checkpoint of {name!r}; accepted: {trained}")
     _check_checksum(description.folder / CARD, folder, found)
+    policy = description.policies[name]
+    origin = origin_of(description.env, policy.algo, policy.seed, policy.levels)
+    check_origin(found, origin, f"{description.folder} {name}")
     return found
 
 

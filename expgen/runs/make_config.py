@@ -31,6 +31,7 @@ from expgen.storage.location import Location, is_url
 from expgen.storage.view import local_copy
 from expgen.training.callbacks import Callback, Callbacks
 from expgen.training.checkpoint import latest_checkpoint
+from expgen.training.origin import check_origin, origin_of
 
 RUNS_FOLDER = Path("runs")  # parent of the default run folders
 RESUMABLE = ("steps", "members", "explorer_steps")  # settings that a resumed run may raise; the others are frozen
@@ -138,6 +139,9 @@ class OpenedRun:
         unfinished = 0
         for plan in self.plans:
             checkpoint = latest_checkpoint(self.folder.checkpoints_of(plan.name))
+            if checkpoint is not None:
+                origin = origin_of(self.config.env, plan.algo, plan.seed, plan.levels)
+                check_origin(checkpoint, origin, f"{self.folder.path} {plan.name}")
             unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
             if checkpoint and checkpoint.is_policy_alone and recipe_of(plan.algo).make_networks is not None:
                 missing = f"no value network for {plan.name}, which {plan.algo} needs"

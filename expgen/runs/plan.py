@@ -20,6 +20,7 @@ from expgen.rollout.rollout import Rollout
 from expgen.runs.config import ExplorerConfig, TrainConfig
 from expgen.training.average import AveragedPolicy
 from expgen.training.learner import Learner, Schedule
+from expgen.training.origin import origin_of
 from expgen.training.resources import Resources
 
 T = TypeVar("T")
@@ -139,6 +140,7 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
         seed=plan.seed,
         director=director,
         average=average,
+        origin=origin_of(config.env, plan.algo, plan.seed, plan.levels),
     )
 
 

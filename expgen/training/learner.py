@@ -3,9 +3,10 @@
 `iterate` is a generator that yields whenever it would wait for the device or the games.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,14 +66,17 @@ class Learner:
         seed: int,
         director: Director | None = None,
         average: AveragedPolicy | None = None,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         """`lane` acts in `env` with the policy of `algorithm` and fills `rollout`, from which `algorithm` learns.
 
         `seed` seeds the sampling of actions and minibatches. `director` sets the levels, `average` averages weights.
+        `origin` is stored in checkpoints (training.origin).
         """
         self.name, self.env, self.reward, self.rollout = name, env, reward, rollout
         self.algorithm, self.lane = algorithm, lane
         self.schedule, self.director, self.average = schedule, director, average
+        self.origin = origin or {}
         self.generator = torch.Generator(rollout.device).manual_seed(seed)
         self.episodes = EpisodeLog(rollout.num_envs)
         self.intrinsic_episodes = EpisodeLog(rollout.num_envs)  # returns are sums of r_I, if it is learnt from

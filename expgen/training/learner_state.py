@@ -16,6 +16,7 @@ from expgen.training.average import has_average
 from expgen.training.checkpoint import Checkpoint, add_checkpoint
 from expgen.training.episodes import EpisodeLog
 from expgen.training.learner import Learner
+from expgen.training.origin import FACT
 from expgen.training.sessions import sessions_in
 
 
@@ -30,10 +31,12 @@ def save_learner(learner: Learner, folder: Path) -> None:
         tensors |= with_prefix(name, _as_tensors(part.state()))
     if isinstance(learner.env, Snapshots):
         tensors |= with_prefix("env", _as_tensors(learner.env.save()))
-    facts = {
+    facts: dict[str, Any] = {
         "learner": learner.name, "env_steps": learner.env_steps, "updates": learner.updates, "seconds": learner.seconds,
         "sessions": learner.sessions,
     }  # fmt: skip
+    if learner.origin:
+        facts[FACT] = dict(learner.origin)
     if learner.average is not None and learner.average.updates:
         tensors |= learner.average.state()
         facts |= learner.average.facts()
