@@ -11,7 +11,7 @@ from expgen.cli.flags import Parser, add_engine_flags, folder, pop_engine
 from expgen.cli.playing_flags import add_agent_argument, add_ensemble_flags, add_playing_flags, request_of
 from expgen.cluster.engine import Task
 from expgen.errors import InputError
-from expgen.evaluation.deaths import DeathCount
+from expgen.evaluation.deaths import Deaths
 from expgen.evaluation.scores import SPLITS, Score, agent_name, check_can_append
 from expgen.exploration.explore import Exploration
 from expgen.runs.progress import EpisodeMeans, Progress
@@ -104,10 +104,10 @@ def _play(agent: AgentDescription | str, request: EvaluationRequest, watcher: Wa
     remarks = [_explain(scored.agent, scored.deaths)] if isinstance(scored.agent, ConsensusAgent) else []
     if scored.exploration is not None:
         remarks.append(_explored(scored.exploration))
-    return scored._replace(agent=None, deaths=None), remarks  # policies are not sent back
+    return scored._replace(agent=None), remarks  # policies are not sent back
 
 
-def _explain(agent: ConsensusAgent, died: DeathCount | None) -> str:
+def _explain(agent: ConsensusAgent, deaths: Deaths | None) -> str:
     counts, members = agent.tally, len(agent.ensemble.members)
     votes = f"{agent.quorum} of {members} agreed in {counts.agreement_rate:.0%} of the votes"
     if agent.config.once:
@@ -117,8 +117,8 @@ def _explain(agent: ConsensusAgent, died: DeathCount | None) -> str:
     text = f"{votes}; {counts.explored_share:.0%} of the steps explored, {counts.mean_stretch:.1f} in a row"
     if agent.config.hedge:
         text += f", {counts.hedged_share:.0%} of these hedged"
-    if died and died.deaths:
-        text += f"; {died.deaths} deaths, {died.while_exploring} of them while exploring"
+    if deaths and deaths.all:
+        text += f"; {deaths.all} deaths, {deaths.while_exploring} of them while exploring"
     return text
 
 

@@ -1,8 +1,17 @@
 """DeathCount: how many episodes of a consensus agent ended by death, and how many of these while it explored."""
 
+from typing import NamedTuple
+
 from expgen.agents.consensus import ConsensusAgent
 from expgen.agents.decision import Actor
 from expgen.evaluation.evaluate import Episode, OnEpisode
+
+
+class Deaths(NamedTuple):
+    """Numbers of episodes."""
+
+    all: int  # ended neither in success nor at the time limit
+    while_exploring: int  # of these, the last step was a step of exploration
 
 
 class DeathCount:
@@ -11,14 +20,13 @@ class DeathCount:
     def __init__(self, agent: ConsensusAgent, on_episode: OnEpisode = lambda episode: None) -> None:
         """`on_episode` is called with each episode too."""
         self.agent, self.on_episode = agent, on_episode
-        self.deaths = 0  # episodes that ended neither in success nor at the time limit
-        self.while_exploring = 0  # of these, episodes whose last step was a step of exploration
+        self.deaths = Deaths(0, 0)
 
     def __call__(self, episode: Episode) -> None:
         if episode.died:
             decision = self.agent.decision
             assert decision is not None
-            self.deaths += 1
             actor = decision.actor[self.agent.clock.episode == episode.number]  # [1]
-            self.while_exploring += int((actor != Actor.MEMBER).sum())
+            is_exploring = int((actor != Actor.MEMBER).sum())
+            self.deaths = Deaths(self.deaths.all + 1, self.deaths.while_exploring + is_exploring)
         self.on_episode(episode)

@@ -10,7 +10,7 @@ from expgen.agents.agent import Agent
 from expgen.agents.build import LoadedAgent
 from expgen.agents.consensus import ConsensusAgent
 from expgen.envs.levels import LevelSet
-from expgen.evaluation.deaths import DeathCount
+from expgen.evaluation.deaths import DeathCount, Deaths
 from expgen.evaluation.evaluate import Arena, OnEpisode, play_levels
 from expgen.evaluation.scores import Score, Split, append_scores, score_row
 from expgen.exploration.explore import Exploration, ExplorationWatcher
@@ -26,7 +26,7 @@ class ScoredAgent(NamedTuple):
     score: Score
     agent: Agent | None  # None if another process played it
     exploration: Exploration | None
-    deaths: DeathCount | None = None  # of an agent that votes
+    deaths: Deaths | None = None  # of an agent that votes
 
 
 def score_agent(
@@ -36,12 +36,12 @@ def score_agent(
     commit()  # cached before the episodes: the checkout may change meanwhile
     reward = loaded.policy.reward if loaded.policy else None
     watcher = ExplorationWatcher(reward, arena.num_envs, arena.episodes) if isinstance(reward, KnnConfig) else None
-    deaths = DeathCount(loaded.agent, on_episode) if isinstance(loaded.agent, ConsensusAgent) else None
-    heard = deaths or on_episode
-    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, heard)
+    count = DeathCount(loaded.agent, on_episode) if isinstance(loaded.agent, ConsensusAgent) else None
+    evaluation = yield from play_levels(loaded.agent, arena, levels, watcher, watcher is not None, count or on_episode)
     explored = None
     if watcher is not None:
         explored = watcher.exploration(evaluation.episodes, _oracle(arena.env, json.dumps(dict(arena.options))))
+    deaths = count.deaths if count else None
     return ScoredAgent(score_row(loaded, arena, split, levels, evaluation), loaded.agent, explored, deaths)
 
 

@@ -214,6 +214,6 @@ def test_hedging_avoids_actions_that_all_members_avoid_and_counts_deaths(hedge: 
     died = DeathCount(player)
     result = evaluate(player, env, episodes=12, seed=0, on_episode=died)
     counts = player.tally
-    assert sum(episode.died for episode in result.episodes) == died.deaths == deaths
-    assert died.while_exploring == deaths and counts.explored > 0
+    assert sum(episode.died for episode in result.episodes) == deaths
+    assert died.deaths == (deaths, deaths) and counts.explored > 0
     assert counts.hedged == (counts.explored if hedge else 0)
