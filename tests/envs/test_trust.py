@@ -11,6 +11,7 @@ import pytest
 from expgen import plugins
 from expgen.envs.make import build_env, make_env
 from expgen.errors import InputError
+from expgen.training.checkpoint import read_checkpoint, write_checkpoint
 
 pytest.importorskip("gymnasium")
 
@@ -60,6 +61,8 @@ def test_run_folder_imports_no_module_until_user_names_it(
         data = json.loads(file.read_text())
         data.get("train", data)["env"] = NAME
         file.write_text(json.dumps(data))
+    tensors, facts = read_checkpoint(small.newest(run))
+    write_checkpoint(small.newest(run), tensors, facts | {"origin": facts["origin"] | {"env": NAME}})
     words: list[tuple[Any, ...]] = [
         ("evaluate", run, "--episodes", 2),
         ("play", run, "--level", 1000, "--out", tmp_path / "episode.html"),
