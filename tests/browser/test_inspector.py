@@ -1,5 +1,6 @@
 """The inspector in a browser."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from expgen.agents.mean import MeanAgent
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
 from expgen.networks.actor_critic import NetworkConfig, Policy, make_policy
+from expgen.watch.actions import ActionRows
 from expgen.watch.page import inspector_page, player, player_assets
 from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import open_stage
@@ -219,6 +221,16 @@ def test_inspector_names_explorers_without_members_by_turn(page: Any, show: Call
     show(inspector_page([play(mixed, "turns", 9)]))
     assert page.texts(".xg-why")[0].startswith("It is the turn of policy ")
     assert page.texts(".xg-box h4")[0] == "The policy’s choice" and page.flaws() == []
+
+
+def test_inspector_names_the_row_of_a_probability_that_several_actions_share(
+    page: Any, show: Callable[[str], None], ppo: Recording
+) -> None:
+    show(inspector_page([ppo]))
+    assert re.search(r" samples from its probabilities: \w+ \(\d+\s%\)\.$", page.texts(".xg-why")[0])
+    rows = ActionRows(ppo.actions.actions, ("any",), (0,) * len(ppo.actions.actions))
+    show(inspector_page([ppo._replace(actions=rows)]))
+    assert re.search(r" samples from its probabilities: \w+ \(“any” 100\s%\)\.$", page.texts(".xg-why")[0])
 
 
 def test_inspector_names_a_mean_of_policies(page: Any, show: Callable[[str], None]) -> None:

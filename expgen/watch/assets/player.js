@@ -355,7 +355,6 @@
     const { members, quorum } = episode;
     const isMajority = episode.vote === "majority";
     const did = episode.actions[step.action];
-    const shown = (share) => (share === undefined ? "" : ` (${percent(share)})`);
     let text;
     if (step.votes) {
       const agree = step.agrees.reduce((sum, one) => sum + one, 0);
@@ -381,12 +380,15 @@
       text = `${who}: ${did}. There is no vote`;
       text += t === episode.steps.length - 1 ? "." : `; ${then}.`;
     } else if (step.who === "policy" || step.turn) {
-      const share = step.probability && step.probability[episode.rowOf[step.action]];
+      const index = episode.rowOf[step.action];
+      const row = episode.rows[index]; // its share is that of all its actions
+      const shown = row === did ? "" : `“${row}” `;
+      const share = step.probability ? ` (${shown}${percent(step.probability[index])})` : "";
       const who = step.turn ? `It is the turn of ${step.who} ${step.turn} of ${episode.explorers}, which` : "A single policy";
       const how = episode.averaged
         ? `The action is sampled from the mean of ${episode.averaged} policies`
         : `${who} samples from its probabilities`;
-      text = `${how}: ${did}${shown(share)}.`;
+      text = `${how}: ${did}${share}.`;
     } else if (step.who === "random") text = `A uniformly random action: ${did}.`;
     else text = `The action of a fixed rule: ${did}.`;
     if (step.hedged) text += " The members object to the explorer’s first choice, so it takes this action instead.";
