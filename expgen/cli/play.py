@@ -37,7 +37,9 @@ def main(argv: Sequence[str]) -> int:
     recording = play_agent(found.agent, request_of(PlayRequest, arguments))
     path = out or Path(_default_name(recording.env, recording.level))
     write_recording(recording, path, fps)
-    print(f"{printable(_describe(recording))}\nwrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+    size = path.stat().st_size
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"
+    print(f"{printable(_describe(recording))}\nwrote {path} ({shown})")
     return 0
 
 
