@@ -7,6 +7,7 @@ import pytest
 
 from expgen.paper import numbers
 from expgen.report.ablation_sections import ensemble_size_section
+from expgen.report.curves import published_curves
 from expgen.report.entry import number_entries, read_entries
 from expgen.report.methods import Method
 from expgen.report.provenance import read_provenance
@@ -46,6 +47,10 @@ def test_every_published_row_has_provenance_and_a_plain_agent_name():
 def test_every_published_row_was_measured_at_a_clean_commit():
     marked = [(entry.file, entry.line) for entry in TABLE.entries if entry.row.commit.endswith("+")]
     assert not marked
+
+
+def test_published_curves_are_of_games_with_scores():
+    assert {curve.game for curve in published_curves(SCORES)} <= set(TABLE.games())
 
 
 def test_published_best_agents_are_one_method_of_the_report():
