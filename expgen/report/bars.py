@@ -78,6 +78,7 @@ def aggregate_metrics(
             ends += [paper[method][metric] for method in paper]
             margin = 0.06 * (max(ends) - min(ends)) or 0.1
             axes.set_xlim(min(ends) - margin, max(ends) + margin)
+            axes.locator_params(axis="x", nbins=4)  # more labels of three decimals overlap
     return figures
 
 

@@ -1,11 +1,19 @@
 """Aggregates over games compared with the paper's and later ones, with both sets of constants."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from expgen.paper import numbers
 from expgen.report.aggregate_sections import aggregate_section, published_section
+from expgen.report.bars import aggregate_metrics
+from expgen.report.methods import Method
+from expgen.report.statistics import METRICS, Estimate
+from expgen.report.style import figure_style
 from tests.report.score_rows import make_row, make_table
+
+CLOSE = {"our IDAAC": 0.3733, "best agent": 0.3396}  # optimality gaps of results/scores.csv
 
 
 def rows_of(rows, **settings):
@@ -64,3 +72,16 @@ def test_aggregates_need_two_games_and_variants_need_all_games():
     variant = [make_row("expgen", game=game, agent="expgen vote=majority", mean=6.0) for game in numbers.games()]
     assert ("ExpGen-PPO (vote majority)", "ours", "16", "easy") in rows_of(variant)
     assert published_section(make_table(variant[:15], resamples=20)) is None
+
+
+def test_tick_labels_of_aggregates_are_inside_the_figure_and_apart():
+    found = {Method(name): {m: Estimate(value, value, value) for m in METRICS} for name, value in CLOSE.items()}
+    for figure in aggregate_metrics(found, {}).values():
+        axes = figure.axes[0]
+        with figure_style():
+            figure.draw_without_rendering()
+            shown = zip(axes.get_xticks(), (label.get_window_extent() for label in axes.get_xticklabels()))
+        low, high = axes.get_xlim()
+        boxes = [box for tick, box in shown if low <= tick <= high]
+        assert len(boxes) > 1 and boxes[-1].x1 <= figure.bbox.x1
+        assert all(left.x1 + 9 < right.x0 for left, right in pairwise(boxes))
