@@ -4,13 +4,14 @@ The moments cover every observation learnt from so far. They are updated between
 that acting and learning see the same inputs. They are buffers of the network, so checkpoints contain them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
 
 CLIP = 10.0
 EPSILON = 1e-8
+MOMENTS = ("mean", "var")
 
 
 class NormalizedEncoder(nn.Module):
@@ -58,3 +59,11 @@ def update_moments_in(parts: Iterable[object], obs: Tensor) -> None:
         for module in network.modules():
             if isinstance(module, NormalizedEncoder):
                 module.update_moments(obs)
+
+
+def in_half_precision(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return networks' tensors by name in float16, except counts and moments: a variance may exceed its range."""
+    return {
+        name: tensor.half() if tensor.is_floating_point() and name.rpartition(".")[2] not in MOMENTS else tensor
+        for name, tensor in state.items()
+    }

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from expgen.agents.description import EXPLORER, AgentDescription, with_policy_paths
 from expgen.agents.policies import averages_in, check_weights, checkpoint_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import SPLITS, append_scores
 from expgen.files import make_folder, write_atomic
+from expgen.networks.normalized import in_half_precision
 from expgen.networks.state import with_prefix
 from expgen.runs.agent_files import read_agent, write_agent
 from expgen.runs.folder import RunFolder
@@ -27,7 +26,6 @@ from expgen.training.checkpoint import add_checkpoint, digest_of
 from expgen.training.sessions import commits_of, sessions_in, total_seconds
 
 BUNDLING = ".bundling"  # parent of bundles in progress
-DTYPE = torch.float16  # half the size; scores are measured with these weights
 
 
 def bundle(
@@ -79,7 +77,7 @@ def bundle(
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # so that its training can be resumed
-    bundled_agent, digests = copy_policies(agent, names, made, weights, DTYPE)
+    bundled_agent, digests = copy_policies(agent, names, made, weights, is_halved=True)  # and scored as such
     if averaged := averages_in(agent, names, weights):
         trained["averaged"] = averaged
     write_agent(bundled_agent)
@@ -126,9 +124,9 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
 
 
 def copy_policies(
-    agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, dtype: torch.dtype | None = None
+    agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, is_halved: bool = False
 ) -> tuple[AgentDescription, dict[str, str]]:
-    """Copy only the policies `names` to `target`, converted to `dtype` unless it is None.
+    """Copy only the policies `names` to `target`, in half precision if `is_halved`.
 
     Return the agent in `target` and the digest of each policy.
     """
@@ -136,10 +134,8 @@ def copy_policies(
     for name in names:
         checkpoint = checkpoint_of(agent, name)
         env_steps = checkpoint.facts["env_steps"]
-        policy = {
-            key: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
-            for key, tensor in with_prefix("policy", policy_weights(checkpoint, weights)).items()
-        }
+        policy = with_prefix("policy", policy_weights(checkpoint, weights))
+        policy = in_half_precision(policy) if is_halved else policy
         add_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
         digests[name] = digest_of(policy)
     moved = with_policy_paths(agent, target.path, {name: f"checkpoints/{name}" for name in names})

@@ -11,7 +11,7 @@ import expgen
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError
 from expgen.networks.actor_critic import NetworkConfig, make_policy
-from expgen.networks.normalized import NormalizedEncoder
+from expgen.networks.normalized import NormalizedEncoder, in_half_precision
 
 CPU = torch.device("cpu")
 VECTOR = EnvSpec("toy", (3,), "float32", 4)
@@ -62,3 +62,16 @@ def test_moments_are_updated_saved_and_used_for_play(algo: str, small: Any, tmp_
     assert len(moments) == (3 if algo == "idaac" else 2)
     agent = expgen.load_agent(tmp_path / "run")
     assert torch.equal(agent.policy.encoder.mean, state["policy.encoder.mean"])  # type: ignore[attr-defined]
+
+
+def test_half_precision_keeps_moments_that_float16_cannot_hold() -> None:
+    """float16 ends at 65504 and has steps of 2 above 2048."""
+    obs = torch.tensor([[0.0, 2000.5, 3001.0], [1000.0, 2001.5, 3001.0]])
+    normalized = encoder()
+    normalized.update_moments(obs)  # means 500, 2001, 3001 and variances 250000, 1/4, 0
+    state = normalized.state_dict()
+    halved = in_half_precision(state)
+    for name in ("mean", "var", "count"):
+        assert halved[name] is state[name]
+    others = state.keys() - {"mean", "var", "count"}
+    assert others and all(torch.equal(halved[name], state[name].half()) for name in others)
