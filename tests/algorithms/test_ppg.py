@@ -1,5 +1,6 @@
 """PPG: both losses by hand, and what policy and auxiliary phases train."""
 
+import copy
 from math import log
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 
 from expgen.algorithms.policy_gradient import divergence
 from expgen.algorithms.ppg import PPG, PPGConfig, auxiliary_loss, policy_phase_loss
-from expgen.networks.actor_critic import PolicyOutput
+from expgen.networks.actor_critic import PolicyOutput, forward_memoryless
 
 EVEN = torch.zeros(1, 1, 2, dtype=torch.float64)  # logits of π = (½, ½)
 SKEWED = torch.tensor([[[log(3), 0.0]]], dtype=torch.float64)  # logits of π = (¾, ¼)
@@ -117,6 +118,22 @@ def test_auxiliary_phase_fits_the_value_head_and_keeps_the_policy(toy: Any):
     assert sum(head[-9:]) < 0.7 * sum(head[:9])
     assert max(row["clone_kl"].item() for row in metrics[-9:]) < 0.02
     assert ppg.history.count == 0
+
+
+def test_auxiliary_steps_compare_with_the_policy_before_the_phase(toy: Any):
+    ppg, calls = PPG(toy.networks(), PPGConfig(policy_phases=2, aux_epochs=2, aux_learning_rate=0.1)), []
+    step = ppg.auxiliary_step
+    ppg.auxiliary_step = lambda obs, old, target: calls.append((obs, old)) or step(obs, old, target)  # type: ignore[method-assign]
+    list(ppg.update(toy.rollout(0), generator(0)))
+    update = ppg.update(toy.rollout(1), generator(1))
+    while next(update):  # no metrics while π_old is computed
+        pass
+    before = copy.deepcopy(ppg.policy)
+    list(update)
+    assert len(calls) == 6
+    for obs, old in calls:
+        torch.testing.assert_close(old, forward_memoryless(before, obs).logits)
+        assert not torch.allclose(old, forward_memoryless(ppg.policy, obs).logits, atol=1e-3)
 
 
 def test_auxiliary_epoch_uses_every_column_once(toy: Any):

@@ -1,7 +1,7 @@
 """UCB-DrAC: its two regularisers by hand, their gradients, and equality with PPO without them."""
 
 import dataclasses
-from math import log
+from math import e, log
 from typing import Any
 
 import pytest
@@ -81,6 +81,18 @@ def test_ucb_drac_without_regularisers_equals_ppo():
     for name in ppo:
         torch.testing.assert_close(plain[name], ppo[name])
     assert not torch.allclose(drac["encoder.linear1.weight"], ppo["encoder.linear1.weight"])
+
+
+def test_updates_draw_new_gumbel_noise_for_each_minibatch():
+    """With E exponential, −log E is Gumbel noise: E = exp(−noise) has mean 1 and P(E > 1) = 1/e."""
+    algorithm, drawn = UcbDrac(make(), UcbDracConfig(minibatches=2)), []
+    step = algorithm.step
+    algorithm.step = lambda batch, obs, noise: drawn.append(noise) or step(batch, obs, noise)  # type: ignore[method-assign]
+    updated(algorithm, played())
+    assert [noise.shape for noise in drawn] == [(1, T * N // 2, 4)] * 6 and not torch.equal(drawn[0], drawn[1])
+    exponential = torch.cat(drawn).neg().exp()  # 288 numbers
+    assert exponential.mean().item() == pytest.approx(1, abs=0.15)
+    assert (exponential > 1).float().mean().item() == pytest.approx(1 / e, abs=0.07)
 
 
 def test_ucb_drac_makes_outputs_invariant_to_augmentation():
