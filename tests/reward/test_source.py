@@ -34,6 +34,19 @@ def test_game_reward_resets_returns_at_episode_ends():
         assert torch.equal(rollout.game_reward, raw)  # unchanged, for the episode log
 
 
+def test_games_that_start_anew_do_not_continue_the_saved_returns():
+    """A resumed run that could not restore its games: every game opens an episode in slot 0."""
+    source, restarted = GameReward(GameRewardConfig(), 4), GameReward(GameRewardConfig(), 4)
+    source(make_rollout())
+    state = source.state()
+    assert state["running_return"].all()
+    restarted.load_state(state)
+    source.load_state({**state, "running_return": np.zeros(4)})
+    rollout = make_rollout(1)
+    rollout.host_first[0] = True
+    assert torch.equal(restarted(rollout), source(rollout))
+
+
 def test_reward_scaling_state_round_trip():
     source, other = GameReward(GameRewardConfig(), 4), GameReward(GameRewardConfig(), 4)
     source(make_rollout())
