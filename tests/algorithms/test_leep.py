@@ -82,19 +82,21 @@ def test_log_max_of_others_by_hand(toy: Any):
     assert (make(subsets=1).log_max_of_others(0, batch) == -torch.inf).all()
 
 
-def test_update_member_uses_only_its_own_environments(toy: Any):
+@pytest.mark.parametrize("own", [0, 1, 2])
+def test_update_member_uses_only_its_own_environments(toy: Any, own: int):
     rollout = toy.rollout()
     one, other = make(), make()
-    list(one.update_member(0, rollout, torch.Generator().manual_seed(0)))
+    list(one.update_member(own, rollout, torch.Generator().manual_seed(0)))
     fresh = make()
     for index, member in enumerate(one.members):
         same = all(torch.equal(a, b) for a, b in zip(member.parameters(), fresh.members[index].parameters()))
-        assert same == (index != 0)
-        assert all((parameter.grad is None) == (index != 0) for parameter in member.parameters())
-    rollout.obs[:, 2:].normal_()  # environments of other members
-    rollout.advantage[:, 2:].normal_()
-    list(other.update_member(0, rollout, torch.Generator().manual_seed(0)))
-    for a, b in zip(one.members[0].parameters(), other.members[0].parameters()):
+        assert same == (index != own)
+        assert all((parameter.grad is None) == (index != own) for parameter in member.parameters())
+    of_others = torch.arange(toy.num_envs) // 2 != own
+    for tensor in (rollout.obs, rollout.advantage, rollout.value_target):
+        tensor[:, of_others] = torch.nan
+    list(other.update_member(own, rollout, torch.Generator().manual_seed(0)))
+    for a, b in zip(one.members[own].parameters(), other.members[own].parameters()):
         assert torch.equal(a, b)
 
 

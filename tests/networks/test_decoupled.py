@@ -39,6 +39,11 @@ def test_decoupled_weights_depend_only_on_the_seed():
     assert torch.equal(weights(one.policy), weights(alone))  # the same network as PPO's
 
 
+def test_value_head_is_orthogonal_with_gain_1_and_zero_bias():
+    head = make().value.value_head
+    assert head.weight.norm().item() == pytest.approx(1) and not head.bias.any()
+
+
 def test_value_network_equals_frame_by_frame_values():
     network, obs = make(PICTURES, encoder="impala").value, torch.randint(256, (2, 3, 64, 64, 3), dtype=torch.uint8)
     value = network(obs)

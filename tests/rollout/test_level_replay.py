@@ -99,8 +99,11 @@ def test_replay_frequencies_match_the_formula(staleness_coef: float):
         assert count.argmax() == 1 and count.min() > 4000 * 0.3 / 7 / 2  # every level is replayed
 
 
-def test_staleness_counts_draws_since_a_level_was_drawn():
+@pytest.mark.parametrize("seen", [(True, True, True), (True, False, False)])
+def test_staleness_counts_draws_since_a_level_was_drawn(seen: tuple[bool, ...]):
+    """Also of levels that have no score yet."""
     chooser = seen_replay([1.0, 2.0, 3.0])
+    chooser.seen[:] = seen
     drawn = [chooser.draw() for _ in range(20)]
     expected = [drawn[::-1].index(level) if level in drawn else 20 for level in range(3)]
     assert chooser.staleness.tolist() == expected

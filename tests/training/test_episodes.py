@@ -71,3 +71,15 @@ def test_loaded_log_continues_like_the_saved_one():
     for each in (log, other):
         each.add(made[1])
     assert log.summary() == other.summary() and np.array_equal(log.running, other.running)
+
+
+def test_games_that_start_anew_do_not_continue_the_saved_episodes():
+    """A resumed run that could not restore its games: every game opens an episode in slot 0."""
+    log, fresh, made = EpisodeLog(N), EpisodeLog(N), rollouts(2)
+    log.add(made[0])
+    assert log.running.any()
+    made[1].host_first[0] = True
+    for each in (log, fresh):
+        each.add(made[1])
+    assert np.array_equal(log.running, fresh.running)
+    np.testing.assert_allclose(log.recent[-fresh.count :], fresh.recent)

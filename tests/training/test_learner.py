@@ -76,13 +76,16 @@ def test_iteration_computes_rewards_advantages_and_value_targets(tmp_path: Path)
     assert torch.equal(rollout.state[0], rollout.state[T]) and rollout.state[0].any()
 
 
-def test_end_value_scales_the_value_at_successful_ends_of_episodes(tmp_path: Path):
+def test_end_value_scales_the_value_at_ends_of_episodes_but_not_at_deaths(tmp_path: Path):
     learner = make("gru", env_steps=T * N, reward=KnnReward(KnnConfig(pool=1, end_value=0.75), N), gae_lambda=0.0)
+    observe, is_deadly = learner.env.observe, np.array([True, False] * (N // 2))  # time-outs there are deaths
+    learner.env.observe = lambda: observe()._replace(timed_out=observe().timed_out & ~is_deadly)  # type: ignore[method-assign]
     run_learner(learner, tmp_path)
     rollout = learner.rollout
-    ends = rollout.first[1:]
-    assert rollout.host_solved[1:].any() and (rollout.host_survived & ~rollout.host_solved)[1:].any()
-    torch.testing.assert_close(rollout.advantage[ends], 0.75 * rollout.value[:-1][ends] - rollout.value[:-1][ends])
+    ends, survived, solved = rollout.first[1:], rollout.host_survived[1:], rollout.host_solved[1:]
+    assert solved.any() and (survived & ~solved).any() and (ends & ~survived).any()
+    expected = 0.75 * survived * rollout.value[:-1] - rollout.value[:-1]
+    torch.testing.assert_close(rollout.advantage[ends], expected[ends])
 
 
 def test_learner_yields_phases_and_returns_rows_and_counts(tmp_path: Path):
