@@ -15,10 +15,17 @@ from expgen.rollout.rollout import Rollout
 from expgen.runs.make_config import make_config
 from tests.reward.walks import CPU
 
+GAMES_BY_GAMMA = {  # the original code's table
+    0.5: "heist chaser",
+    0.9: "maze miner starpilot plunder caveflyer dodgeball ninja",
+    0.99: "jumper bigfish fruitbot bossfight coinrun climber leaper",
+}
+
 
 def test_explorer_settings_by_game():
-    assert make_config("procgen:heist", "maxent").algorithm.gamma == 0.5
-    assert make_config("procgen:jumper", "maxent").algorithm.gamma == 0.99
+    gammas = {game: gamma for gamma, games in GAMES_BY_GAMMA.items() for game in games.split()}
+    assert {game: make_config(f"procgen:{game}", "maxent").algorithm.gamma for game in gammas} == gammas
+    assert len(gammas) == 16
     assert make_config("procgen:jumper", "maxent", gamma=0.3).algorithm.gamma == 0.3
     config = make_config("procgen:maze", "maxent")
     assert (config.algorithm.gamma, config.steps, config.network.memory) == (0.9, 100_000_000, "gru")
