@@ -68,6 +68,18 @@ def test_idaac_without_order_loss_takes_daacs_policy_step(toy: Any, weights: Any
     torch.testing.assert_close(weights(daac.policy), weights(idaac.policy), rtol=1e-4, atol=1e-6)
 
 
+def test_idaac_update_without_order_loss_is_daacs(toy: Any, weights: Any):
+    """With one minibatch per epoch, its order affects rounding only."""
+    same, rollout = {"minibatches": 1, "epochs": 2, "value_epochs": 2}, toy.rollout()
+    rollout.advantage.mul_(5).add_(3)  # both normalise it
+    daac, idaac = DAAC(toy.networks(), DAACConfig(**same)), IDAAC(toy.networks(), IDAACConfig(**same, order_coef=0.0))  # type: ignore[arg-type]
+    one, other = (list(algorithm.update(rollout, generator())) for algorithm in (daac, idaac))
+    for mine, daacs in zip(other, one, strict=True):
+        for name, value in daacs.items():
+            torch.testing.assert_close(mine[name], value, rtol=1e-3, atol=1e-5, msg=name)
+    torch.testing.assert_close(weights(daac.policy), weights(idaac.policy), rtol=1e-3, atol=1e-5)
+
+
 def test_order_loss_changes_features_but_not_the_classifier(toy: Any, weights: Any):
     batch, pairs = batch_of(toy)
     one, other = (IDAAC(toy.networks(), IDAACConfig(order_coef=c)) for c in (0.0, 100.0))

@@ -4,9 +4,14 @@ A new digest means that training changes or that recorded digests become invalid
 changelog.
 """
 
+import dataclasses
+from typing import Any
+
 import pytest
 
+from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES
+from expgen.runs.config import default_config
 from expgen.runs.make_config import make_config
 
 WHERE = (("procgen:plunder", "paper"), ("minimaze", "laptop"), ("minimaze", "smoke"))
@@ -30,3 +35,24 @@ DIGESTS = {
 @pytest.mark.parametrize("algo", RECIPES)
 def test_digests_of_presets_do_not_change(algo: str) -> None:
     assert tuple(make_config(env, algo, preset).digest() for env, preset in WHERE) == DIGESTS[algo]
+
+
+def later_defaults(config: Any) -> dict[str, Any]:
+    """Return the defaults of the settings in a tree of configs that digests leave out at their default."""
+    found = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        found |= later_defaults(value) if dataclasses.is_dataclass(value) else {}
+        found |= {field.name: field.default} if field.metadata.get("is_later") else {}
+    return found
+
+
+def test_defaults_that_digests_leave_out_do_not_change() -> None:
+    found = later_defaults(ConsensusConfig())
+    for algo in RECIPES:
+        found |= later_defaults(default_config(algo))
+    assert found == {
+        "average": 0.0, "mirror": False, "recolor": False, "precision": "auto", "count": 1, "normalize_obs": False,
+        "end_value": 0.0, "death_cost": 0.0, "augmentation": "none", "drac_coef": 0.1,
+        "vote": "leader", "once": False, "turn": 50, "patience": 0, "hedge": 0.0,
+    }  # fmt: skip
