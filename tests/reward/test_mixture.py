@@ -28,10 +28,10 @@ def make_rollout(seed: int = 0) -> Rollout:
 
 @pytest.mark.parametrize("beta", [0.0, 0.1, 0.5, 1.0])
 def test_mixed_reward_weighs_intrinsic_and_raw_game_reward(beta: float):
-    mixed, intrinsic = MixedReward(MixtureConfig(beta=beta), 4), KnnReward(KnnConfig(), 4)
+    mixed, intrinsic = MixedReward(MixtureConfig(beta=beta, reward_scale=0.5), 4), KnnReward(KnnConfig(), 4)
     for seed in range(2):
         rollout = make_rollout(seed)
-        expected = beta * intrinsic(rollout) + (1 - beta) * rollout.game_reward
+        expected = beta * 0.5 * intrinsic(rollout) + (1 - beta) * rollout.game_reward
         torch.testing.assert_close(mixed(rollout), expected)
         assert torch.equal(mixed.intrinsic, intrinsic.intrinsic)  # only r_I is reported
 

@@ -34,6 +34,14 @@ def test_game_reward_resets_returns_at_episode_ends():
         assert torch.equal(rollout.game_reward, raw)  # unchanged, for the episode log
 
 
+def test_game_reward_scaled_once_per_rollout():
+    source, scaler = GameReward(GameRewardConfig(normalize_with="rollout"), 4), ReturnScaler(4, per_rollout=True)
+    rollout = make_rollout()
+    expected = scaler(rollout.host_reward.numpy(), rollout.host_first.numpy()[1:])
+    np.testing.assert_array_equal(source(rollout).numpy(), expected)
+    assert not np.array_equal(expected, GameReward(GameRewardConfig(), 4)(rollout).numpy())
+
+
 def test_games_that_start_anew_do_not_continue_the_saved_returns():
     """A resumed run that could not restore its games: every game opens an episode in slot 0."""
     source, restarted = GameReward(GameRewardConfig(), 4), GameReward(GameRewardConfig(), 4)
