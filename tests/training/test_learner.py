@@ -12,9 +12,11 @@ from expgen.algorithms.recipes import build_algorithm, recipe_of
 from expgen.envs.make import make_env
 from expgen.networks.actor_critic import NetworkConfig
 from expgen.reward.knn import KnnConfig, KnnReward
+from expgen.reward.mixture import MixedReward, MixtureConfig
 from expgen.reward.scale import ReturnScaler
 from expgen.reward.source import GameReward, GameRewardConfig, RewardSource
 from expgen.rollout.rollout import Rollout
+from expgen.training.episodes import EpisodeLog
 from expgen.training.lane import PlainLane
 from expgen.training.learner import Diverged, Learner, Phase, Schedule, mean_metrics
 from expgen.training.loop import train_learner
@@ -46,6 +48,16 @@ def make(
         schedule=schedule,
         seed=0,
     )
+
+
+def next_row(learner: Learner) -> dict[str, float]:
+    """Run one iteration of `learner` and return its row of metrics."""
+    iteration = learner.iterate()
+    while True:
+        try:
+            next(iteration)
+        except StopIteration as end:
+            return end.value
 
 
 def no_score(learner: Learner) -> Generator[None, None, dict[str, float]]:
@@ -86,6 +98,15 @@ def test_end_value_scales_the_value_at_ends_of_episodes_but_not_at_deaths(tmp_pa
     assert solved.any() and (survived & ~solved).any() and (ends & ~survived).any()
     expected = 0.75 * survived * rollout.value[:-1] - rollout.value[:-1]
     torch.testing.assert_close(rollout.advantage[ends], expected[ends])
+
+
+def test_intrinsic_return_is_a_sum_of_unscaled_intrinsic_rewards(tmp_path: Path):
+    learner, log = make(reward=MixedReward(MixtureConfig(pool=1, reward_scale=0.25), N)), EpisodeLog(N)
+    for _ in range(2):
+        row = next_row(learner)
+        assert learner.reward.intrinsic is not None
+        log.add(learner.rollout, learner.reward.intrinsic.numpy())
+        assert row["intrinsic_return"] == pytest.approx(log.summary()["episode_return"])
 
 
 def test_learner_yields_phases_and_returns_rows_and_counts(tmp_path: Path):

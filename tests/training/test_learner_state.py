@@ -13,7 +13,7 @@ from expgen.training.learner_state import resume_learner
 from expgen.training.metrics import MetricsFile
 from tests.training.small_learners import TINY_PROCGEN, on_procgen, run_learner, small_learner
 
-ALGORITHMS = ["ppo", "ppo-gru", "leep", "plr", "ucb-drac"]
+ALGORITHMS = ["ppo", "ppo-gru", "mixed", "leep", "plr", "ucb-drac"]
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
