@@ -63,24 +63,15 @@ def check_writable(path: Path) -> None:
     """
     try:
         nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-    except OSError as error:  # the name is too long, or a parent folder is not accessible
-        raise write_error(path, error) from None
-    code = 0
-    if path.is_dir():
-        code = errno.EISDIR
-    elif nearest != path and not nearest.is_dir():
-        code = errno.ENOTDIR
-    elif not os.access(nearest, os.W_OK, effective_ids=True):
-        code = errno.EROFS if os.statvfs(nearest).f_flag & os.ST_RDONLY else errno.EACCES
-    if code:
-        raise write_error(path, OSError(code, os.strerror(code)))
-    if path.exists() and not path.is_file():  # such as /dev/null
-        return
-    folder = nearest if nearest.is_dir() else nearest.parent
-    try:
-        with tempfile.NamedTemporaryFile(prefix=PROBE, suffix=".part", dir=folder):
-            pass
-    except OSError as error:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_file() or nearest != path:  # not for a device, such as /dev/null
+            folder = path.parent if nearest == path else nearest
+            with tempfile.NamedTemporaryFile(prefix=PROBE, suffix=".part", dir=folder):
+                pass
+        if nearest == path and not os.access(path, os.W_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:  # also if the name is too long, or a parent folder is not accessible
         raise write_error(path, error) from None
 
 
