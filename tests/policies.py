@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from expgen.agents.build import LoadedAgent, build_agent
-from expgen.agents.policies import checkpoint_of, policy_from
+from expgen.agents.policies import checkpoint_of, policy_from, with_weights
 from expgen.networks.actor_critic import Policy
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
@@ -21,7 +21,7 @@ def load_policy(run: RunFolder | Path, learner: str, weights: Weights = "live") 
 
 def load_run(run: RunFolder | Path, learner: str | None = None, weights: Weights | None = None) -> LoadedAgent:
     """Return the agent of a run, or one of its policies."""
-    return build_agent(read_agent(_path(run)), learner, weights=weights)
+    return build_agent(with_weights(read_agent(_path(run)), weights), learner)
 
 
 def newest_checkpoint(run: RunFolder | Path, learner: str) -> Checkpoint:

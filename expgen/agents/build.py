@@ -10,10 +10,11 @@ from expgen.agents.description import EXPLORER, AgentDescription, PolicyDescript
 from expgen.agents.own_agent import OWN_AGENTS, make_own_agent
 from expgen.agents.policies import averages_in, load_policies, policies_as_trained
 from expgen.agents.quorum import scaled_quorum
-from expgen.agents.temperature import AS_TRAINED, temperature_text
+from expgen.agents.temperature import AS_TRAINED, temperature_text, with_temperature
 from expgen.agents.vote_kinds import Players, changed_consensus, kind_of
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
+from expgen.networks.actor_critic import Policy
 from expgen.settings import flag_of
 from expgen.training.average import Weights
 
@@ -39,18 +40,15 @@ def build_agent(
     seed: int = 0,
     device: str = "cpu",
     changes: Mapping[str, Any] | None = None,
-    weights: Weights | None = None,
     temperature: float | None = None,
     explorer_temperature: float | None = None,
 ) -> LoadedAgent:
     """Load the policies of `description` and return the agent they form, with randomness from `seed`.
 
     `learner` selects one policy to play alone (`member3`, `explorer`), or a registered agent that gets all policies.
-    `changes` overrides fields of the ConsensusConfig; `weights` and the temperatures those of the description.
-    "average" applies to the policies that have averaged weights. The temperature of a policy that plays alone, explorer
-    or not, is `temperature`.
+    `changes` overrides fields of the ConsensusConfig; the temperatures override those of the description. The
+    temperature of a policy that plays alone, explorer or not, is `temperature`.
     """
-    weights = weights or description.weights
     is_alone = description.consensus is None or learner not in (None, description.algo)
     if is_alone and changes:
         flag = flag_of(next(iter(changes)))
@@ -60,15 +58,16 @@ def build_agent(
         _check_explorer_temperature(explorer_temperature, [name])
         own = description.temperature_of(name) if temperature is None else temperature
         description = replace(with_temperatures(description, own), explorer_temperature=None)
-        return _policy_alone(description, name, seed, device, weights)
+        (policy,), env_steps = policies_as_trained(description, [name], device)
+        return agent_of_policy(description, name, policy, _weights_played(description, [name]), env_steps, seed)
     description = with_temperatures(description, temperature, explorer_temperature)
     if is_alone:
         assert learner is not None
         _check_explorer_temperature(explorer_temperature, description.trained())
-        return _own_agent(description, learner, seed, device, weights)
+        return _own_agent(description, learner, seed, device)
     config = consensus_of(description, changes or {})
     _check_explorer_temperature(explorer_temperature, policy_names(description, config))
-    return _ensemble(description, config, changes or {}, seed, device, weights)
+    return _ensemble(description, config, changes or {}, seed, device)
 
 
 def _check_explorer_temperature(given: float | None, names: Sequence[str]) -> None:
@@ -78,40 +77,36 @@ def _check_explorer_temperature(given: float | None, names: Sequence[str]) -> No
         raise InputError(f"{problem}; accepted: --temperature")
 
 
-def _policy_alone(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> LoadedAgent:
-    """Return an agent of one policy."""
-    (policy,), env_steps = load_policies(description, [name], device, weights)
-    described = description.policies[name]
-    agent = PolicyAgent(policy, seed, spec=description.spec)
-    settings = _how_played(description, [name], weights) | training_settings([described])
+def agent_of_policy(
+    description: AgentDescription, name: str, policy: Policy, weights: Weights, env_steps: int, seed: int
+) -> LoadedAgent:
+    """Return an agent that plays `policy`, which is `name` with these `weights` after `env_steps`."""
+    described, temperature = description.policies[name], description.temperature_of(name)
+    agent = PolicyAgent(with_temperature(policy, temperature), seed, spec=description.spec)
+    settings = playing_settings(weights, temperature) | training_settings([described])
     return LoadedAgent(agent, described.algo, described.seed, name, settings, env_steps, described)
 
 
-def _own_agent(description: AgentDescription, name: str, seed: int, device: str, weights: Weights) -> LoadedAgent:
+def _own_agent(description: AgentDescription, name: str, seed: int, device: str) -> LoadedAgent:
     """Return the agent registered as `name`, with all trained policies."""
     trained = description.trained()
-    policies, env_steps = load_policies(description, trained, device, weights)
+    policies, env_steps = load_policies(description, trained, device)
     agent = make_own_agent(name, dict(zip(trained, policies, strict=True)), description.spec, seed)
-    settings = _how_played(description, trained, weights)
+    settings = _how_played(description, trained)
     return LoadedAgent(agent, name, description.seed, name, settings, env_steps, policy=None)
 
 
 def _ensemble(
-    description: AgentDescription,
-    config: ConsensusConfig,
-    changes: Mapping[str, Any],
-    seed: int,
-    device: str,
-    weights: Weights,
+    description: AgentDescription, config: ConsensusConfig, changes: Mapping[str, Any], seed: int, device: str
 ) -> LoadedAgent:
     """Return the agent that the policies form under `config`, of which `changes` are overrides."""
     names = policy_names(description, config)
-    policies, env_steps = policies_as_trained(description, names, device, weights)
+    policies, env_steps = policies_as_trained(description, names, device)
     num_members = config.ensemble_size or len(description.members)
     temperatures = description.temperature, description.temperature_of(EXPLORER)
     players = Players(policies[:num_members], policies[num_members:], *temperatures)
     agent = kind_of(config, num_members).build(players, description.spec, config, seed)
-    settings = _how_played(description, names, weights)
+    settings = _how_played(description, names)
     settings |= _ensemble_settings(description, changes, config, num_members)
     algo = description.algo
     return LoadedAgent(agent, algo, description.seed, algo, settings, env_steps, policy=None)
@@ -147,12 +142,16 @@ def playing_settings(weights: Weights, temperature: float, explorer_temperature:
     return settings
 
 
-def _how_played(description: AgentDescription, names: Sequence[str], weights: Weights) -> dict[str, Any]:
+def _weights_played(description: AgentDescription, names: Sequence[str]) -> Weights:
+    """Return "average" if any of the policies `names` plays with averaged weights."""
+    return "average" if averages_in(description, names) else "live"
+
+
+def _how_played(description: AgentDescription, names: Sequence[str]) -> dict[str, Any]:
     """Return the `playing_settings` of the policies `names` of an agent."""
-    played: Weights = "average" if averages_in(description, names, weights) else "live"
     has_explorers = any(name.startswith(EXPLORER) for name in names)
     explorer_temperature = description.explorer_temperature if has_explorers else None
-    return playing_settings(played, description.temperature, explorer_temperature)
+    return playing_settings(_weights_played(description, names), description.temperature, explorer_temperature)
 
 
 def _ensemble_settings(

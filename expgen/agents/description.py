@@ -6,7 +6,7 @@ rejected, so an agent can be moved with its folder, and an untrusted file cannot
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +15,7 @@ from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig
 from expgen.agents.temperature import AS_TRAINED, checked_temperature
 from expgen.agents.vote_kinds import changed_consensus, kind_of
 from expgen.algorithms.recipes import recipe_of
-from expgen.envs.levels import LevelSet
+from expgen.envs.levels import SPLITS, LevelSet, Split
 from expgen.envs.vec_env import EnvSpec
 from expgen.errors import InputError, check_choice, check_range
 from expgen.files import join_inside
@@ -111,6 +111,20 @@ class AgentDescription:
         """The levels to evaluate it on: `test_levels` without the training levels."""
         is_all = self.test_levels.seeds is None and self.has_unseen_levels
         return self.test_levels.without(self.levels) if is_all else self.test_levels
+
+    @property
+    def splits(self) -> Sequence[Split]:
+        """The splits to score it on: training levels and, if there are any, unseen ones."""
+        return SPLITS if self.has_unseen_levels else SPLITS[:1]
+
+    def levels_of(self, split: Split, name: str = "") -> LevelSet:
+        """Return the levels of a split; the training levels of the policy `name` may be a bootstrap sample."""
+        return self.policies.get(name, self).levels if split == "train" else self.test_set
+
+    @property
+    def leader(self) -> str:
+        """The name of the member that leads the vote, or of the first member without a vote."""
+        return f"member{self.consensus.leader if self.consensus else 0}"
 
     def temperature_of(self, name: str) -> float:
         """Return the temperature of a policy."""

@@ -1,6 +1,7 @@
 """Read the policies of an agent from their checkpoints, with live or averaged weights."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -24,46 +25,48 @@ from expgen.training.resources import use_device
 CARD = "card.json"  # beside a bundled agent: its description and the checksums of its weights
 
 
-def load_policies(
-    description: AgentDescription, names: Sequence[str], device: str, weights: Weights
-) -> tuple[list[Policy], int]:
+def load_policies(description: AgentDescription, names: Sequence[str], device: str) -> tuple[list[Policy], int]:
     """Return the frozen policies `names`, at their temperatures, and the sum of their training steps."""
-    policies, env_steps = policies_as_trained(description, names, device, weights)
+    policies, env_steps = policies_as_trained(description, names, device)
     tempered = [
         with_temperature(policy, description.temperature_of(name)) for name, policy in zip(names, policies, strict=True)
     ]
     return tempered, env_steps
 
 
-def policies_as_trained(
-    description: AgentDescription, names: Sequence[str], device: str, weights: Weights
-) -> tuple[list[Policy], int]:
+def policies_as_trained(description: AgentDescription, names: Sequence[str], device: str) -> tuple[list[Policy], int]:
     """Return the frozen policies `names`, at a temperature of 1, and the sum of their training steps."""
-    check_weights(description, names, weights)
+    check_weights(description, names)
     policies, env_steps = [], 0
     for name in names:
         checkpoint = checkpoint_of(description, name)
-        what = f"{description.folder} {name}"
-        policies.append(policy_from(checkpoint, description.policies[name], description.spec, device, what, weights))
+        described, what = description.policies[name], f"{description.folder} {name}"
+        policies.append(policy_from(checkpoint, described, description.spec, device, what, description.weights))
         env_steps += int(checkpoint.facts["env_steps"])
     return policies, env_steps
 
 
-def check_weights(description: AgentDescription, names: Sequence[str], weights: Weights | None) -> None:
-    """Raise InputError if averaged weights are requested and none of the policies `names` has them."""
-    chosen = check_choice("--weights", weights or description.weights, get_args(Weights))
-    if chosen == "average" and not any(has_average(checkpoint_of(description, name)) for name in names):
+def with_weights(description: AgentDescription, weights: Weights | None) -> AgentDescription:
+    """Return the agent with these weights; None leaves them as they are."""
+    chosen: Any = check_choice("--weights", weights or description.weights, get_args(Weights))
+    return replace(description, weights=chosen)
+
+
+def check_weights(description: AgentDescription, names: Sequence[str]) -> None:
+    """Raise InputError if the agent plays with averaged weights and none of its policies `names` has them."""
+    average = description.weights == "average"
+    if average and not any(has_average(checkpoint_of(description, name)) for name in names):
         which = names[0] if len(names) == 1 else "any policy"
         problem = f"--weights is average but {description.folder} has no averaged weights of {which}"
         raise InputError(f"{problem}; accepted: live, or a run trained with --average")
 
 
-def averages_in(description: AgentDescription, names: Sequence[str], weights: Weights) -> list[str]:
+def averages_in(description: AgentDescription, names: Sequence[str]) -> list[str]:
     """Return those of the policies `names` that play with averaged weights.
 
     A bundle stores averaged weights as live ones, and its card lists the policies; training further ends that.
     """
-    if weights == "average":
+    if description.weights == "average":
         return [name for name in names if has_average(checkpoint_of(description, name))]
     card = description.folder / CARD
     listed = read_card(card).get("trained", {}).get("averaged", []) if card.exists() else []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from expgen.agents.description import AgentDescription
-from expgen.agents.policies import check_weights
+from expgen.agents.policies import check_weights, with_weights
 from expgen.agents.quorum import PAPER_QUORUM, paper_quorum
 from expgen.agents.temperature import temperature_text
 from expgen.cli.flags import Parser, folder, list_of, whole_number
@@ -46,12 +46,12 @@ def main(argv: Sequence[str]) -> int:
     add_playing_flags(parser, **{name: getattr(defaults, name) for name in PLAYING})
     add_weights_flag(parser)
     arguments = vars(parser.parse_args(argv))
-    run = arguments.pop("run")
+    run, weights = arguments.pop("run"), arguments.pop("weights")
     request = TuneRequest(**arguments)
     _refuse_shipped(run)
-    agent = read_agent(run)
+    agent = with_weights(read_agent(run), weights)
     levels_played, grid = levels_of(agent, request), grid_of(agent, request)
-    check_weights(agent, agent.trained(), request.weights)
+    check_weights(agent, agent.trained())
     agent_file = run if run.is_file() else RunFolder(agent.folder).agent_file
     tune_file = results_file(agent_file)
     check_writable(tune_file)
@@ -68,9 +68,8 @@ def main(argv: Sequence[str]) -> int:
             trials.append(trial)
             print(_describe(trial, members), flush=True)
     picked = best_trial(trials)
-    weights = request.weights or agent.weights
-    write_trials(tune_file, agent, levels_played, trials, picked, weights)
-    write_agent(tuned_agent(agent, picked, weights), agent_file)
+    write_trials(tune_file, agent, levels_played, trials, picked)
+    write_agent(tuned_agent(agent, picked), agent_file)
     print(f"picked: {_flags(picked.settings, members)}")
     if picked.settings.min_agree is not None:
         print(_paper_line(agent, members))

@@ -13,7 +13,6 @@ from expgen.diagnosis.figure import draw
 from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, player_factories
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, play_levels, result_of
-from expgen.evaluation.scores import SPLITS
 from expgen.exploration.explore import ExplorationWatcher
 from expgen.exploration.oracle import make_oracle
 from expgen.files import write_atomic
@@ -70,18 +69,17 @@ def diagnose(
     agent = find_agent(run).agent
     if not agent.trained():
         raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
-    splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
     arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
     players = player_factories(agent, seed, device)
-    on_start(len(players) * len(splits) * episodes)
+    on_start(len(players) * len(agent.splits) * episodes)
     reward, oracle = explorer_reward(agent), make_oracle(agent.env, **agent.options)
     plays, votes = [], None
-    for split, (name, make_player) in itertools.product(splits, players.items()):
+    for split, (name, make_player) in itertools.product(agent.splits, players.items()):
         player = make_player()
         recorder = VoteRecorder(player) if isinstance(player, ConsensusAgent) else None
         explores = name in ("explorer", "random")
         watcher = ExplorationWatcher(reward, arena.num_envs, episodes) if explores else None
-        levels = agent.levels if split == "train" else agent.test_set
+        levels = agent.levels_of(split)
         evaluation = result_of(play_levels(recorder or player, arena, levels, watcher, explores, on_episode))
         exploration = watcher.exploration(evaluation.episodes, oracle) if watcher else None
         plays.append(Play(name, split, evaluation, exploration))

@@ -72,11 +72,10 @@ def player_factories(agent: AgentDescription, seed: int, device: str) -> dict[Pl
     """Return a function for each player of a run or agent that makes it in its initial state."""
     trained = agent.trained()
     learns_reward = bool(agent.members) and not isinstance(agent.members[0].reward, KnnConfig)
-    leader = f"member{agent.consensus.leader if agent.consensus else 0}"
     players: dict[Player, Callable[[], Agent]] = {}
     members = [name for name in trained if not name.startswith(EXPLORER)]
     if learns_reward and (agent.consensus or len(members) == 1):
-        players["member"] = lambda: build_agent(agent, leader, seed, device).agent
+        players["member"] = lambda: build_agent(agent, agent.leader, seed, device).agent
     elif learns_reward:
         players["member"] = lambda: _leader_with_votes(agent, members, seed, device)
     if agent.consensus:
@@ -90,7 +89,7 @@ def player_factories(agent: AgentDescription, seed: int, device: str) -> dict[Pl
 
 def _leader_with_votes(agent: AgentDescription, members: list[str], seed: int, device: str) -> ConsensusAgent:
     """Return an agent that plays the first member and records the votes of all, for members that do not vote."""
-    policies, _ = load_policies(agent, members, device, agent.weights)
+    policies, _ = load_policies(agent, members, device)
     return ConsensusAgent(policies, None, agent.spec, ConsensusConfig(fallback="none"), seed)
 
 

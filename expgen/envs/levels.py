@@ -7,7 +7,7 @@ A level is the seed of the level generator. Text forms, used by flags, files and
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -17,6 +17,8 @@ from expgen.random import counter_hash, draw_below
 from expgen.text import short_repr
 
 MAX_LEVELS = 10**7  # of a finite set, which is held in memory
+Split = Literal["train", "test"]  # training levels, unseen levels
+SPLITS: tuple[Split, Split] = ("train", "test")
 SEED_LIMIT = 2**31 - 1  # levels are drawn from [0, SEED_LIMIT), as in ProcGen
 
 

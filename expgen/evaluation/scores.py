@@ -11,18 +11,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from expgen.agents.build import LoadedAgent
-from expgen.envs.levels import LevelSet
+from expgen.envs.levels import SPLITS, LevelSet, Split
 from expgen.errors import InputError, check_choice, check_writable, write_error
 from expgen.evaluation.evaluate import Arena, Evaluation
 from expgen.files import join_inside, read_bytes, write_atomic
 from expgen.provenance import commit
 
 Row = TypeVar("Row")
-Split = Literal["train", "test"]
-SPLITS: tuple[Split, Split] = ("train", "test")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError, TakenOver
 from expgen.evaluation import scores
-from expgen.evaluation.scores import SPLITS, Score, TableFile
+from expgen.evaluation.scores import Score, TableFile
 from expgen.exploration import rows as exploration
 from expgen.files import delete_partial_files, write_atomic
 from expgen.provenance import commit
@@ -166,8 +166,7 @@ def _score(job: Job, agent: AgentDescription, scoring: Scoring, device: str) -> 
         episodes=job.episodes, seed=int(scoring.consensus.get("leader", 0)), learner=scoring.learner, device=device,
         consensus=scoring.consensus,
     )  # fmt: skip
-    splits = SPLITS if agent.has_unseen_levels else SPLITS[:1]
-    return [one for split in splits for one in score_all(agent, replace(request, split=split))]
+    return [one for split in agent.splits for one in score_all(agent, replace(request, split=split))]
 
 
 def _write_rows(kind: TableFile, file: Path, job: Job, rows: Iterable[Any]) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from expgen.agents.description import EXPLORER, AgentDescription, with_policy_paths
-from expgen.agents.policies import averages_in, check_weights, checkpoint_of
+from expgen.agents.policies import averages_in, check_weights, checkpoint_of, with_weights
 from expgen.algorithms.recipes import recipe_of
 from expgen.errors import InputError
-from expgen.evaluation.scores import SPLITS, append_scores
+from expgen.evaluation.scores import append_scores
 from expgen.files import make_folder, write_atomic
 from expgen.networks.normalized import in_half_precision
 from expgen.networks.state import with_prefix
@@ -52,7 +52,7 @@ def bundle(
 
     An earlier bundle is replaced once this one is complete.
     """
-    agent = read_agent(run)
+    agent = with_weights(read_agent(run), weights)
     source = RunFolder(agent.folder)
     target = RunFolder(where / f"{agent.game}-{name or agent.algo}")
     agents = agents_in(agent, name)
@@ -62,8 +62,7 @@ def bundle(
     names = list(agent.policies)
     if agent.consensus is None:
         names = [learner for learner, _ in agents.values() if learner]
-    weights = weights or agent.weights
-    check_weights(agent, names, weights)
+    check_weights(agent, names)
     facts = [checkpoint_of(agent, name).facts for name in names]
     is_run = not run.is_file() and source.exists()
     trained = {
@@ -77,8 +76,8 @@ def bundle(
     make_folder(made.path)
     if is_run:
         made.write_config(*source.read_config())  # so that its training can be resumed
-    bundled_agent, digests = copy_policies(agent, names, made, weights, is_halved=True)  # and scored as such
-    if averaged := averages_in(agent, names, weights):
+    bundled_agent, digests = copy_policies(agent, names, made, is_halved=True)  # and scored as such
+    if averaged := averages_in(agent, names):
         trained["averaged"] = averaged
     write_agent(bundled_agent)
     digest_of_all = hashlib.sha256("".join(digests.values()).encode()).hexdigest()
@@ -88,7 +87,7 @@ def bundle(
     }
     write_card(made, {"agents": cards, "weights": digests, "files": file_checksums(made), "trained": trained})
     for learner, _ in agents.values():
-        for split in SPLITS if agent.has_unseen_levels else SPLITS[:1]:
+        for split in agent.splits:
             request = EvaluationRequest(split, episodes=episodes, learner=learner, device=device)
             append_scores(made.scores_file, [scored.score for scored in score_all(bundled_agent, request)])
     _replace_folder(target.path, made.path)
@@ -112,9 +111,8 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
 
     With `own_name` only the whole agent ships, under that name.
     """
-    leader = agent.consensus.leader if agent.consensus else 0
     named: dict[str, tuple[str | None, str]] = {}
-    for name in (f"member{leader}", EXPLORER):
+    for name in (agent.leader, EXPLORER):
         if name in agent.policies:
             algo = agent.policies[name].algo
             named[f"{agent.game}/{algo}"] = name, recipe_of(algo).summary
@@ -124,7 +122,7 @@ def agents_in(agent: AgentDescription, own_name: str | None = None) -> dict[str,
 
 
 def copy_policies(
-    agent: AgentDescription, names: Sequence[str], target: RunFolder, weights: Weights, is_halved: bool = False
+    agent: AgentDescription, names: Sequence[str], target: RunFolder, is_halved: bool = False
 ) -> tuple[AgentDescription, dict[str, str]]:
     """Copy only the policies `names` to `target`, in half precision if `is_halved`.
 
@@ -134,7 +132,7 @@ def copy_policies(
     for name in names:
         checkpoint = checkpoint_of(agent, name)
         env_steps = checkpoint.facts["env_steps"]
-        policy = with_prefix("policy", policy_weights(checkpoint, weights))
+        policy = with_prefix("policy", policy_weights(checkpoint, agent.weights))
         policy = in_half_precision(policy) if is_halved else policy
         add_checkpoint(target.checkpoints_of(name), env_steps, policy, {"learner": name, "env_steps": env_steps})
         digests[name] = digest_of(policy)

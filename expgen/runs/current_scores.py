@@ -70,8 +70,7 @@ def _by_variant(rows: Iterable[Row], agent: AgentDescription) -> dict[str, BySpl
 
 
 def _rank(row: Score | ExplorationRow, agent: AgentDescription) -> tuple[bool, int]:
-    levels = agent.policies.get(row.agent, agent).levels if row.split == "train" else agent.test_set
-    return row.levels == str(levels), row.episodes
+    return row.levels == str(agent.levels_of(row.split, row.agent)), row.episodes
 
 
 def _players(row: Score | ExplorationRow, agent: AgentDescription) -> Sequence[str]:

@@ -63,8 +63,8 @@ def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
         names = [found.learner]
     steps = sum(int(checkpoint_of(agent, name).facts["env_steps"]) for name in names)
     make_folder(folder)
-    averaged = averages_in(agent, names, agent.weights)
-    packed, digests = copy_policies(agent, names, target, agent.weights)
+    averaged = averages_in(agent, names)
+    packed, digests = copy_policies(agent, names, target)
     if not is_ensemble:
         if len(names) == 1 and not packed.members:  # a single explorer becomes the agent's only policy
             packed = replace(packed, members=packed.explorers, explorers=())

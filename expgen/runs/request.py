@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from expgen.agents.build import build_agent
-from expgen.agents.description import AgentDescription, PolicyDescription
+from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.policies import check_weights
+from expgen.agents.policies import check_weights, with_weights
 from expgen.agents.temperature import check_overrides
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
@@ -43,9 +43,9 @@ class EvaluationRequest:
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
     """Split a request into one for each player; raise InputError for bad input before anything is played."""
     select_levels(agent, request)
-    names = select_players(agent, request.learner)
+    names, playing = select_players(agent, request.learner), with_weights(agent, request.weights)
     for name in names:
-        check_weights(agent, [name] if name in agent.policies else agent.trained(), request.weights)
+        check_weights(playing, [name] if name in agent.policies else agent.trained())
     return [replace(request, learner=None if name == agent.algo else name) for name in names]
 
 
@@ -54,12 +54,13 @@ def score_all(
 ) -> Iterator[ScoredAgent]:
     """Score each player of a request."""
     select_levels(agent, request)
+    agent = with_weights(agent, request.weights)
     threads = plan_resources(request.device, 1).env_threads
     arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
     for name in select_players(agent, request.learner):
-        asked = (request.consensus, request.weights, request.temperature, request.explorer_temperature)
+        asked = (request.consensus, request.temperature, request.explorer_temperature)
         loaded = build_agent(agent, name, request.seed, request.device, *asked)
-        split, levels = select_levels(agent, request, loaded.policy)
+        split, levels = select_levels(agent, request, loaded.name)
         yield result_of(score_agent(loaded, arena, split, levels, on_episode))
 
 
@@ -76,20 +77,17 @@ def select_players(agent: AgentDescription, learner: str | None) -> list[str]:
     return [learner]
 
 
-def select_levels(
-    agent: AgentDescription, request: EvaluationRequest, policy: PolicyDescription | None = None
-) -> tuple[Split, LevelSet]:
-    """Return the split and levels of a request; the training levels of a single `policy` may be a bootstrap sample.
+def select_levels(agent: AgentDescription, request: EvaluationRequest, name: str = "") -> tuple[Split, LevelSet]:
+    """Return the split and levels of a request; the training levels of the policy `name` may be a bootstrap sample.
 
     Raise InputError if the levels do not belong to the split, or if the environment has no levels to choose.
     """
     split, levels = request.split, request.levels
     if not agent.has_unseen_levels and (split != "train" or levels is not None):
         raise InputError(f"--split is test but {agent.env} has no unseen levels; accepted: --split train")
-    if levels is None and split == "train":
-        return "train", policy.levels if policy else agent.levels
     if levels is None:
-        return "test", agent.test_set
+        split = split or "test"
+        return split, agent.levels_of(split, name)
     actual, chosen = split_of(agent, levels)
     if split not in (None, actual):
         kind = {"train": "training levels", "test": "unseen levels"}[actual]

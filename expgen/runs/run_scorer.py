@@ -1,19 +1,16 @@
 """RunScorer: the scores of a run's own policies and of its ensemble, during training and at its end."""
 
 from collections.abc import Callable, Collection, Generator
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from expgen.agents.agent import PolicyAgent
-from expgen.agents.build import LoadedAgent, build_agent, playing_settings, policy_names, training_settings
+from expgen.agents.build import LoadedAgent, agent_of_policy, build_agent, policy_names
 from expgen.agents.description import AgentDescription
 from expgen.agents.policies import checkpoint_of, policies_from
-from expgen.agents.temperature import with_temperature
 from expgen.envs.levels import LevelSet
 from expgen.evaluation.evaluate import Arena, result_of
-from expgen.evaluation.scores import SPLITS, Score, Split, agent_name, rows_so_far, settings_text
+from expgen.evaluation.scores import Score, Split, agent_name, rows_so_far, settings_text
 from expgen.fast.fast_networks import for_play
-from expgen.networks.actor_critic import Policy
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.messages import ScoreRequest
@@ -65,28 +62,13 @@ class RunScorer:
         """Score a learner's frozen policies on both splits and return metrics; final scores also go to scores.csv."""
         metrics = Scores()
         for weights, policy in policies.items():
-            load = partial(self._loaded, learner, env_steps, policy, weights)
-            scored = yield from self._score_splits(load, self.agent.policies[learner].levels, again=True)
+            load = partial(agent_of_policy, self.agent, learner, policy, weights, env_steps, self.agent.seed)
+            scored = yield from self._score_splits(load, again=True)
             if env_steps >= self.steps[learner]:
                 known = set(map(_identity, rows_so_far(self.folder.scores_file)))
                 self._save([one for one in scored if _identity(one.score) not in known])
             metrics |= {f"{METRIC_PREFIXES[weights]}{name}": value for name, value in _metrics(scored).items()}
         return metrics
-
-    def _loaded(self, learner: str, env_steps: int, policy: Policy, weights: Weights) -> LoadedAgent:
-        """Return a new agent that plays `policy`, with the columns of its score rows."""
-        temperature, described = self.agent.temperature_of(learner), self.agent.policies[learner]
-        player = PolicyAgent(with_temperature(policy, temperature), self.agent.seed)
-        settings = playing_settings(weights, temperature) | training_settings([described])
-        return LoadedAgent(
-            player,
-            described.algo,
-            described.seed,
-            name=learner,
-            settings=settings,
-            env_steps=env_steps,
-            policy=described,
-        )
 
     def score_trained(self, learner: str) -> Generator[None, None, None]:
         """Score the newest checkpoint of a learner as agent.json plays it, where scores.csv lacks these rows."""
@@ -94,8 +76,9 @@ class RunScorer:
         if has_average(checkpoint_of(self.agent, learner)):
             kinds.append("average")
         for weights in kinds:
-            load = partial(build_agent, self.agent, learner, self.agent.seed, self.device, weights=weights)
-            self._save((yield from self._score_splits(load, self.agent.policies[learner].levels)))
+            agent = replace(self.agent, weights=weights)
+            load = partial(build_agent, agent, learner, self.agent.seed, self.device)
+            self._save((yield from self._score_splits(load)))
 
     def score_ensemble(self, again: bool = False) -> None:
         """Score all policies together: with the explorers, with random actions instead, and with averaged weights.
@@ -103,24 +86,24 @@ class RunScorer:
         Rows that scores.csv has are left out, unless `again`.
         """
         assert self.agent.consensus is not None
-        variants: list[dict[str, Any]] = [{"weights": "live"}]
+        live = replace(self.agent, weights="live")
+        variants = [partial(build_agent, live)]
         if self.agent.has_vote:
-            variants.append({"weights": "live", "changes": {"fallback": "random"}})
+            variants.append(partial(build_agent, live, changes={"fallback": "random"}))
         players = policy_names(self.agent, self.agent.consensus)
         if any(has_average(checkpoint_of(self.agent, name)) for name in players):
-            variants.append({"weights": "average"})
-        for variant in variants:
-            load = partial(build_agent, self.agent, device=self.device, **variant)
-            self._save(result_of(self._score_splits(load, self.agent.levels, again)))
+            variants.append(partial(build_agent, replace(self.agent, weights="average")))
+        for load in variants:
+            self._save(result_of(self._score_splits(partial(load, device=self.device), again)))
 
     def _score_splits(
-        self, load: Callable[[], LoadedAgent], train_set: LevelSet, again: bool = False
+        self, load: Callable[[], LoadedAgent], again: bool = False
     ) -> Generator[None, None, list[ScoredAgent]]:
         """Score a new agent, made by `load`, on each split that scores.csv lacks, or `again` on both."""
         scored = []
-        for split in SPLITS if self.agent.has_unseen_levels else SPLITS[:1]:
-            levels = train_set if split == "train" else self.agent.test_set
+        for split in self.agent.splits:
             loaded = load()
+            levels = self.agent.levels_of(split, loaded.name)
             if again or not self._has_row(loaded, split, levels):
                 scored.append((yield from score_agent(loaded, self.arena, split, levels)))
         return scored

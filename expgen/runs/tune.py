@@ -15,10 +15,10 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from expgen.agents.agent import Agent
 from expgen.agents.build import build_agent, policy_names
 from expgen.agents.consensus import TABLE_ALPHA, ConsensusAgent
 from expgen.agents.decision import Counts
@@ -32,9 +32,8 @@ from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.random import TUNING, stream_seed
 from expgen.runs.folder import RunFolder
-from expgen.runs.tune_request import Settings, TuneRequest, grid_of, levels_of, tuning_levels
+from expgen.runs.tune_request import Settings, TuneRequest, grid_of, levels_of
 from expgen.settings import LAST_SEED
-from expgen.training.average import Weights
 from expgen.training.resources import plan_resources
 
 COLUMNS = (
@@ -55,32 +54,34 @@ def tune(
     agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode = lambda episode: None
 ) -> Iterator[Trial]:
     """Play every point of the grid in turn; `on_episode` is called after each episode."""
-    grid = grid_of(agent, request)
-    play = partial(_play_held_out if request.levels is None else _play_levels, agent, request, on_episode)
+    grid, levels = grid_of(agent, request), levels_of(agent, request)
+    seed, threads = play_seed(request.seed, levels), plan_resources(request.device, 1).env_threads
+    arena = Arena(agent.env, agent.options, request.episodes, seed, request.envs, threads)
+
+    def play(settings: Settings) -> Trial:
+        tuned = with_settings(agent, settings)
+        player: Agent
+        if request.levels is None:
+            player, panels = _held_out_voters(tuned, levels, seed, request.device)
+        else:
+            player, panels = build_agent(tuned, None, seed, request.device).agent, None
+        evaluation = result_of(play_levels(player, arena, levels, panels, on_episode=on_episode))
+        return Trial(settings, evaluation, player.tally if isinstance(player, ConsensusAgent) else None)
+
     return map(play, grid)
 
 
-def _play_held_out(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:
-    """Play training levels, each with the members that never saw it."""
-    seen, levels = tuning_levels(agent)
-    tuned = with_settings(agent, settings)
-    assert tuned.consensus is not None and settings.min_agree is not None
-    names = policy_names(agent, replace(tuned.consensus, ensemble_size=0))
-    policies, _ = load_policies(tuned, names, request.device, request.weights or agent.weights)
-    panels = OutOfBag(seen, levels, settings.min_agree)
+def _held_out_voters(
+    agent: AgentDescription, levels: LevelSet, seed: int, device: str
+) -> tuple[ConsensusAgent, OutOfBag]:
+    """Return an agent in which on each of the training levels `levels` only members vote that never saw it."""
+    assert agent.consensus is not None
+    names = policy_names(agent, replace(agent.consensus, ensemble_size=0))
+    policies, _ = load_policies(agent, names, device)
+    seen = [member.levels for member in agent.members]
+    panels = OutOfBag(seen, levels, agent.consensus.min_agree)
     members, explorers = policies[: len(seen)], policies[len(seen) :]
-    voters = ConsensusAgent(members, explorers, agent.spec, tuned.consensus, request.seed, panels)
-    evaluation = result_of(play_levels(voters, _arena(agent, request), levels, panels, on_episode=on_episode))
-    return Trial(settings, evaluation, voters.tally)
-
-
-def _play_levels(agent: AgentDescription, request: TuneRequest, on_episode: OnEpisode, settings: Settings) -> Trial:
-    """Play the levels of the request with the whole agent."""
-    levels = levels_of(agent, request)
-    request = replace(request, seed=play_seed(request.seed, levels))
-    loaded = build_agent(with_settings(agent, settings), None, request.seed, request.device, weights=request.weights)
-    evaluation = result_of(play_levels(loaded.agent, _arena(agent, request), levels, on_episode=on_episode))
-    return Trial(settings, evaluation, loaded.agent.tally if isinstance(loaded.agent, ConsensusAgent) else None)
+    return ConsensusAgent(members, explorers, agent.spec, agent.consensus, seed, panels), panels
 
 
 def play_seed(seed: int, levels: LevelSet) -> int:
@@ -90,11 +91,6 @@ def play_seed(seed: int, levels: LevelSet) -> int:
     chosen settings on the episodes that they were chosen by.
     """
     return seed if levels.seeds is not None else stream_seed(seed, TUNING) % (LAST_SEED + 1)
-
-
-def _arena(agent: AgentDescription, request: TuneRequest) -> Arena:
-    threads = plan_resources(request.device, 1).env_threads
-    return Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial:
@@ -132,15 +128,13 @@ def with_settings(agent: AgentDescription, settings: Settings) -> AgentDescripti
     return replace(agent, consensus=replace(agent.consensus, min_agree=settings.min_agree, alpha=settings.alpha))
 
 
-def tuned_agent(agent: AgentDescription, picked: Trial, weights: Weights) -> AgentDescription:
-    """Return `agent` with the settings of the picked trial and the weights it played; a vote's are marked as tuned."""
+def tuned_agent(agent: AgentDescription, picked: Trial) -> AgentDescription:
+    """Return `agent` with the settings of the picked trial; those of a vote are marked as tuned."""
     tuned = () if picked.settings.min_agree is None else ("min_agree", "alpha")
-    return replace(with_settings(agent, picked.settings), weights=weights, tuned=tuned)
+    return replace(with_settings(agent, picked.settings), tuned=tuned)
 
 
-def write_trials(
-    file: Path, agent: AgentDescription, levels: LevelSet, trials: Sequence[Trial], picked: Trial, weights: Weights
-) -> None:
+def write_trials(file: Path, agent: AgentDescription, levels: LevelSet, trials: Sequence[Trial], picked: Trial) -> None:
     """Write one row per trial to `file`; the column `picked` is 1 in the row of `picked`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -150,6 +144,6 @@ def write_trials(
         explored = "" if trial.counts is None else f"{trial.counts.explored_share:.6g}"
         row = [quorum, num_players(agent), alpha, f"{temperature:g}", levels, len(score.episodes)]
         values = (score.mean_return, score.solved_rate, score.ci_low, score.ci_high)
-        row += [*(f"{value:.6g}" for value in values), explored, weights, int(trial is picked), commit()]
+        row += [*(f"{value:.6g}" for value in values), explored, agent.weights, int(trial is picked), commit()]
         writer.writerow(row)
     write_atomic(file, text.getvalue().encode())

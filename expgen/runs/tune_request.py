@@ -13,7 +13,6 @@ from expgen.envs.levels import LevelSet
 from expgen.errors import InputError
 from expgen.evaluation.evaluate import check_play_flags
 from expgen.runs.request import split_of
-from expgen.training.average import Weights
 
 ALPHAS = (0.2, TABLE_ALPHA, 0.8)  # those that the paper tried
 
@@ -30,7 +29,6 @@ class TuneRequest:
     seed: int = 0
     envs: int = 64
     device: str = "cpu"
-    weights: Weights | None = None  # live or averaged; None: those in agent.json
 
     def __post_init__(self) -> None:
         check_play_flags(self.episodes, self.envs, self.seed)
@@ -73,7 +71,7 @@ def grid_of(agent: AgentDescription, request: TuneRequest) -> list[Settings]:
 def levels_of(agent: AgentDescription, request: TuneRequest) -> LevelSet:
     """Return the levels that a request plays; raise InputError if there are none."""
     if request.levels is None:
-        return tuning_levels(agent)[1]
+        return tuning_levels(agent)
     if not agent.has_unseen_levels:
         raise InputError(f"--levels is {request.levels} but {agent.env} has no unseen levels")
     split, levels = split_of(agent, request.levels)
@@ -82,8 +80,8 @@ def levels_of(agent: AgentDescription, request: TuneRequest) -> LevelSet:
     return levels
 
 
-def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
-    """Return the levels each member has seen, and the training levels that two or more members have not seen.
+def tuning_levels(agent: AgentDescription) -> LevelSet:
+    """Return the training levels that two or more members have not seen.
 
     If there are training levels that no explorer has seen, only those are considered.
     """
@@ -91,10 +89,11 @@ def tuning_levels(agent: AgentDescription) -> tuple[list[LevelSet], LevelSet]:
         accepted = "--levels that it has not trained on, or an ensemble that votes, such as --algo expgen"
         raise InputError(f"{agent.folder} is a run of --algo {agent.algo}, which does not vote; accepted: {accepted}")
     explored = [explorer.levels for explorer in agent.explorers]
-    seen = [member.levels for member in agent.members]
     unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
-    levels = panel_levels(seen, LevelSet(unexplored) if unexplored else agent.levels)
+    levels = panel_levels(
+        [member.levels for member in agent.members], LevelSet(unexplored) if unexplored else agent.levels
+    )
     if not levels.seeds:
         accepted = "a population trained with --member-levels bootstrap, or --levels that it has not trained on"
         raise InputError(f"{agent.folder} has no training level that two members never saw; accepted: {accepted}")
-    return seen, levels
+    return levels

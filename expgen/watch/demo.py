@@ -41,10 +41,9 @@ def demo_game() -> str:
 def demo_results(game: str, episodes: int, num_envs: int = 64) -> Iterator[DemoResult]:
     """Evaluate every agent of the demo on the same unseen levels."""
     expgen = find_agent(f"{game}/expgen").agent
-    leader = f"member{expgen.consensus.leader if expgen.consensus else 0}"
     agents: dict[str, Agent] = {
         RANDOM: UniformAgent(expgen.spec.num_actions),
-        PPO: build_agent(expgen, leader).agent,
+        PPO: build_agent(expgen, expgen.leader).agent,
         ENSEMBLE: build_agent(expgen, changes={"fallback": "random"}).agent,
         EXPLORING: build_agent(expgen, EXPLORER).agent,
         EXPGEN: build_agent(expgen).agent,

@@ -11,6 +11,7 @@ from expgen.agents.agent import Agent, UniformAgent
 from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
+from expgen.agents.policies import with_weights
 from expgen.agents.temperature import AS_TRAINED, check_overrides, temperature_text
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
@@ -65,8 +66,7 @@ def _choose_level(agent: AgentDescription, request: PlayRequest) -> tuple[Split,
         return "train", agent.levels
     if level is None:
         split = split or "test"
-        of_split = agent.levels if split == "train" else agent.test_set
-        drawn = of_split.draw(1, np.random.default_rng(request.seed))
+        drawn = agent.levels_of(split).draw(1, np.random.default_rng(request.seed))
         return split, LevelSet(tuple(drawn.tolist()))
     actual: Split = "train" if level in agent.levels else "test"
     if split not in (None, actual):
@@ -99,8 +99,8 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
         if agent.env in WALL_FOLLOWER_ENVS:
             names.append(WALL_FOLLOWER)
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", learner)
-    asked = (request.consensus, request.weights, request.temperature, request.explorer_temperature)
-    loaded = build_agent(agent, learner, request.seed, request.device, *asked)
+    asked = (request.consensus, request.temperature, request.explorer_temperature)
+    loaded = build_agent(with_weights(agent, request.weights), learner, request.seed, request.device, *asked)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
     temperatures = {name: getattr(request, name) for name in ("temperature", "explorer_temperature")}
     changes: dict[str, Any] = {} if request.weights is None else {"weights": request.weights}

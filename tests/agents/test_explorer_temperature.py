@@ -40,7 +40,7 @@ def test_members_and_explorers_play_at_their_own_temperature() -> None:
     assert loaded.settings["temperature"] == "0.25" and loaded.settings["explorer_temperature"] == "1"
     turns: Any = build_agent(COLD, changes={"vote": "turns"}).agent
     assert [temperature_in(part.policy) for part in turns.agents] == [0.25] * 5 + [1]
-    policies, _ = load_policies(COLD, ["explorer", "member0"], "cpu", "live")
+    policies, _ = load_policies(COLD, ["explorer", "member0"], "cpu")
     assert list(map(temperature_in, policies)) == [1, 0.25]
 
 

@@ -10,7 +10,7 @@ import torch
 import expgen
 from expgen.agents.build import build_agent
 from expgen.agents.consensus import ConsensusAgent
-from expgen.agents.policies import read_card
+from expgen.agents.policies import read_card, with_weights
 from expgen.cli.main import main
 from expgen.errors import InputError
 from expgen.evaluation.scores import agent_name, read_scores
@@ -146,7 +146,8 @@ def test_tune_uses_the_requested_weights(run: RunFolder, monkeypatch: pytest.Mon
         original(self, members, *more)
 
     monkeypatch.setattr(ConsensusAgent, "__init__", kept)
-    list(tune(read_agent(run.path), TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2, weights="average")))
+    agent = with_weights(read_agent(run.path), "average")
+    list(tune(agent, TuneRequest(quorums=(1,), alphas=(0.5,), episodes=2)))
     assert [has_weights(played[index], run, f"member{index}", "average") for index in (0, 1)] == [True, True]
 
 

@@ -48,7 +48,7 @@ NO_COUNTS = Counts(10, 8, 4, 0, 3, 2)
 
 def test_tune_plays_training_levels_that_two_members_never_saw(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = read_agent(run)
-    seen, levels = tuning_levels(agent)
+    seen, levels = [member.levels for member in agent.members], tuning_levels(agent)
     assert 0 < len(levels) < 20 and all(level < 20 for level in levels.seeds or ())
     made: list[Any] = []
     original = evaluation.build_env
@@ -70,7 +70,8 @@ def test_tune_plays_only_levels_that_the_explorer_left_out(small: Any, tmp_path:
     members = [{"path": f"population/checkpoints/member{index}"} for index in range(4)]
     agent = {"members": members, "explorer": {"path": "explorer/checkpoints/member0"}}
     (tmp_path / "both.json").write_text(json.dumps(agent))
-    seen, levels = tuning_levels(read_agent(tmp_path / "both.json"))
+    both = read_agent(tmp_path / "both.json")
+    seen, levels = [member.levels for member in both.members], tuning_levels(both)
     assert levels.seeds and len(seen) == 4
     expected = [level for level in range(12, 20) if sum(level not in own for own in seen) >= 2]
     assert list(levels.seeds) == expected
@@ -87,7 +88,7 @@ def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path
     run = population(small, tmp_path / "run")
     before = load_run(run)
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
-    write_agent(tuned_agent(read_agent(run), trials[1], "live"))
+    write_agent(tuned_agent(read_agent(run), trials[1]))
     tuned = load_run(run)
     assert (before.settings, tuned.settings) == ({"members": 4}, {"members": 4, "tuned": "min_agree:3+alpha:0.25"})
     assert isinstance(tuned.agent, ConsensusAgent) and (tuned.agent.quorum, tuned.agent.config.alpha) == (3, 0.25)
@@ -108,7 +109,7 @@ def test_tuned_agent_plays_the_pick_unless_overridden(small: Any, tmp_path: Path
 def test_write_trials_has_a_row_per_trial_and_marks_the_pick(run: Path, tmp_path: Path) -> None:
     trials = [trial(2, 0.5, 7.0), trial(3, 0.25, 8.0)]
     agent = replace(read_agent(run), members=read_agent(run).members[:4])
-    write_trials(tmp_path / "tune.csv", agent, LevelSet((7, 9)), trials, trials[1], "live")
+    write_trials(tmp_path / "tune.csv", agent, LevelSet((7, 9)), trials, trials[1])
     lines = (tmp_path / "tune.csv").read_text().splitlines()
     assert lines[0] == ",".join(COLUMNS) and lines[1].split(",")[-2] == "0"
     assert lines[2].startswith('3,4,0.25,1,"7,9",1,8,0.8,8,8,0.3,live,1,')
@@ -292,7 +293,7 @@ def test_tune_chooses_the_temperature_of_a_mean(run: Path) -> None:
     mean = replace(agent, consensus=replace(agent.consensus, vote="mean"))
     trials = list(tune(mean, TuneRequest("900:4", temperatures=(0.0, 1.0), episodes=4)))
     assert [(*one.settings, one.counts) for one in trials] == [(None, None, 0, None), (None, None, 1, None)]
-    tuned = tuned_agent(mean, trials[0], "live")
+    tuned = tuned_agent(mean, trials[0])
     assert (tuned.temperature, tuned.consensus, tuned.tuned) == (0, mean.consensus, ())
     with pytest.raises(InputError, match="does not vote; accepted: --levels that it has not trained on"):
         tuning_levels(mean)
