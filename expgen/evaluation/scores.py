@@ -75,6 +75,16 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
+def read_settings(text: str) -> dict[str, str]:
+    """Parse `min_agree=6 members=10` into names and values."""
+    return dict(word.split("=", 1) for word in text.split() if "=" in word)
+
+
+def count_of(text: str) -> int:
+    """Parse an integer of at most nine digits; return 0 for any other text."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
 def variant_settings(settings: str) -> str:
     """Return the settings that define a variant: `leader=3 members=10` → `leader=3`."""
     return " ".join(word for word in settings.split() if word.partition("=")[0] not in INFO_SETTINGS)

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from expgen.errors import InputError
-from expgen.evaluation.scores import Score, numbered_scores
+from expgen.evaluation.scores import Score, count_of, numbered_scores, read_settings
 from expgen.exploration.rows import EXPLORATION_FILE, MEASURES, ExplorationRow, mean_of, read_exploration
 from expgen.paper import numbers
-from expgen.report.methods import RETURN, Method, count_of, read_settings
+from expgen.report.methods import RETURN, Method
 from expgen.report.named_methods import METHODS_FILE, read_method_names
 
 

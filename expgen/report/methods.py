@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from expgen.colors import ALGORITHMS
-from expgen.evaluation.scores import INFO_SETTINGS
+from expgen.evaluation.scores import INFO_SETTINGS, count_of, read_settings
 from expgen.paper.numbers import METHODS
 
 LABELS = METHODS | {
@@ -60,16 +60,6 @@ class Method:
     def count(self, name: str) -> int:
         """Return the value of one setting as an integer; 0 if it is the default or not an integer."""
         return count_of(self.setting(name))
-
-
-def read_settings(text: str) -> dict[str, str]:
-    """Parse `leader=3 min_agree=2` into names and values."""
-    return dict(word.split("=", 1) for word in text.split() if "=" in word)
-
-
-def count_of(text: str) -> int:
-    """Parse an integer of at most nine digits; return 0 for any other text."""
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _in_words(name: str, value: str) -> str:

@@ -9,7 +9,7 @@ from expgen.agents.build import ALGORITHM_1, policy_names
 from expgen.agents.description import AgentDescription
 from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.agents.vote_kinds import KINDS
-from expgen.evaluation.scores import Score, Split, rows_so_far, variant_settings
+from expgen.evaluation.scores import Score, Split, count_of, read_settings, rows_so_far, variant_settings
 from expgen.exploration.rows import EXPLORATION_FILE, ExplorationRow, exploration_so_far
 from expgen.runs.agent_files import read_agent
 from expgen.runs.folder import RunFolder
@@ -35,9 +35,9 @@ class CurrentScores:
     def unscored(self) -> list[str]:
         """The trained policies without a row at their temperature in agent.json."""
         scored = {
-            (_words(row)[0], _settings(row).get("temperature", temperature_text(AS_TRAINED)))
+            (name, read_settings(settings).get("temperature", temperature_text(AS_TRAINED)))
             for by_split in self.scores.values()
-            for row in by_split.values()
+            for name, settings in map(_words, by_split.values())
         }
         temperature_of = self.agent.temperature_of
         return [name for name in self.agent.trained() if (name, temperature_text(temperature_of(name))) not in scored]
@@ -75,23 +75,17 @@ def _rank(row: Score | ExplorationRow, agent: AgentDescription) -> tuple[bool, i
 
 def _players(row: Score | ExplorationRow, agent: AgentDescription) -> Sequence[str]:
     """Return the policies that played a row: one, those of the ensemble with the row's settings, or all."""
-    name, _ = _words(row)
+    name, text = _words(row)
     if name in agent.policies:
         return [name]
     if agent.consensus is None or name != agent.algo:
         return list(agent.policies)  # an agent that the user registered
-    settings = _settings(row)
+    settings = read_settings(text)
     changes: dict[str, Any] = {name: settings[name] for name in ("vote", "fallback") if name in settings}
-    size = settings.get("ensemble_size", "")
-    if size.isdecimal():
-        changes["ensemble_size"] = min(int(size[:9]), len(agent.members))
+    if size := count_of(settings.get("ensemble_size", "")):
+        changes["ensemble_size"] = min(size, len(agent.members))
     config = replace(agent.consensus, **{"vote": ALGORITHM_1.vote, **changes})
     return policy_names(agent, config) if config.vote in KINDS else []
-
-
-def _settings(row: Score | ExplorationRow) -> dict[str, str]:
-    """`min_agree=2 members=10` → the values by name."""
-    return dict(word.split("=", 1) for word in _words(row)[1].split() if "=" in word)
 
 
 def _words(row: Score | ExplorationRow) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from expgen.report.methods import Method, count_of, number_of, read_settings
+from expgen.evaluation.scores import count_of, read_settings
+from expgen.report.methods import Method, number_of
 
 
 @pytest.mark.parametrize(
