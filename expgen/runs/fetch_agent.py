@@ -5,7 +5,6 @@ repository has all of them, in expgen/pretrained.
 """
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 from expgen.agents.policies import read_card
@@ -32,10 +31,9 @@ def fetch_agent(name: str, source: Location, where: Path = PRETRAINED, to: Path 
         raise InputError(f"NAME is {name!r}; accepted: {', '.join(agents)}")
     package = RunFolder(where / agents[name].folder.path.name)
     target = RunFolder((to or fetched_agents()) / package.path.name)
-    read = _reader(source, package.path.name)
     files = read_card(package.card_file).get("files", {})
     for file, checksum in files.items():
-        content = read(check_name(file))
+        content = _read(source, f"{package.path.name}/{check_name(file)}")
         if hashlib.sha256(content).hexdigest() != checksum:
             raise InputError(f"{file} of {name} in {source} does not match the checksum in {package.card_file}")
         write_atomic(join_inside(target.path, file), content)
@@ -48,26 +46,10 @@ def fetch_agent(name: str, source: Location, where: Path = PRETRAINED, to: Path 
     return target
 
 
-def _reader(source: Location, folder: str) -> Callable[[str], bytes]:
-    """Return a function that reads a file of the agent's `folder` in `source`."""
-    if is_url(source):
-        store = Store(str(source))
-
-        def read(file: str) -> bytes:
-            try:
-                return store.read(f"{folder}/{file}")
-            except FileNotFoundError:
-                raise _missing(source, folder, file) from None
-    else:
-
-        def read(file: str) -> bytes:
-            try:
-                return read_bytes(join_inside(Path(source), f"{folder}/{file}"))
-            except OSError:
-                raise _missing(source, folder, file) from None
-
-    return read
-
-
-def _missing(source: Location, folder: str, file: str) -> InputError:
-    return InputError(f"{source} has no {folder}/{file}; accepted: a folder or URL of agents, as expgen/pretrained")
+def _read(source: Location, name: str) -> bytes:
+    """Return the content of the file `name` in `source`."""
+    missing = FileNotFoundError if is_url(source) else OSError
+    try:
+        return Store(str(source)).read(name) if is_url(source) else read_bytes(join_inside(Path(source), name))
+    except missing:
+        raise InputError(f"{source} has no {name}; accepted: a folder or URL of agents, as expgen/pretrained") from None
