@@ -104,15 +104,21 @@ def checkpoint_of(description: AgentDescription, name: str) -> Checkpoint:
     folder = description.checkpoints_of(name)
     found = latest_checkpoint(folder)
     if found is None:
-        trained = ", ".join(description.trained())
-        if not trained:
-            raise InputError(f"{description.folder} has no checkpoint yet; accepted: a run that has trained")
+        trained = ", ".join(check_trained(description, description.folder))
         raise InputError(f"{description.folder} has no checkpoint of {name!r}; accepted: {trained}")
     _check_checksum(description.folder / CARD, folder, found)
     policy = description.policies[name]
     origin = origin_of(description.env, policy.algo, policy.seed, policy.levels)
     check_origin(found, origin, f"{description.folder} {name}")
     return found
+
+
+def check_trained(description: AgentDescription, name: object) -> list[str]:
+    """Return the names of the trained policies; raise InputError, with `name` for the agent, if there are none."""
+    trained = description.trained()
+    if not trained:
+        raise InputError(f"{name} has no checkpoint yet; accepted: a run that has trained")
+    return trained
 
 
 def _check_checksum(card: Path, folder: Path, checkpoint: Checkpoint) -> None:

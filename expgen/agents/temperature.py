@@ -32,14 +32,6 @@ def checked_temperature(value: Any, field: str = "--temperature") -> float:
     return float(abs(value))
 
 
-def check_overrides(temperature: float | None, explorer_temperature: float | None) -> None:
-    """Raise InputError unless both are temperatures, or None for those of agent.json."""
-    if temperature is not None:
-        checked_temperature(temperature)
-    if explorer_temperature is not None:
-        checked_temperature(explorer_temperature, "--explorer-temperature")
-
-
 def temperature_text(value: float) -> str:
     """Return the shortest text that reads as `value`: 0.25, 0 (also for −0.0), 1."""
     return repr(abs(float(value))).removesuffix(".0")

@@ -8,18 +8,18 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from expgen.agents.consensus import ConsensusAgent
+from expgen.agents.policies import check_trained
 from expgen.diagnosis.advice import Finding, findings
 from expgen.diagnosis.figure import draw
 from expgen.diagnosis.measure import Measurements, Play, VoteRecorder, explorer_reward, player_factories
 from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, play_levels, result_of
+from expgen.evaluation.evaluate import OnEpisode, arena_of, check_play_flags, play_levels, result_of
 from expgen.exploration.explore import ExplorationWatcher
 from expgen.exploration.oracle import make_oracle
 from expgen.files import write_atomic
 from expgen.report.style import figure_files
 from expgen.runs.shipped import find_agent
 from expgen.storage.location import Location
-from expgen.training.resources import plan_resources
 
 FIGURE_FORMATS = (".png", ".svg")
 
@@ -67,9 +67,8 @@ def diagnose(
     """
     check_play_flags(episodes, envs, seed)
     agent = find_agent(run).agent
-    if not agent.trained():
-        raise InputError(f"{run} has no checkpoint yet; accepted: a run that has trained")
-    arena = Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
+    check_trained(agent, run)
+    arena = arena_of(agent, episodes, seed, envs, device)
     players = player_factories(agent, seed, device)
     on_start(len(players) * len(agent.splits) * episodes)
     reward, oracle = explorer_reward(agent), make_oracle(agent.env, **agent.options)

@@ -13,11 +13,13 @@ import numpy as np
 from numpy import ndarray
 
 from expgen.agents.agent import Agent, check_compatible
+from expgen.agents.description import AgentDescription
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import MAX_ENVS, build_env, make_env
 from expgen.envs.vec_env import LevelControl, Observation, VecEnv, checked_actions
 from expgen.errors import InputError, check_range
 from expgen.settings import LAST_SEED, check_integer
+from expgen.training.resources import plan_resources
 
 T = TypeVar("T")
 MAX_EPISODE_STEPS = 100_000  # a longer episode is an error: it would never end
@@ -122,6 +124,13 @@ class Arena:
     def num_envs(self) -> int:
         """Number of parallel environments, at most one per episode."""
         return min(self.max_envs, self.episodes)
+
+
+def arena_of(
+    agent: AgentDescription, episodes: int, seed: int = 0, envs: int = DEFAULT_NUM_ENVS, device: str = "cpu"
+) -> Arena:
+    """Return an arena of the agent's environment, with the threads that an agent on `device` leaves."""
+    return Arena(agent.env, agent.options, episodes, seed, envs, plan_resources(device, 1).env_threads)
 
 
 def play_levels(

@@ -1,12 +1,12 @@
 """make_config and open_run: the config and folder of a new or resumed run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from expgen.agents.consensus import ConsensusConfig
+from expgen.agents.consensus import CONSENSUS_SETTINGS, ConsensusConfig
 from expgen.agents.quorum import resized_quorum
 from expgen.agents.temperature import checked_temperature
 from expgen.agents.vote_kinds import changed_consensus
@@ -84,7 +84,7 @@ def resized_consensus(
 
 def split_settings(algo: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split settings into those of the training and those of the vote; without an ensemble the latter are empty."""
-    names = {each.name for each in fields(ConsensusConfig)} if plays_together(algo) else set()
+    names = CONSENSUS_SETTINGS if plays_together(algo) else ()
     votes = {name: value for name, value in settings.items() if name in names}
     return {name: value for name, value in settings.items() if name not in votes}, votes
 

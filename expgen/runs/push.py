@@ -10,7 +10,7 @@ import yaml
 from jinja2 import Environment
 
 from expgen.agents.description import AgentDescription
-from expgen.agents.policies import averages_in, checkpoint_of
+from expgen.agents.policies import averages_in, check_trained, checkpoint_of
 from expgen.errors import InputError
 from expgen.evaluation.scores import Score, agent_name, append_scores, rows_so_far
 from expgen.files import make_folder, write_atomic
@@ -54,9 +54,7 @@ def push(agent: Location, to: Location, private: bool = False) -> AgentDescripti
 def pack(found: FoundAgent, folder: Path, card_name: str) -> AgentDescription:
     """Write the policies, agent.json, scores and cards of `found` to `folder`; `card_name` is its name in the card."""
     agent, target = found.agent, RunFolder(folder)
-    trained = agent.trained()
-    if not trained:
-        raise InputError(f"{found.location} has no checkpoint yet; accepted: a run that has trained")
+    trained = check_trained(agent, found.location)
     is_ensemble = agent.consensus is not None and found.learner is None
     names = list(agent.policies) if is_ensemble else trained
     if found.learner:

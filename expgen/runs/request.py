@@ -1,43 +1,61 @@
-"""EvaluationRequest: which policies of an agent `expgen evaluate` plays, and on which levels."""
+"""AgentRequest: which policies of an agent play, and how. EvaluationRequest: on which levels `expgen evaluate` does."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from expgen.agents.build import build_agent
+from expgen.agents.build import LoadedAgent, build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.policies import check_weights, with_weights
-from expgen.agents.temperature import check_overrides
+from expgen.agents.policies import check_trained, check_weights, with_weights
+from expgen.agents.temperature import checked_temperature
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError
-from expgen.evaluation.evaluate import Arena, OnEpisode, check_play_flags, result_of
+from expgen.errors import InputError, check_range
+from expgen.evaluation.evaluate import OnEpisode, arena_of, check_play_flags, result_of
 from expgen.evaluation.scores import Split
 from expgen.plugins import find
 from expgen.runs.scoring import ScoredAgent, score_agent
+from expgen.settings import LAST_SEED, flag_of
 from expgen.training.average import Weights
-from expgen.training.resources import plan_resources
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentRequest:
+    """How to play an agent; None and empty: as agent.json says."""
+
+    learner: str | None = None  # one policy or registered agent; None: all policies together
+    seed: int = 0  # random seed for choosing levels and sampling actions
+    device: str = "cpu"
+    weights: Weights | None = None  # live or averaged
+    temperature: float | None = None  # of the policies
+    explorer_temperature: float | None = None  # of explorers beside members
+    consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the agent's ConsensusConfig
+
+    def __post_init__(self) -> None:
+        check_range("--seed", self.seed, 0, LAST_SEED)
+        for name in ("temperature", "explorer_temperature"):
+            if getattr(self, name) is not None:
+                checked_temperature(getattr(self, name), flag_of(name))
+
+    def load(self, agent: AgentDescription, learner: str | None) -> LoadedAgent:
+        """Load the policy or registered agent `learner`, or all policies together for None."""
+        temperatures = self.temperature, self.explorer_temperature
+        agent = with_weights(agent, self.weights)
+        return build_agent(agent, learner, self.seed, self.device, self.consensus, *temperatures)
 
 
 @dataclass(frozen=True)
-class EvaluationRequest:
-    """The arguments of an evaluation."""
+class EvaluationRequest(AgentRequest):
+    """The arguments of an evaluation. Without `learner` and without an ensemble each policy is played."""
 
     split: Split | None = None  # None: the split of `levels`, or test
     levels: str | None = None  # None: all levels of the split
     episodes: int = 500
-    seed: int = 0
-    learner: str | None = None  # one policy; None: the ensemble, or each policy if there is no ensemble
     envs: int = 64
-    device: str = "cpu"
-    weights: Weights | None = None  # live or averaged; None: those in agent.json
-    temperature: float | None = None  # of the policies; None: as in agent.json
-    explorer_temperature: float | None = None  # of explorers beside members; None: as in agent.json
-    consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the agent's ConsensusConfig
 
     def __post_init__(self) -> None:
         check_play_flags(self.episodes, self.envs, self.seed)
-        check_overrides(self.temperature, self.explorer_temperature)
+        super().__post_init__()
 
 
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
@@ -54,21 +72,16 @@ def score_all(
 ) -> Iterator[ScoredAgent]:
     """Score each player of a request."""
     select_levels(agent, request)
-    agent = with_weights(agent, request.weights)
-    threads = plan_resources(request.device, 1).env_threads
-    arena = Arena(agent.env, agent.options, request.episodes, request.seed, request.envs, threads)
+    arena = arena_of(agent, request.episodes, request.seed, request.envs, request.device)
     for name in select_players(agent, request.learner):
-        asked = (request.consensus, request.temperature, request.explorer_temperature)
-        loaded = build_agent(agent, name, request.seed, request.device, *asked)
+        loaded = request.load(agent, name)
         split, levels = select_levels(agent, request, loaded.name)
         yield result_of(score_agent(loaded, arena, split, levels, on_episode))
 
 
 def select_players(agent: AgentDescription, learner: str | None) -> list[str]:
     """Return the players that `--learner` selects: one; for None the ensemble, or else each trained policy."""
-    trained = agent.trained()
-    if not trained:
-        raise InputError(f"{agent.folder} has no checkpoint yet; accepted: a run that has trained")
+    trained = check_trained(agent, agent.folder)
     if learner is None:
         return [agent.algo] if agent.consensus is not None else trained
     if learner == "each":

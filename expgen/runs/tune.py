@@ -27,14 +27,13 @@ from expgen.agents.out_of_bag import OutOfBag
 from expgen.agents.policies import load_policies
 from expgen.agents.temperature import AS_TRAINED
 from expgen.envs.levels import LevelSet
-from expgen.evaluation.evaluate import Arena, Evaluation, OnEpisode, play_levels, result_of
+from expgen.evaluation.evaluate import Evaluation, OnEpisode, arena_of, play_levels, result_of
 from expgen.files import write_atomic
 from expgen.provenance import commit
 from expgen.random import TUNING, stream_seed
 from expgen.runs.folder import RunFolder
 from expgen.runs.tune_request import Settings, TuneRequest, grid_of, levels_of
 from expgen.settings import LAST_SEED
-from expgen.training.resources import plan_resources
 
 COLUMNS = (
     "min_agree", "members", "alpha", "temperature", "levels", "episodes", "mean_return", "solved_rate", "ci_low",
@@ -55,8 +54,8 @@ def tune(
 ) -> Iterator[Trial]:
     """Play every point of the grid in turn; `on_episode` is called after each episode."""
     grid, levels = grid_of(agent, request), levels_of(agent, request)
-    seed, threads = play_seed(request.seed, levels), plan_resources(request.device, 1).env_threads
-    arena = Arena(agent.env, agent.options, request.episodes, seed, request.envs, threads)
+    seed = play_seed(request.seed, levels)
+    arena = arena_of(agent, request.episodes, seed, request.envs, request.device)
 
     def play(settings: Settings) -> Trial:
         tuned = with_settings(agent, settings)

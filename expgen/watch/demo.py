@@ -11,11 +11,10 @@ from expgen.agents.build import build_agent
 from expgen.agents.description import EXPLORER
 from expgen.envs.levels import LevelSet
 from expgen.envs.library import is_installed
-from expgen.evaluation.evaluate import Arena, Evaluation, play_levels, result_of
+from expgen.evaluation.evaluate import Evaluation, arena_of, play_levels, result_of
 from expgen.html import render
 from expgen.paper.numbers import ablation, scores
 from expgen.runs.shipped import bundled_agents, find_agent
-from expgen.training.resources import plan_resources
 from expgen.watch.page import player, player_group
 from expgen.watch.record import record_episode
 from expgen.watch.stage import open_stage
@@ -50,8 +49,7 @@ def demo_results(game: str, episodes: int, num_envs: int = 64) -> Iterator[DemoR
     }
     if f"{game}/best" in bundled_agents():
         agents[OPEN_END] = build_agent(find_agent(f"{game}/best").agent).agent
-    threads = plan_resources("cpu", 1).env_threads
-    arena = Arena(expgen.env, expgen.options, episodes, max_envs=num_envs, threads=threads)
+    arena = arena_of(expgen, episodes, envs=num_envs)
     for title, agent in agents.items():
         evaluation = result_of(play_levels(agent, arena, expgen.test_set))
         yield DemoResult(title, agent, evaluation, _paper_return(game, title))

@@ -1,25 +1,22 @@
 """`expgen play`: record one episode of an agent."""
 
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from expgen.agents.agent import Agent, UniformAgent
-from expgen.agents.build import build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.policies import with_weights
-from expgen.agents.temperature import AS_TRAINED, check_overrides, temperature_text
+from expgen.agents.temperature import AS_TRAINED, temperature_text
 from expgen.envs.levels import LevelSet
-from expgen.errors import InputError, check_range
+from expgen.errors import InputError
 from expgen.evaluation.scores import Split, settings_text
 from expgen.exploration.oracle import WALL_FOLLOWER_ENVS
 from expgen.plugins import find
-from expgen.settings import LAST_SEED, flag_of
-from expgen.training.average import Weights
+from expgen.runs.request import AgentRequest
+from expgen.settings import flag_of
 from expgen.training.resources import resolve_device
 from expgen.watch.record import Recording, record_episode
 from expgen.watch.stage import Stage, open_follower_stage, open_stage
@@ -28,23 +25,12 @@ RANDOM, WALL_FOLLOWER = "random", "wall-follower"  # players without training
 
 
 @dataclass(frozen=True)
-class PlayRequest:
-    """The policies of an agent to record, and the level."""
+class PlayRequest(AgentRequest):
+    """The policies of an agent to record, and the level. `learner` may also be RANDOM or WALL_FOLLOWER."""
 
     level: int | None = None  # None: drawn from the split
     split: Split | None = None  # None: the split of `level`, or test
-    seed: int = 0  # random seed for choosing the level and sampling actions
-    learner: str | None = None  # a policy, a registered agent, RANDOM or WALL_FOLLOWER; None: the whole agent
-    device: str = "cpu"
-    weights: Weights | None = None  # None: as agent.json says
-    temperature: float | None = None  # of the policies; None: as agent.json says
-    explorer_temperature: float | None = None  # of explorers beside members; None: as agent.json says
-    consensus: Mapping[str, Any] = field(default_factory=dict)  # overrides of the ConsensusConfig
     name: str = ""  # shown as the agent's name; empty: the algorithm's name
-
-    def __post_init__(self) -> None:
-        check_range("--seed", self.seed, 0, LAST_SEED)
-        check_overrides(self.temperature, self.explorer_temperature)
 
 
 def play_agent(agent: AgentDescription, request: PlayRequest) -> Recording:
@@ -99,8 +85,7 @@ def _open(agent: AgentDescription, request: PlayRequest, levels: LevelSet) -> tu
         if agent.env in WALL_FOLLOWER_ENVS:
             names.append(WALL_FOLLOWER)
         find({**dict.fromkeys(names), **OWN_AGENTS}, "--learner", learner)
-    asked = (request.consensus, request.temperature, request.explorer_temperature)
-    loaded = build_agent(with_weights(agent, request.weights), learner, request.seed, request.device, *asked)
+    loaded = request.load(agent, learner)
     name = f"{loaded.algo} {loaded.name}" if loaded.policy else loaded.name
     temperatures = {name: getattr(request, name) for name in ("temperature", "explorer_temperature")}
     changes: dict[str, Any] = {} if request.weights is None else {"weights": request.weights}

@@ -30,7 +30,7 @@ def test_play_determines_the_split_of_a_level(level: int, split: Any, agent: Age
 
 def test_play_draws_a_level_of_the_split_from_the_seed(agent: AgentDescription) -> None:
     for split, levels in (("train", range(20)), ("test", range(30, 32)), (None, range(30, 32))):
-        requests = [PlayRequest(None, split, seed, "random") for seed in range(4)]  # type: ignore[arg-type]
+        requests = [PlayRequest(None, split, seed=seed, learner="random") for seed in range(4)]  # type: ignore[arg-type]
         drawn = [play_agent(agent, request).level for request in requests]
         assert all(level in levels for level in drawn) and len(set(drawn)) > 1
         assert drawn == [play_agent(agent, request).level for request in requests]
