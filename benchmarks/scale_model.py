@@ -34,8 +34,8 @@ def hours(job: Job) -> float:
     if job.made_of:
         return 0.0
     plans = plans_of(make_config(job.env, job.algo, job.preset, **job.settings))
-    left, seconds = sorted((plan.steps, plan.algo) for plan in plans), 0.0
-    slower = 1 / BESIDE_PPO.get(plans[0].algo, 1.0)
+    left, seconds = sorted((plan.steps, plan.policy.algo) for plan in plans), 0.0
+    slower = 1 / BESIDE_PPO.get(plans[0].policy.algo, 1.0)
     done = 0
     while left:
         steps, algo = left[0]

@@ -79,8 +79,10 @@ def _forward_rate(config: TrainConfig, batch: int, resources: Resources, seconds
     plan, device = plans_of(config)[0], resources.device
     with closing(build_env(config.env, config.train_set, 1, config.seed, 1, **config.options)) as env:
         spec = env.spec
-    recipe = recipe_of(plan.algo)
-    policy = fresh_network(lambda: recipe.build_policy(spec, plan.network, plan.algorithm), torch.Generator(), device)
+    recipe = recipe_of(plan.policy.algo)
+    policy = fresh_network(
+        lambda: recipe.build_policy(spec, plan.policy.network, plan.policy.algorithm), torch.Generator(), device
+    )
     policy = policy.eval()
     obs = torch.from_numpy(np.zeros((1, batch, *spec.obs_shape), dtype=spec.obs_dtype)).to(device)
     first = torch.zeros(1, batch, dtype=torch.bool, device=device)

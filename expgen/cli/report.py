@@ -45,7 +45,7 @@ def _curves(path: Path) -> Iterator[Curve]:
     for file in sorted(path.rglob("config.json")):
         run = RunFolder(file.parent)
         config, _ = run.read_config()
-        algo_of = {plan.name: plan.algo for plan in plans_of(config)}
+        algo_of = {plan.name: plan.policy.algo for plan in plans_of(config)}
         if run.metrics_file.exists():
             yield from read_curves(run.metrics_file, config.game, algo_of, config.algo, f"{file.parent}/")
 

@@ -58,11 +58,11 @@ class Estimator:
                 refused[str(error)] = None
                 continue
             for plan in plans_of(config):
-                trained[job.name, plan.algo] = plan.steps
-                left = plan.steps - trained.get((job.continues, plan.algo), 0)
+                trained[job.name, plan.policy.algo] = plan.steps
+                left = plan.steps - trained.get((job.continues, plan.policy.algo), 0)
                 if left > 0:
                     steps += left
-                    hours += left / self.rate(job.env, plan.algo, plan.network.memory != "none") / 3600
+                    hours += left / self.rate(job.env, plan.policy.algo, plan.policy.network.memory != "none") / 3600
         return Effort(len(jobs), steps, None if math.isnan(hours) else hours, tuple(refused))
 
     def rate(self, env: str, algo: str, has_memory: bool) -> float:

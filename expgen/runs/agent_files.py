@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from expgen.agents.consensus import ConsensusConfig
-from expgen.agents.description import AGENT_FILE, AgentDescription, PolicyDescription, agent_text, to_json
+from expgen.agents.description import AGENT_FILE, AgentDescription, agent_text, to_json
 from expgen.agents.temperature import AS_TRAINED
 from expgen.envs.levels import LevelSet
 from expgen.envs.vec_env import EnvSpec
@@ -14,7 +14,7 @@ from expgen.errors import InputError
 from expgen.files import join_inside, read_json, write_atomic
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder, parsing
-from expgen.runs.plan import LearnerPlan, plans_of
+from expgen.runs.plan import plans_of
 from expgen.settings import check_type, config_from_values
 from expgen.training.average import Weights
 
@@ -27,8 +27,8 @@ def describe_run(
     It plays with averaged weights if its explorers have them, since these generalise better.
     """
     plans = plans_of(config)
-    members = tuple(describe_policy(plan) for plan in plans if not plan.is_explorer)
-    explorers = tuple(describe_policy(plan) for plan in plans if plan.is_explorer)
+    members = tuple(plan.policy for plan in plans if not plan.is_explorer)
+    explorers = tuple(plan.policy for plan in plans if plan.is_explorer)
     weights: Weights = "average" if any(plan.average for plan in plans if plan.is_explorer) else "live"
     return AgentDescription(
         folder=folder,
@@ -43,22 +43,6 @@ def describe_run(
         explorers=explorers,
         consensus=consensus,
         weights=weights,
-    )
-
-
-def describe_policy(plan: LearnerPlan) -> PolicyDescription:
-    """Return the description of a learner's policy in its run folder."""
-    return PolicyDescription(
-        path=f"checkpoints/{plan.name}",
-        algo=plan.algo,
-        seed=plan.seed,
-        levels=plan.levels,
-        network=plan.network,
-        algorithm=plan.algorithm,
-        reward=plan.reward,
-        mirror=plan.mirror,
-        recolor=plan.recolor,
-        level_replay=plan.replay is not None,
     )
 
 

@@ -140,11 +140,11 @@ class OpenedRun:
         for plan in self.plans:
             checkpoint = latest_checkpoint(self.folder.checkpoints_of(plan.name))
             if checkpoint is not None:
-                origin = origin_of(self.config.env, plan.algo, plan.seed, plan.levels)
+                origin = origin_of(self.config.env, plan.policy.algo, plan.policy.seed, plan.policy.levels)
                 check_origin(checkpoint, origin, f"{self.folder.path} {plan.name}")
             unfinished += checkpoint is None or checkpoint.facts["env_steps"] < plan.steps
-            if checkpoint and checkpoint.is_policy_alone and recipe_of(plan.algo).make_networks is not None:
-                missing = f"no value network for {plan.name}, which {plan.algo} needs"
+            if checkpoint and checkpoint.is_policy_alone and recipe_of(plan.policy.algo).make_networks is not None:
+                missing = f"no value network for {plan.name}, which {plan.policy.algo} needs"
                 raise InputError(f"--run {self.folder.path} has {missing}; accepted: checkpoints written by training")
         return unfinished
 

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from expgen.agents.description import explorer_name
+from expgen.agents.description import PolicyDescription, explorer_name
 from expgen.algorithms.recipes import Recipe, build_algorithm, recipe_of
 from expgen.envs.augmented_env import AugmentedEnv
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import build_env
 from expgen.fast.accelerate import accelerate
-from expgen.networks.actor_critic import NetworkConfig
 from expgen.networks.impala import Precision
 from expgen.rollout.level_choice import Director, LevelChooser
 from expgen.rollout.level_replay import LevelReplay, ReplayConfig
@@ -28,22 +27,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LearnerPlan:
-    """One policy to train: algorithm, seed, levels, steps and settings."""
+    """One policy to train, for how long and on which rollouts."""
 
     name: str  # member0, member1, …, explorer: also the name of its checkpoint folder
     is_explorer: bool
-    algo: str
-    seed: int
-    levels: LevelSet
+    policy: PolicyDescription  # algorithm, seed, levels and settings
     steps: int  # a multiple of the rollout's steps
     envs: int
     rollout_steps: int
-    network: NetworkConfig
-    algorithm: Any
-    reward: Any
     average: float  # rate of the averaged weights; 0: no average
-    mirror: bool  # whether a share of its games is shown mirrored
-    recolor: bool  # whether a share of its games is shown in other colours
     replay: ReplayConfig | None  # settings of its level replay; None: without
     precision: Precision  # of its convolutions
 
@@ -62,25 +54,25 @@ def _plan(
     config: TrainConfig, part: TrainConfig | ExplorerConfig, index: int, algo: str, is_explorer: bool
 ) -> LearnerPlan:
     """Return the plan of learner number `index` of the members or explorers that `part` describes."""
-    rollout = config.envs_of(part) * part.rollout_steps
-    return LearnerPlan(
-        name=explorer_name(index) if is_explorer else f"member{index}",
-        is_explorer=is_explorer,
+    name, seed = explorer_name(index) if is_explorer else f"member{index}", config.seed + index
+    replay = config.replay if config.level_replay and part is config else None
+    policy = PolicyDescription(
+        path=f"checkpoints/{name}",
         algo=algo,
-        seed=config.seed + index,
-        levels=member_levels(config, config.seed + index) if part is config else config.train_set,
-        steps=part.steps // rollout * rollout,
-        envs=config.envs_of(part),
-        rollout_steps=part.rollout_steps,
+        seed=seed,
+        levels=member_levels(config, seed) if part is config else config.train_set,
         network=part.network,
         algorithm=part.algorithm,
         reward=part.reward,
-        average=part.average,
         mirror=config.mirror,
         recolor=config.recolor,
-        replay=config.replay if config.level_replay and part is config else None,
-        precision=config.precision,
+        level_replay=replay is not None,
     )
+    envs = config.envs_of(part)
+    rollout = envs * part.rollout_steps
+    steps = part.steps // rollout * rollout
+    amounts = (steps, envs, part.rollout_steps, part.average)
+    return LearnerPlan(name, is_explorer, policy, *amounts, replay, config.precision)
 
 
 def first_plans(config: TrainConfig, count: int) -> list[LearnerPlan]:
@@ -105,28 +97,22 @@ def member_levels(config: TrainConfig, seed: int) -> LevelSet:
 
 def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) -> Learner:
     """Build the untrained learner of a plan, accelerated for its device."""
-    recipe = recipe_of(plan.algo)
-    env = build_env(
-        config.env,
-        plan.levels,
-        plan.envs,
-        plan.seed,
-        resources.env_threads,
-        recipe.needs_full_view,
-        **config.options,
-    )
-    if plan.mirror or plan.recolor:
-        env = AugmentedEnv(env, plan.mirror, plan.recolor)
+    described, recipe = plan.policy, recipe_of(plan.policy.algo)
+    games = (described.levels, plan.envs, described.seed, resources.env_threads, recipe.needs_full_view)
+    env = build_env(config.env, *games, **config.options)
+    if described.mirror or described.recolor:
+        env = AugmentedEnv(env, described.mirror, described.recolor)
     chooser = level_chooser(recipe, plan)
     director = None if chooser is None else Director(env, chooser)
     observation = env.observe()
     has_full_view = observation.full is not observation.obs
-    algorithm = build_algorithm(recipe, env.spec, plan.network, plan.algorithm, plan.seed, resources.device)
+    settings = (described.network, described.algorithm, described.seed)
+    algorithm = build_algorithm(recipe, env.spec, *settings, resources.device)
     state_size = algorithm.policy.state_size
     rollout = Rollout(env.spec, plan.rollout_steps, plan.envs, state_size, resources.device, has_full_view)
     schedule = Schedule(plan.steps, config.eval_every, config.checkpoint_seconds)
-    reward = recipe.build_reward(plan.reward, plan.envs)
-    reward.prepare(env.spec, resources.device, plan.seed)
+    reward = recipe.build_reward(described.reward, plan.envs)
+    reward.prepare(env.spec, resources.device, described.seed)
     average = AveragedPolicy(algorithm.policy, plan.average) if plan.average else None
     algorithm, lane = accelerate(algorithm, rollout, plan.precision, plan.name)
     return Learner(
@@ -137,18 +123,18 @@ def build_learner(config: TrainConfig, plan: LearnerPlan, resources: Resources) 
         reward=reward,
         rollout=rollout,
         schedule=schedule,
-        seed=plan.seed,
+        seed=described.seed,
         director=director,
         average=average,
-        origin=origin_of(config.env, plan.algo, plan.seed, plan.levels),
+        origin=origin_of(config.env, described.algo, described.seed, described.levels),
     )
 
 
 def level_chooser(recipe: Recipe, plan: LearnerPlan) -> LevelChooser | None:
     """Return what chooses the levels: the algorithm itself, level replay, or None for the environment."""
-    learner = (plan.levels, plan.envs, plan.seed)
+    learner = (plan.policy.levels, plan.envs, plan.policy.seed)
     if recipe.build_levels is not None:
-        return recipe.build_levels(plan.algorithm, *learner)
+        return recipe.build_levels(plan.policy.algorithm, *learner)
     return None if plan.replay is None else LevelReplay(plan.replay, *learner)
 
 
@@ -158,7 +144,7 @@ MEMORY_COST = 2.0  # cost of a step with memory, in steps without: sequences of 
 def cost_of(plan: LearnerPlan, env_steps: int) -> float:
     """Return the remaining cost of a learner that has trained for `env_steps`."""
     left = max(0, plan.steps - env_steps)
-    return left * (1.0 if plan.network.memory == "none" else MEMORY_COST)
+    return left * (1.0 if plan.policy.network.memory == "none" else MEMORY_COST)
 
 
 def spread(costs: Mapping[T, float], num_workers: int) -> list[list[T]]:

@@ -80,12 +80,12 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
             if plan is None or not mean:
                 continue
             row = Score(
-                algorithm=plan.algo,
+                algorithm=plan.policy.algo,
                 game=config.game,
                 env=config.env,
-                seed=plan.seed,
+                seed=plan.policy.seed,
                 split=split,
-                levels=str(plan.levels if split == "train" else config.test_set),
+                levels=str(plan.policy.levels if split == "train" else config.test_set),
                 env_steps=int(metrics["env_steps"]),
                 episodes=config.eval_episodes,
                 mean_return=float(mean),

@@ -48,7 +48,7 @@ def test_ensemble_with_several_explorers_resumes_bit_equal(small: Any, equal: An
 
 def test_first_explorer_does_not_depend_on_explorer_count() -> None:
     one, three = (plans_of(make_config("minimaze", "expgen", explorer_count=count)) for count in (1, 3))
-    assert three[: len(one)] == one and [plan.seed for plan in three[len(one) :]] == [1, 2]
+    assert three[: len(one)] == one and [plan.policy.seed for plan in three[len(one) :]] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ EXPLORER_OF_THE_PAPER = {"maze": 0.9, "heist": 0.5, "jumper": 0.99}
 
 def test_members_of_a_run_have_consecutive_seeds() -> None:
     plans = plans_of(make_config("procgen:maze", "ppo", members=3, seed=5))
-    assert [(plan.name, plan.algo, plan.seed, plan.steps) for plan in plans] == [
+    assert [(plan.name, plan.policy.algo, plan.policy.seed, plan.steps) for plan in plans] == [
         ("member0", "ppo", 5, 24_985_600),
         ("member1", "ppo", 6, 24_985_600),
         ("member2", "ppo", 7, 24_985_600),
@@ -25,22 +25,23 @@ def test_members_of_a_run_have_consecutive_seeds() -> None:
 @pytest.mark.parametrize("game", EXPLORER_OF_THE_PAPER)
 def test_expgen_has_ten_members_and_an_explorer(game: str) -> None:
     plans = plans_of(make_config(f"procgen:{game}", "expgen"))
-    assert [plan.algo for plan in plans] == ["ppo"] * 10 + ["maxent"]
-    member, explorer = plans[0], plans[-1]
-    assert explorer.name == "explorer" and explorer.network.memory == "gru" and member.network.memory == "none"
+    assert [plan.policy.algo for plan in plans] == ["ppo"] * 10 + ["maxent"]
+    member, explorer = plans[0].policy, plans[-1].policy
+    assert plans[-1].name == "explorer" and explorer.network.memory == "gru" and member.network.memory == "none"
     assert (member.algorithm.gamma, explorer.algorithm.gamma) == (0.999, EXPLORER_OF_THE_PAPER[game])
-    assert explorer.steps == 100_000_000 // 16384 * 16384
-    alone = plans_of(make_config(f"procgen:{game}", "maxent"))[0]
+    assert plans[-1].steps == 100_000_000 // 16384 * 16384
+    alone = plans_of(make_config(f"procgen:{game}", "maxent"))[0].policy
     assert (explorer.network, explorer.algorithm, explorer.reward) == (alone.network, alone.algorithm, alone.reward)
 
 
 def test_expgen_idaac_has_idaac_members_and_the_same_explorer() -> None:
     plans = plans_of(make_config("procgen:bigfish", "expgen-idaac"))
-    assert [plan.algo for plan in plans] == ["idaac"] * 10 + ["maxent"]
+    assert [plan.policy.algo for plan in plans] == ["idaac"] * 10 + ["maxent"]
     alone = [plans_of(make_config("procgen:bigfish", algo))[0] for algo in ("idaac", "maxent")]
     for mine, theirs in zip((plans[0], plans[-1]), alone):
         assert (mine.envs, mine.rollout_steps, mine.steps) == (theirs.envs, theirs.rollout_steps, theirs.steps)
-        assert (mine.network, mine.algorithm, mine.reward) == (theirs.network, theirs.algorithm, theirs.reward)
+        settings = [(each.policy.network, each.policy.algorithm, each.policy.reward) for each in (mine, theirs)]
+        assert settings[0] == settings[1]
     assert (plans[0].envs, plans[0].rollout_steps) == (64, 256)
     assert plans_of(make_config(algo="expgen-idaac", envs=16))[-1].envs == 16  # as many as a member has
 
@@ -54,14 +55,15 @@ def test_members_replay_levels_and_explorers_do_not() -> None:
 @pytest.mark.parametrize(("algo", "last"), [("ppo", "ppo"), ("expgen", "maxent")])
 def test_first_plans_end_with_the_explorer_if_there_are_several(algo: str, last: str) -> None:
     config = make_config(algo=algo)
-    assert [plan.algo for plan in first_plans(config, 1)] == ["ppo"]
-    assert [plan.algo for plan in first_plans(config, 3)] == ["ppo", "ppo", last]
+    assert [plan.policy.algo for plan in first_plans(config, 1)] == ["ppo"]
+    assert [plan.policy.algo for plan in first_plans(config, 3)] == ["ppo", "ppo", last]
 
 
 def test_explorer_settings_have_a_prefix() -> None:
     config = make_config(algo="expgen", gamma=0.98, explorer_gamma=0.7, explorer_steps=10**6, explorer_neighbor_rank=3)
     member, explorer = plans_of(config)[0], plans_of(config)[-1]
-    assert (member.algorithm.gamma, explorer.algorithm.gamma, explorer.reward.neighbor_rank) == (0.98, 0.7, 3)
+    assert (member.policy.algorithm.gamma, explorer.policy.algorithm.gamma) == (0.98, 0.7)
+    assert explorer.policy.reward.neighbor_rank == 3
     assert explorer.steps == 10**6 // 2048 * 2048 and explorer.rollout_steps == 32
     with pytest.raises(InputError, match="'explorer_colour' is unknown to --algo expgen"):
         make_config(algo="expgen", explorer_colour=1)
@@ -86,11 +88,11 @@ def test_quorum_is_the_papers_or_a_majority() -> None:
 
 def test_bootstrap_leaves_out_about_a_third_of_the_levels() -> None:
     plans = plans_of(make_config(algo="expgen", member_levels="bootstrap", levels="1000:200", members=8))
-    sets = [set(plan.levels.seeds or ()) for plan in plans[:-1]]
+    sets = [set(plan.policy.levels.seeds or ()) for plan in plans[:-1]]
     assert all(levels <= set(range(1000, 1200)) and 100 <= len(levels) <= 150 for levels in sets)
     assert len({frozenset(levels) for levels in sets}) == 8
-    assert len(plans[-1].levels) == 200  # explorers train on all levels
-    assert [set(plan.levels.seeds or ()) for plan in plans_of(make_config(algo="ppo", levels="1000:200"))] == [
+    assert len(plans[-1].policy.levels) == 200  # explorers train on all levels
+    assert [set(plan.policy.levels.seeds or ()) for plan in plans_of(make_config(algo="ppo", levels="1000:200"))] == [
         set(range(1000, 1200))
     ]
 

@@ -93,7 +93,7 @@ def test_bootstrapped_member_is_scored_on_its_own_training_levels(small: Any, tm
     small.train(tmp_path, members=2, member_levels="bootstrap", eval_every=10**9)
     folder = RunFolder(tmp_path)
     config, _ = folder.read_config()
-    seen = {plan.name: str(plan.levels) for plan in plans_of(config)}
+    seen = {plan.name: str(plan.policy.levels) for plan in plans_of(config)}
     assert len(set(seen.values())) == 2 and "0:20" not in seen.values()
     final = [row for row in read_scores(folder.scores_file) if row.split == "train"]
     asked = [scored.score for scored in score_all(read_agent(tmp_path), EvaluationRequest("train", episodes=6))]

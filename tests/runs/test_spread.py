@@ -21,5 +21,5 @@ def test_spread_ten_members_and_an_explorer_over_four_workers() -> None:
 def test_cost_counts_only_remaining_steps() -> None:
     plan, *_, explorer = plans_of(make_config("minimaze", "expgen", envs=8, rollout_steps=16, steps=1280))
     assert (cost_of(plan, 0), cost_of(plan, 1000), cost_of(plan, 1280), cost_of(plan, 9999)) == (1280, 280, 0, 0)
-    assert explorer.network.memory != "none"
+    assert explorer.policy.network.memory != "none"
     assert cost_of(explorer, explorer.steps - 100) == 200
