@@ -63,9 +63,9 @@ def _by_variant(rows: Iterable[Row], agent: AgentDescription) -> dict[str, BySpl
         variants[name, variant_settings(settings)].append(row)
     table = {}
     for found in variants.values():
-        newest = " ".join(_words(found[-1])).strip()
-        of_newest = [row for row in found if " ".join(_words(row)).strip() == newest]
-        table[newest] = {row.split: row for row in sorted(of_newest, key=lambda row: _rank(row, agent))}
+        newest = _words(found[-1])
+        ranked = sorted((row for row in found if _words(row) == newest), key=lambda row: _rank(row, agent))
+        table[" ".join(newest).strip()] = {row.split: row for row in ranked}
     return table
 
 
