@@ -8,11 +8,13 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Literal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAME_SECONDS = 1.0  # signals in this time count as one: `timeout` sends its signal to the command and to its group
 UNWIND_SECONDS = 10.0  # after KeyboardInterrupt, before the process is ended
 
 Reaction = Literal["ask", "unwind", "exit"]
@@ -32,6 +34,7 @@ class StopSignals:
         self.reaction: Reaction = reaction
         self.when_stopping = when_stopping
         self.number: int | None = None
+        self.last = float("-inf")  # time of the last signal that counted
         self.before: dict[int, Any] = {}
         self.deadline: threading.Timer | None = None
         self.terminals = [handle for handle in (0, 1, 2) if os.isatty(handle)]
@@ -43,6 +46,10 @@ class StopSignals:
         self.number = self.number or number
         if number == signal.SIGHUP:
             self._leave_terminals()
+        now = time.monotonic()
+        if now - self.last < SAME_SECONDS:
+            return
+        self.last = now
         match self.reaction:
             case "ask":
                 self.reaction = "unwind"

@@ -17,6 +17,7 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES
 from expgen.cli.summary import run_lines
 from expgen.envs.library import is_installed
+from expgen.runs import stop
 from expgen.runs.agent_files import read_agent
 from expgen.runs.config import default_config
 from expgen.runs.folder import RunFolder
@@ -292,7 +293,8 @@ def test_bad_procgen_options_are_rejected(small: Any, refused: Callable[..., str
     assert "use_backgrounds is 3" in refused(*words, "maze", "--option", "use_backgrounds=3")
 
 
-def test_second_signal_interrupts_and_handlers_are_restored() -> None:
+def test_second_signal_interrupts_and_handlers_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop, "SAME_SECONDS", 0.0)
     before = signal.getsignal(signal.SIGTERM)
     with StopSignals() as signals:
         assert not signals.arrived()

@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 
+from expgen.runs import stop
 from expgen.runs.stop import SIGNALS, StopSignals
 from tests.children import PATIENCE, until
 from tests.runs.rows import metrics
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_first_signal_asks_and_second_raises_keyboard_interrupt(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_first_signal_asks_and_second_raises_keyboard_interrupt(
+    number: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "SAME_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt), StopSignals() as signals:
         assert not signals.arrived()
         signal.raise_signal(number)
@@ -27,6 +31,15 @@ def test_first_signal_asks_and_second_raises_keyboard_interrupt(number: int, cap
         signal.raise_signal(signal.SIGINT)
         pytest.fail("the second signal was ignored")
     assert signals.number == number  # the exit status is that of the first signal
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_sent_twice_at_once_counts_once(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+    with StopSignals() as signals:
+        for _ in range(3):
+            signal.raise_signal(number)
+        assert signals.number == number
+    assert capfd.readouterr().err.count("stopping") == 1
 
 
 def test_stop_message_says_when_the_command_stops(capfd: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +116,24 @@ def test_nohup_keeps_sighup_ignored() -> None:
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.slow
+def test_timeout_stops_a_run_and_the_same_command_resumes_it(
+    small: Any, process: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """`timeout` signals the command and then its process group, in which are the command again and its workers."""
+    run = tmp_path / "run"
+    flags = [*small.flags(run, 10**5, checkpoint_seconds=3600.0, algo="ppo", members=2), "--processes", "2", "--resume"]
+    for number in range(2):
+        command, before = process(*flags, start_new_session=True), len(metrics(run))
+        until(lambda before=before: len(metrics(run)) > before)
+        os.kill(command.pid, signal.SIGTERM)
+        time.sleep(0.05)  # the command handles the first signal before the second arrives
+        os.killpg(command.pid, signal.SIGTERM)
+        _, err = command.communicate(timeout=PATIENCE)
+        assert command.returncode == 128 + signal.SIGTERM and "expgen: stopped; continue with" in err, (number, err)
+        assert sum(small.facts(run, f"member{member}")["updates"] for member in range(2)) == len(metrics(run)) > before
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 
 import expgen
 from expgen.errors import InputError
+from expgen.runs import stop
 from tests.conftest import SmallRun
 
 
@@ -78,7 +79,11 @@ def test_ctrl_c_writes_a_checkpoint_and_the_run_resumes_bit_equal(
         assert weight.equal(small.weights(tmp_path / "run")[name])
 
 
-def test_second_ctrl_c_raises_keyboard_interrupt(tmp_path: Path, small: SmallRun) -> None:
+def test_second_ctrl_c_raises_keyboard_interrupt(
+    tmp_path: Path, small: SmallRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "SAME_SECONDS", 0.0)
+
     def interrupt(learner: str, row: dict[str, float]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
