@@ -54,7 +54,8 @@ def _start_daemon(program: str, environment: dict[str, str], timeout: float) -> 
     """Start the daemon and return whether it responds; it inherits no open files, since it would keep them open."""
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "timeout": timeout}
     try:
-        subprocess.run([program, "-d"], check=True, stdin=subprocess.DEVNULL, **silent)  # type: ignore[call-overload]
+        daemon = {"stdin": subprocess.DEVNULL, "start_new_session": True}  # like the guard
+        subprocess.run([program, "-d"], check=True, **daemon, **silent)  # type: ignore[call-overload]
         subprocess.run([program], check=True, input=b"get_default_active_thread_percentage\n", **silent)  # type: ignore[call-overload]
     except (OSError, subprocess.SubprocessError):
         return False

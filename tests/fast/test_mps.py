@@ -53,6 +53,7 @@ def test_mps_daemon_runs_inside_the_context(notes: Path, monkeypatch: pytest.Mon
         assert (folder / "control").exists() and set(variables) == {PIPES, "CUDA_MPS_LOG_DIRECTORY"}
         assert notes.read_text() == "start unset\nget_default_active_thread_percentage\n"
         pid = int((folder / "pid").read_text())
+        assert os.getpgid(pid) != os.getpgid(0)  # Ctrl-C and `timeout` signal a whole process group
     assert notes.read_text().endswith("quit\n") and not folder.exists()
     assert time.monotonic() - began < 5 and not is_running(pid)
 
