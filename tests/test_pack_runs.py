@@ -13,7 +13,10 @@ import pytest
 import torch
 
 import expgen
+from expgen.runs.folder import RunFolder
+from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from tests.policies import newest_checkpoint
+from tests.runs.rows import metrics
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "pack-runs"
 script = SimpleNamespace(**run_path(str(SCRIPT)))
@@ -80,6 +83,21 @@ def test_packed_run_trains_further_with_its_networks(algo: str, small: Any, tmp_
         assert after.tensors["reward.moments"][2] == before["reward.moments"][2] + small.update_steps
     networks = [name for name in before if name.endswith(".weight") and not name.startswith("average.")]
     assert networks and all(torch.allclose(after.tensors[name], before[name].float(), atol=1e-6) for name in networks)
+
+
+def test_packed_curves_reach_the_checkpoint_of_a_run_that_is_training(
+    small: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "run"
+    small.train(run, 2)
+
+    def train_and_read(folder: Path) -> Checkpoint | None:
+        small.train(run, 3, resume=True)
+        return latest_checkpoint(folder)
+
+    monkeypatch.setitem(script.copy_small.__globals__, "latest_checkpoint", train_and_read)
+    script.copy_small(RunFolder(run), RunFolder(tmp_path / "packed"))
+    assert small.facts(tmp_path / "packed")["updates"] == len(metrics(tmp_path / "packed")) == 3
 
 
 def test_archives_keep_to_the_size_where_runs_allow() -> None:
