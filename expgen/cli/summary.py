@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from expgen.evaluation.scores import SPLITS, Score
 from expgen.runs.current_scores import CurrentScores
 from expgen.runs.make_config import OpenedRun
-from expgen.runs.status import run_status
+from expgen.runs.status import newest_checkpoint_steps, run_status
 from expgen.storage.location import Location
 from expgen.text import duration, printable, text_line
 from expgen.training.resources import available_cores, num_workers, resolve_device
@@ -22,7 +22,8 @@ def run_lines(opened: OpenedRun, where: Location) -> list[str]:
     so_far = "a new run"
     if opened.folder.exists():
         status = run_status(opened.folder.path)
-        so_far = f"resumes after {status.steps:,} of {total:,} steps"
+        done = sum(newest_checkpoint_steps(opened.folder, plan.name) for plan in opened.plans)  # rows may be ahead
+        so_far = f"resumes after {done:,} of {total:,} steps"
         if status.seconds_left and total == status.total_steps:
             so_far += f", about {duration(status.seconds_left)} left at the speed so far"
     return [f"{where}: {so_far}", f"  {printable(what)}"]

@@ -104,6 +104,14 @@ def test_banner_of_a_stopped_run_shows_the_time_left(small: Any, tmp_path: Path)
     assert line == f"{tmp_path}: resumes after 128 of 512 steps, about 12.0 h left at the speed so far"
 
 
+def test_banner_of_a_killed_run_shows_the_steps_of_its_checkpoint(small: Any, tmp_path: Path) -> None:
+    small.train(tmp_path, 4)
+    for newer in sorted(RunFolder(tmp_path).checkpoints_of("member0").glob("*"))[1:]:  # not written yet when killed
+        newer.unlink()
+    line, _ = run_lines(open_run(RunRequest(run=tmp_path, resume=True)), tmp_path)
+    assert line.startswith(f"{tmp_path}: resumes after 384 of 512 steps")
+
+
 @pytest.mark.parametrize("algo", RECIPES)
 def test_help_lists_every_setting_of_the_algorithm(algo: str, command: Callable[..., Any]) -> None:
     outcome = command("train", "--algo", algo, "--help", "all")
