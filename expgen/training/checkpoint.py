@@ -109,14 +109,16 @@ def checkpoint_file(folder: Path, env_steps: int) -> Path:
 
 
 def add_checkpoint(folder: Path, env_steps: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
-    """Write the checkpoint of `env_steps` to `folder`, delete all but the newest two, and return the new file.
+    """Write the checkpoint of `env_steps`, delete all but it and the one before it, and return the new file.
+
+    Files of later steps are left alone: they are damaged, as training continues after the newest valid checkpoint.
 
     `folder` is RUN/checkpoints/LEARNER. Its last two parts are created if missing. RUN is not: if it is missing, the
     user has deleted the run.
     """
     path = checkpoint_file(folder, env_steps)
     write_checkpoint(path, tensors, facts, new_folders=2)
-    for old in sorted(folder.glob("*.safetensors"))[:-MAX_KEPT]:
+    for old in sorted(file for file in folder.glob("*.safetensors") if file <= path)[:-MAX_KEPT]:
         old.unlink(missing_ok=True)
     return path
 

@@ -159,6 +159,17 @@ def test_latest_checkpoint_falls_back_when_the_newest_is_damaged(
     assert line.startswith(f"expgen: {newest}") and line.endswith("using the one before it")
 
 
+def test_new_checkpoints_are_kept_below_damaged_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for env_steps in (800, 900):
+        (tmp_path / f"{env_steps:012d}.safetensors").write_bytes(b"damaged")
+    for env_steps in (100, 200, 300):
+        add_checkpoint(tmp_path, env_steps, TENSORS, {"env_steps": env_steps})
+        found = latest_checkpoint(tmp_path)
+        assert found is not None and found.facts["env_steps"] == env_steps
+    assert [int(path.stem) for path in sorted(tmp_path.iterdir())] == [200, 300, 800, 900]
+    assert len(capsys.readouterr().err.splitlines()) == 6
+
+
 def test_latest_checkpoint_is_none_without_files_and_raises_when_all_are_damaged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
