@@ -86,8 +86,8 @@ def tuning_levels(agent: AgentDescription) -> LevelSet:
     If there are training levels that no explorer has seen, only those are considered.
     """
     if not agent.has_vote:
-        accepted = "--levels that it has not trained on, or an ensemble that votes, such as --algo expgen"
-        raise InputError(f"{agent.folder} is a run of --algo {agent.algo}, which does not vote; accepted: {accepted}")
+        accepted = "--levels that it has not trained on, or an ensemble with --vote leader or majority"
+        raise InputError(f"{agent.folder} does not vote; accepted: {accepted}")
     explored = [explorer.levels for explorer in agent.explorers]
     unexplored = tuple(level for level in agent.levels.seeds or () if not any(level in levels for levels in explored))
     levels = panel_levels(

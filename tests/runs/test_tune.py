@@ -162,7 +162,7 @@ def test_tune_refuses_a_run_without_left_out_levels(small: Any, refused: Callabl
     message = "has no training level that two members never saw; accepted: a population trained with --member-levels"
     assert message in refused("tune", tmp_path / "all")
     small.train(tmp_path / "ppo", 1)
-    message = "is a run of --algo ppo, which does not vote; accepted: --levels"
+    message = "does not vote; accepted: --levels that it has not trained on, or an ensemble with --vote leader or maj"
     assert message in refused("tune", tmp_path / "ppo", "--temperatures", "0,1")
 
 
