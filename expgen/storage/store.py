@@ -16,6 +16,7 @@ import tenacity
 
 from expgen.errors import FailedStorage, InputError, error_line
 from expgen.files import check_name
+from expgen.storage.location import is_url
 from expgen.text import notify
 
 SECONDS_VARIABLE = "EXPGEN_STORAGE_SECONDS"  # how long one operation is retried
@@ -36,11 +37,15 @@ class Store:
             raise InputError(f"{SECONDS_VARIABLE} is {text!r}; accepted: a number of seconds, such as 300")
         self.url, self.seconds = url.rstrip("/"), float(text) if seconds is None else seconds
         self.is_given_up = threading.Event()  # once set: no more retries or messages
+        accepted = "a folder, or a URL whose driver is installed, as by pip install 'expgen[storage]' s3fs"
+        if not is_url(self.url):  # fsspec would open a folder `s3:` of this machine
+            raise InputError(f"{url} has no path; accepted: a folder, or a URL as s3://BUCKET/RUN")
         try:
             self.files, self.root = importlib.import_module("fsspec.core").url_to_fs(self.url, use_listings_cache=False)
-        except (ImportError, ValueError) as error:
-            accepted = "a folder, or a URL whose driver is installed, as by pip install 'expgen[storage]' s3fs"
+        except (ImportError, ValueError, TypeError, AttributeError) as error:  # the last two: the driver needs options
             raise InputError(f"cannot open {url}: {_line(error)}; accepted: {accepted}") from None
+        except OSError as error:  # some drivers connect
+            raise StorageOutage(f"cannot open {url}: {_line(error)}") from None
 
     def read(self, name: str) -> bytes:
         """Return the content of the file `name`; raise FileNotFoundError if it does not exist."""

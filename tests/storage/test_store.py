@@ -166,3 +166,23 @@ def test_names_outside_the_url_are_rejected(name: str, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not safe"):
             operation(name)
     assert (tmp_path / "outside").read_text() == "theirs"
+
+
+@pytest.mark.parametrize("url", ["s3://", "file:///", "://", "s3:"])
+def test_url_without_a_path_is_no_folder_of_this_machine(url: str) -> None:
+    with pytest.raises(InputError, match=f"{url} has no path; accepted: a folder, or a URL as s3:"):
+        Store(url)
+
+
+def test_url_that_its_driver_refuses_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"cannot open reference://x: TypeError: .*; accepted: a folder, or a URL"):
+        Store("reference://x")
+
+
+def test_driver_that_cannot_connect_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionRefusedError("Connection refused")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
+    with pytest.raises(StorageOutage, match="cannot open ftp://host/run: ConnectionRefusedError: Connection refused"):
+        Store("ftp://host/run")
