@@ -70,7 +70,7 @@ def check_type(field: str, value: Any, kinds: type | tuple[type, ...], accepted:
 
 def check_location(field: str, value: Any, accepted: str = "a folder or URL") -> None:
     """Raise InputError unless `value` can name a file, folder or URL."""
-    if not isinstance(value, (str, Path)) or "\0" in str(value):
+    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
         raise InputError(f"{field} is {short_repr(value)}; accepted: {accepted}")
 
 

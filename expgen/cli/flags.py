@@ -136,7 +136,9 @@ def location(text: str) -> Location:
 
 
 def _path(text: str) -> Path:
-    """Return a path; raise InputError if a name is too long for file systems."""
+    """Return a path; raise InputError if it is empty or a name is too long for file systems."""
+    if not text:  # Path would make the working directory of it
+        raise InputError("the path is empty; accepted: a file or folder, such as . for the working directory")
     for name in Path(text).parts:
         if (size := len(os.fsencode(name))) > MAX_NAME_BYTES:
             raise InputError(f"{name:.40}… is a name of {size} bytes; accepted: at most {MAX_NAME_BYTES}")
@@ -234,12 +236,12 @@ def env_name(game: str | None, env: str | None) -> str | None:
     from expgen.envs.procgen import GAMES
 
     family, _, inside = (env or "").partition(":")
-    if game and env and (inside or family not in ("procgen", "gymnasium", "envpool")):
+    if game is not None and env is not None and (inside or family not in ("procgen", "gymnasium", "envpool")):
         raise InputError(f"GAME is {game!r} but --env is {env!r}; accepted: one of them")
-    if game and env:
+    if game is not None and env is not None:
         return full_name(f"{env.rstrip(':')}:{game}", "GAME")
     if env == "procgen":
         raise InputError(f"--env is 'procgen'; accepted with a GAME: {', '.join(GAMES)}")
-    if game or env:
-        return full_name(game or env or "", "GAME" if game else "--env")
-    return None
+    if game is not None:
+        return full_name(game, "GAME")
+    return None if env is None else full_name(env)

@@ -46,7 +46,7 @@ def parse_runs(argv: Sequence[str]) -> list[dict[str, Any]]:
 def _parse_run(argv: Sequence[str], path: Path | None, values: Mapping[str, Any], name: str = "") -> dict[str, Any]:
     """Return the arguments of one run; `values` are those of the file `path` for the run `name` (may be empty)."""
     known = _parse_first_flags(argv, values)
-    algo = known.algo or _default_algo(argv, values, known.preset)
+    algo = _default_algo(argv, values, known.preset) if known.algo is None else known.algo
     may_resume = known.resume or values.get("resume") is True
     if known.algo is None and may_resume and known.run and not name:
         folder_there = RunFolder(local_copy(known.run, without_weights=True))

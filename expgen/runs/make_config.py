@@ -160,7 +160,8 @@ def open_run(request: RunRequest) -> OpenedRun:
             return open_run(replace(request, run=copy))
     if request.resume and request.run and RunFolder(request.run).exists():
         return _resumed(RunFolder(request.run), request)
-    algo, preset = request.algo or default_algo(request.preset, request.env), request.preset
+    preset = request.preset
+    algo = default_algo(preset, request.env) if request.algo is None else request.algo
     settings, votes = split_settings(algo, request.settings)
     playing = {**playing_values(request.env, algo, preset), **pop_playing(algo, settings)}
     config = make_config(request.env or "minimaze", algo, preset, **settings)

@@ -118,6 +118,7 @@ def is_shipped(path: Path, where: Path = PRETRAINED) -> bool:
 
 def find_agent(name: Location, where: Path = PRETRAINED) -> FoundAgent:
     """Find the agent of a run folder, a URL or an agent.json, or else the shipped agent of that name."""
+    check_location("run", name, "a run folder, an agent.json, or the name of a shipped agent")
     path = local_copy(name)
     if path.is_file() or (path / AGENT_FILE).exists() or RunFolder(path).exists():
         is_bundled = is_hub(name) or is_shipped(path, where)
@@ -156,7 +157,6 @@ def load_agent(
         `temperature`.
     consensus: settings of ConsensusConfig to override.
     """
-    check_location("run", run, "a run folder, an agent.json, or the name of a shipped agent")
     check_type("learner", learner, (str, type(None)), "a name such as member0 or explorer")
     seed = check_integer("seed", seed, 0, LAST_SEED)
     if weights is not None:

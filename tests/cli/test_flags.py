@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -145,6 +146,13 @@ def test_url_is_rejected_as_folder(refused) -> None:
 def test_memory_url_is_rejected_as_run(refused) -> None:
     line = refused("train", "--run", "memory://run")
     assert "--run: memory://run is lost with the process; accepted: a folder, or a URL" in line
+
+
+@pytest.mark.parametrize("kind", [folder, location])
+def test_empty_path_is_not_the_working_directory(kind: Any) -> None:
+    with pytest.raises(InputError, match="the path is empty; accepted: a file or folder"):
+        kind("")
+    assert kind(".") == Path(".")
 
 
 @pytest.mark.parametrize("kind", [folder, location])
