@@ -62,11 +62,13 @@ def main(argv: Sequence[str]) -> int:
             progress.hide_bar()
             header = [] if width else [COLUMNS]
             width = width or max(NAME_WIDTH, len(agent_name(score)))
-            for cells in (*header, _cells(score)):
-                print(text_line(cells, (width, 6, 14, 11, 9, 7, 14, 7), ">"))
-            print(*remarks, sep="\n", end="\n" * bool(remarks), flush=True)
-            if scores is not None:
-                _append(scores, scored)
+            try:
+                for cells in (*header, _cells(score)):
+                    print(text_line(cells, (width, 6, 14, 11, 9, 7, 14, 7), ">"))
+                print(*remarks, sep="\n", end="\n" * bool(remarks), flush=True)
+            finally:  # the row is kept if it cannot be printed, and printed if it cannot be kept
+                if scores is not None:
+                    _append(scores, scored)
             means = {"episode_return": score.mean_return, "episode_solved": score.solved_rate}
             progress.row(ended.task.name, {"episodes": score.episodes, **means})  # the only report of a cluster task
     return 0

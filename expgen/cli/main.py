@@ -32,6 +32,7 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb; return 0 when done, 1 after a failure, 2 for bad input, 128 + N after signal N."""
+    _open_closed_streams()
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
     debug = words != given
@@ -58,6 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"expgen: failed: {printable(error_line(error))} (--debug shows where)", file=sys.stderr)
         return FAILED
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null for standard streams that are closed, as some schedulers start programs without them.
+
+    Else Python has no `sys.stderr` to print to, and the next files that are opened get the streams' numbers.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)  # for worker processes
+    os.close(handle)
+    for handle, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(handle, "w", closefd=False))
 
 
 def _run(words: Sequence[str], signals: StopSignals) -> int:

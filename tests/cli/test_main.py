@@ -44,6 +44,24 @@ def test_help_and_errors_do_not_import_torch(words: list[str]) -> None:
     assert "expgen.cli.main" in loaded and not {"torch", "numpy", "tensorboard"} & set(loaded)
 
 
+def test_closed_standard_streams_lose_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["train", "--preset", "smoke", "--steps", "1024", "--eval-every", "0", "--run", str(run)]
+    for given in (words, ["evaluate", str(run), "--episodes", "2"]):
+        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-m", "expgen", *given])
+        assert done.returncode == 0
+    assert len((run / "scores.csv").read_text().splitlines()) == 2
+    assert len(list((run / "checkpoints" / "member0").iterdir())) == 1
+
+
+def test_score_that_cannot_be_printed_is_kept(tmp_path: Path) -> None:
+    words = ["evaluate", "minimaze/ppo", "--episodes", "2", "--scores", str(tmp_path / "scores.csv")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "expgen", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "No space left on device" in done.stderr
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 2
+
+
 def test_minimaze_trains_without_optional_packages(tmp_path: Path) -> None:
     """Packages are imported only where they are used."""
     code = """
