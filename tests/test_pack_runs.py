@@ -1,5 +1,6 @@
 """scripts/pack-runs: packed runs play and resume with their weights; archives keep to their size."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import expgen
+from expgen.errors import FailedStorage, InputError
 from expgen.runs.folder import RunFolder
 from expgen.training.checkpoint import Checkpoint, latest_checkpoint
 from tests.policies import newest_checkpoint
@@ -111,3 +113,19 @@ def test_archives_keep_to_the_size_where_runs_allow() -> None:
 def test_folder_without_runs_is_refused_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, SCRIPT, tmp_path, tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "contains no run" in done.stderr
+
+
+@pytest.mark.parametrize("max_mib", [float("nan"), float("inf"), -1.0])
+def test_impossible_size_is_refused(max_mib: float, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--max-mib is .*; accepted: 0 to"):
+        list(script.pack_runs(tmp_path, tmp_path / "out", max_mib))
+
+
+def test_full_disk_leaves_no_partial_archive(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "add", fail)
+    with pytest.raises(FailedStorage, match=r"cannot write .*runs-1\.tar\.gz: No space left"):
+        list(script.pack_runs(runs, tmp_path / "out", 15))
+    assert not list((tmp_path / "out").iterdir())
