@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         try:
             return kind(arg_string)
         except InputError as error:  # already names the accepted values
-            raise InputError(f"{_flag_name(action)}: {error}") from None
+            raise type(error)(f"{_flag_name(action)}: {error}") from None
         except (TypeError, ValueError):
             accepted = "a number" if kind is float else getattr(kind, "__name__", "another value")
             raise InputError(f"{_flag_name(action)} is {arg_string!r}; accepted: {accepted}") from None
@@ -136,9 +136,9 @@ def location(text: str) -> Location:
 
 
 def _path(text: str) -> Path:
-    """Return a path; raise InputError if it is empty or a name is too long for file systems."""
-    if not text:  # Path would make the working directory of it
-        raise InputError("the path is empty; accepted: a file or folder, such as . for the working directory")
+    """Return a path; raise ValueError if it is none, and InputError if a name is too long for file systems."""
+    if not text or "\0" in text:  # Path would make the working directory of an empty text
+        raise ValueError(text)
     for name in Path(text).parts:
         if (size := len(os.fsencode(name))) > MAX_NAME_BYTES:
             raise InputError(f"{name:.40}… is a name of {size} bytes; accepted: at most {MAX_NAME_BYTES}")
@@ -156,6 +156,8 @@ def agent_location(text: str) -> Location:
 NUMBER_TYPES: dict[type, Callable[[str], Any]] = {int: whole_number, float: float}
 whole_number.__name__ = "a whole number"  # for error messages
 folder.__name__ = "a file or folder of this machine"
+location.__name__ = "a folder or URL"
+agent_location.__name__ = "a folder, file or URL"
 
 
 def add_config_flags(

@@ -10,6 +10,7 @@ import pytest
 from expgen.cli.flags import Parser, add_config_flags, folder, list_of, location, parse_options, whole_number
 from expgen.errors import InputError
 from expgen.settings import setting
+from expgen.storage.store import StorageOutage
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,21 @@ def test_memory_url_is_rejected_as_run(refused) -> None:
     assert "--run: memory://run is lost with the process; accepted: a folder, or a URL" in line
 
 
-@pytest.mark.parametrize("kind", [folder, location])
-def test_empty_path_is_not_the_working_directory(kind: Any) -> None:
-    with pytest.raises(InputError, match="the path is empty; accepted: a file or folder"):
-        kind("")
-    assert kind(".") == Path(".")
+@pytest.mark.parametrize("text", ["", "a\0b"])
+def test_text_that_is_no_path_is_rejected(text: str, refused) -> None:
+    assert f"--run is {text!r}; accepted: a folder or URL" in refused("train", "--run", text)
+    assert f"RUN_OR_AGENT is {text!r}; accepted: a folder, file or URL" in refused("evaluate", text)
+    assert f"--out is {text!r}; accepted: a file or folder of this machine" in refused("report", "x", "--out", text)
+    assert folder(".") == location(".") == Path(".")
+
+
+def test_storage_that_cannot_connect_is_a_failure(monkeypatch: pytest.MonkeyPatch, command) -> None:
+    def fail(url: str) -> None:
+        raise StorageOutage(f"cannot open {url}")
+
+    monkeypatch.setattr("expgen.cli.flags.Store", fail)
+    outcome = command("status", "ftp://host/run")
+    assert (outcome.status, outcome.err) == (1, "expgen: RUNS: cannot open ftp://host/run\n")
 
 
 @pytest.mark.parametrize("kind", [folder, location])

@@ -195,7 +195,7 @@ BAD_INPUT = {  # flags and the error line
     "comma after the last game": (["maze,"], "GAME is ''; accepted: bigfish"),
     "empty env": (["--env", ""], "--env is ''; accepted: minimaze"),
     "empty algo": (["--algo", ""], "--algo is ''; accepted: ppo, ppo-gru"),
-    "empty run": (["--run", ""], "--run: the path is empty; accepted: a file or folder"),
+    "empty run": (["--run", ""], "--run is ''; accepted: a folder or URL"),
     "preset": (["--preset", "huge"], "--preset is 'huge'; accepted: paper, best, laptop, smoke"),
     "flag": (["--stepz", "100"], "unrecognized arguments: --stepz"),
     "abbreviation": (["--step", "100"], "unrecognized arguments: --step"),
