@@ -57,6 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, PermissionError) and error.filename:
+            denied = f"cannot access {error.filename}: {error.strerror}; accepted: files and folders with permission"
+            print(f"expgen: {printable(denied)}", file=sys.stderr)
+            return BAD_INPUT
         print(f"expgen: failed: {printable(error_line(error))} (--debug shows where)", file=sys.stderr)
         return FAILED
 

@@ -90,6 +90,16 @@ def test_failure_prints_one_line_and_debug_raises(command: Callable[..., Any], m
         main(["--debug", "evaluate"])
 
 
+def test_folder_without_permission_is_bad_input(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(words: object) -> int:
+        raise PermissionError(13, "Permission denied", "run/config.json")
+
+    monkeypatch.setattr(evaluate, "main", deny)
+    outcome = command("evaluate", "run")
+    line = "cannot access run/config.json: Permission denied; accepted: files and folders with permission"
+    assert (outcome.status, outcome.err) == (2, f"expgen: {line}\n")
+
+
 @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
 def test_interrupt_and_closed_pipe_have_exit_statuses(
     error: type[BaseException], status: int, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
