@@ -110,6 +110,13 @@ def test_archives_keep_to_the_size_where_runs_allow() -> None:
     assert len(groups) == 3 and ["e"] in groups
 
 
+def test_archives_of_an_earlier_call_with_more_of_them_are_deleted(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs-7.tar.gz").touch()  # not in the sequence: somebody else's
+    assert [archive.name for archive in script.pack_runs(runs, tmp_path, 0)] == ["runs-1.tar.gz", "runs-2.tar.gz"]
+    assert [archive.name for archive in script.pack_runs(runs, tmp_path, 15)] == ["runs-1.tar.gz"]
+    assert {path.name for path in tmp_path.iterdir()} == {"runs-1.tar.gz", "runs-7.tar.gz"}
+
+
 def test_folder_without_runs_is_refused_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, SCRIPT, tmp_path, tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "contains no run" in done.stderr
