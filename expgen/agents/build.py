@@ -126,8 +126,8 @@ def consensus_of(description: AgentDescription, changes: Mapping[str, Any]) -> C
 def policy_names(description: AgentDescription, config: ConsensusConfig) -> list[str]:
     """Return the names of the policies that play under `config`, members first."""
     members = [f"member{index}" for index in range(config.ensemble_size or len(description.members))]
-    is_members_only = kind_of(config, len(members)).members_only
-    has_explorers = not members if is_members_only else config.fallback == "explorer"
+    kind = kind_of(config, len(members))
+    has_explorers = config.fallback == "explorer" if kind.has_vote else not (members and kind.members_only)
     explorers = description.explorers if has_explorers else ()
     return members + [explorer_name(index) for index in range(len(explorers))]
 

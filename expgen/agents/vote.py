@@ -74,13 +74,13 @@ class Candidate(NamedTuple):
 class Agreement:
     """Counts the members that agree with a member's action.
 
-    `classes` are the actions of each class by name; with None every action is its own class. `no_op_is_up` reproduces a
-    quirk of the paper's code: a leader's action in no class counts as "up" and is executed if enough *other* members go
-    up. (A second quirk, in how members count no-ops, is not reproduced.)
+    `classes` are the actions of each class by name; with None or {} every action is its own class. `no_op_is_up`
+    reproduces a quirk of the paper's code: a leader's action in no class counts as "up" and is executed if enough
+    *other* members go up. (A second quirk, in how members count no-ops, is not reproduced.)
     """
 
     def __init__(self, num_actions: int, classes: ActionClasses | None, no_op_is_up: bool = False) -> None:
-        if classes is None:
+        if not classes:
             classes = {str(action): (action,) for action in range(num_actions)}
         holds = np.zeros((len(classes), num_actions), dtype=bool)  # [C, A]
         for row, (name, actions) in zip(holds, classes.items()):

@@ -79,8 +79,9 @@ def test_no_op_is_a_class_in_other_games():
     assert count(9, [9, 4, 10], DIRECTIONS) == 2
 
 
-def test_without_classes_only_equal_actions_agree():
-    table = Agreement(15, None)
+@pytest.mark.parametrize("classes", [None, {}])
+def test_without_classes_only_equal_actions_agree(classes: ActionClasses | None):
+    table = Agreement(15, classes)
     for own, other in itertools.product(range(15), range(15)):
         assert table.count(np.array([[own], [other]]), 0)[0] == 1 + (own == other)
 

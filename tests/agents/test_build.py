@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from expgen.agents.build import build_agent, consensus_of, policy_names, training_settings
+from expgen.agents.consensus import ConsensusConfig
 from expgen.agents.description import AgentDescription
 from expgen.errors import InputError
 from expgen.reward.source import GameRewardConfig
@@ -30,6 +31,18 @@ def test_policy_names_follow_ensemble_size_and_fallback() -> None:
     few = ["member0", "member1", "explorer"]
     for changes, players in (({"ensemble_size": 2}, few), ({"fallback": "random"}, all_members)):
         assert policy_names(TEN, consensus_of(TEN, changes)) == players
+
+
+@pytest.mark.parametrize(("vote", "num_explorers"), [("turns", 1), ("mean", 0)])
+def test_fallback_of_the_file_is_ignored_without_a_vote(vote: str, num_explorers: int) -> None:
+    names = policy_names(TEN, ConsensusConfig(vote=vote, fallback="random"))  # type: ignore[arg-type]
+    assert names == [f"member{index}" for index in range(10)] + ["explorer"] * num_explorers
+
+
+@pytest.mark.parametrize("vote", ["leader", "turns", "mean"])
+def test_explorers_without_members_play_whatever_the_fallback_of_the_file(vote: str) -> None:
+    alone = replace(TEN, members=())
+    assert policy_names(alone, ConsensusConfig(vote=vote, fallback="none")) == ["explorer"]  # type: ignore[arg-type]
 
 
 def test_vote_settings_are_rejected_for_a_single_policy() -> None:
