@@ -117,6 +117,10 @@ def changed_consensus(config: ConsensusConfig, values: Mapping[str, Any], num_me
         if name not in kind.settings:
             accepted = ", ".join(map(flag_of, kind.settings))
             raise InputError(f"{flag_of(name)} is given but {kind.refusal}; accepted: {accepted}")
+    is_hedged = changed.hedge > 0 and kind.has_vote
+    if is_hedged and changed.fallback != "explorer" and {"hedge", "fallback"} & values.keys():
+        problem = f"--hedge is {changed.hedge} but --fallback is {changed.fallback}"
+        raise InputError(f"{problem}; accepted: 0, or a policy as explorer")
     if changed.leader >= max(num_members, 1):
         raise InputError(f"--leader is {changed.leader}; accepted: 0 to {max(num_members, 1) - 1}")
     if changed.ensemble_size > num_members:

@@ -41,6 +41,7 @@ class RunFolder:
         self.card_file = self.path / CARD
         self.tune_file = self.path / "tune.csv"
         self.events_folder = self.path / "tensorboard"
+        self.new_vote_file = self.path / "scoring" / "new-vote"  # empty; the ensemble is not yet scored as it now votes
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"

@@ -89,7 +89,8 @@ class RunScorer:
         live = replace(self.agent, weights="live")
         variants = [partial(build_agent, live)]
         if self.agent.has_vote:
-            variants.append(partial(build_agent, live, changes={"fallback": "random"}))
+            unhedged = replace(live, consensus=replace(self.agent.consensus, hedge=0.0))  # --hedge needs an explorer
+            variants.append(partial(build_agent, unhedged, changes={"fallback": "random"}))
         players = policy_names(self.agent, self.agent.consensus)
         if any(has_average(checkpoint_of(self.agent, name)) for name in players):
             variants.append(partial(build_agent, replace(self.agent, weights="average")))
@@ -120,8 +121,8 @@ class RunScorer:
             save_scores(self.folder.scores_file, scored)
 
 
-def _identity(row: Score) -> tuple[str, str, str, int, str]:
-    return row.agent, row.settings, row.split, row.env_steps, row.commit
+def _identity(row: Score) -> tuple[str, str, str, str, int, int, str]:
+    return row.agent, row.settings, row.split, row.levels, row.env_steps, row.episodes, row.commit
 
 
 def _metrics(scored: Collection[ScoredAgent]) -> Scores:

@@ -14,6 +14,7 @@ from expgen.envs.wrappers import WRAPPERS
 from expgen.errors import check_range, error_line
 from expgen.evaluation.evaluate import result_of
 from expgen.runs.make_config import OpenedRun, RunRequest, open_run
+from expgen.runs.messages import ScoreRequest
 from expgen.runs.plan import build_learner
 from expgen.runs.processes import run_in_processes
 from expgen.runs.progress import with_progress
@@ -204,7 +205,8 @@ def _train_here(run: OpenedRun, device: str, watcher: Watcher) -> RunResult:
         for name, error in failed.items():
             run.folder.log_failure(name, "".join(traceback.format_exception(error)))
         if writer.is_complete and agent.consensus is not None:
-            scorer.score_ensemble(writer.has_new_vote)
+            ensemble = ScoreRequest(run.folder.path, None, 0, None, writer.has_new_vote)
+            writer.write_scores(ensemble, result_of(scorer.score_request(ensemble)))
         return writer.finish(diverged, tuple(f"{name}: {error_line(error)}" for name, error in failed.items()))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from expgen.agents.description import AgentDescription
 from expgen.envs.vec_env import EnvSpec
+from expgen.files import write_atomic
 from expgen.runs.agent_files import describe_run, read_agent, write_agent
 from expgen.runs.folder import RunFolder
 from expgen.runs.make_config import OpenedRun
@@ -47,7 +48,6 @@ class RunWriter:
         self.env_steps = dict.fromkeys(self.plans, 0)
         repair_metrics(self.folder.metrics_file)
         self.metrics, self.callbacks = MetricsFile(self.folder.metrics_file), run.callbacks
-        self.has_new_vote = False  # whether this resume changed how the ensemble votes, which score rows do not show
 
     def start(self, spec: EnvSpec) -> AgentDescription:
         """Write config.json and agent.json; return the agent that the run trains. `spec` is the environment's."""
@@ -61,7 +61,8 @@ class RunWriter:
             agent = replace(agent, **{name: getattr(before, name) for name in kept} | playing)
             decides = attrgetter("consensus", "temperature", "explorer_temperature")
             playing["tuned"] = before.tuned if decides(before) == decides(agent) else ()
-            self.has_new_vote = before.consensus != agent.consensus
+            if before.consensus != agent.consensus:
+                write_atomic(self.folder.new_vote_file, b"", new_folders=1)  # before agent.json, which is what changes
         agent = replace(agent, **playing)
         write_agent(agent)  # first, since a run without agent.json would be resumed with the default agent
         self.folder.write_config(self.run.config, spec)
@@ -89,9 +90,11 @@ class RunWriter:
 
     def write_scores(self, request: ScoreRequest, scores: dict[str, float]) -> None:
         """Add the scores to the row of their step, call `on_row` with them, then delete the weights file."""
+        self.lock.check()
+        if request.learner is None:
+            self.folder.new_vote_file.unlink(missing_ok=True)
         if request.learner is None or request.weights is None:  # not a score of the schedule, in metrics.csv
             return
-        self.lock.check()
         if self.metrics.complete_row(request.learner, request.env_steps, scores):
             self.callbacks.on_score(request.learner, request.env_steps, scores)
             self.on_row(self.prefix + request.learner, {"env_steps": self.env_steps[request.learner], **scores})
@@ -114,6 +117,11 @@ class RunWriter:
             done = self.env_steps[name]
             if self.run.config.eval_every and done >= plan.steps and done not in dict(files):
                 yield ScoreRequest(self.folder.path, name, done, None)
+
+    @property
+    def has_new_vote(self) -> bool:
+        """Whether this or an interrupted session changed how the ensemble votes, which score rows do not show."""
+        return self.folder.new_vote_file.exists()
 
     @property
     def is_complete(self) -> bool:

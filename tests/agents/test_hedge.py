@@ -1,6 +1,7 @@
 """Hedged exploration: objections by hand, replaced actions, and a slow reference of the whole agent."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from expgen.agents.consensus import ConsensusAgent, ConsensusConfig
 from expgen.agents.decision import Actor
 from expgen.agents.hedge import bad_actions, hedged_action
 from expgen.agents.vote import Agreement, Panel, classes_of, full_panel
+from expgen.agents.vote_kinds import changed_consensus
 from expgen.algorithms.daac import AdvantageHead
 from expgen.envs.levels import LevelSet
 from expgen.envs.make import make_env
@@ -55,6 +57,18 @@ def test_probabilities_of_one_action_class_are_summed():
     logits = np.array([[log(0.05, 0.05, 0.8, 0.1)]])
     assert bad_actions(logits, panel_of(1, 1), agreement, 0.12).tolist() == [[False, False, False, False]]
     assert bad_actions(logits, panel_of(1, 1), agreement, 0.13).tolist() == [[True, True, False, True]]
+
+
+@pytest.mark.parametrize("fallback", ["random", "none"])
+def test_hedge_without_explorer_is_refused_before_anything_is_trained(fallback: Any, small: Any, tmp_path: Path):
+    refused = f"^--hedge is 0.1 but --fallback is {fallback}; accepted: 0, or a policy as explorer$"
+    with pytest.raises(InputError, match=refused):
+        small.train(tmp_path / "run", 1, algo="expgen", members=2, hedge=0.1, fallback=fallback, **small.explorer)
+    assert not (tmp_path / "run").exists()
+    for before, values in (({"hedge": 0.1}, {"fallback": fallback}), ({"fallback": fallback}, {"hedge": 0.1})):
+        with pytest.raises(InputError, match=refused):
+            changed_consensus(ConsensusConfig(**before), values, 2)
+    assert changed_consensus(ConsensusConfig(hedge=0.1, fallback=fallback), {"hedge": 0.0}, 2).hedge == 0
 
 
 def test_hedged_action_is_next_best_or_own_if_all_are_bad():

@@ -55,6 +55,33 @@ def test_new_vote_is_scored_though_its_rows_have_equal_names(small: Any, tmp_pat
     assert names(rows[len(before) :]) == ensembles and len(rows) == len(before) + 4
 
 
+def test_new_vote_is_scored_though_the_session_that_set_it_was_killed(
+    small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = population(small, tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(scoring, "play_levels", killed)
+        population(small, tmp_path, resume=True, min_agree=2, alpha=0.25)
+    rows = population(small, tmp_path, resume=True)
+    ensembles = ["expgen fallback=random members=2", "expgen members=2"]
+    assert names(rows[len(before) :]) == ensembles and len(rows) == len(before) + 4
+    assert not (tmp_path / "scoring").exists()
+    assert population(small, tmp_path, resume=True) == rows
+
+
+def killed(*arguments: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("hang_seconds", [0, 600])
+def test_run_with_hedge_is_scored_with_random_actions_too(small: Any, tmp_path: Path, hang_seconds: int) -> None:
+    rows = population(small, tmp_path, hedge=0.1, hang_seconds=hang_seconds)
+    assert [name for name in names(rows) if name.startswith("expgen")] == [
+        "expgen fallback=random members=2",
+        "expgen members=2",
+    ]
+
+
 def test_deleted_rows_are_scored_as_before(small: Any, tmp_path: Path) -> None:
     rows = population(small, tmp_path, average=0.9)
     (tmp_path / "scores.csv").unlink()

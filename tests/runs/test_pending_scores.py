@@ -1,10 +1,13 @@
 """Scores that an earlier session left pending."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from expgen.evaluation.scores import read_scores
+import pytest
+
+from expgen.evaluation.scores import append_scores, read_scores
 from expgen.runs.folder import RunFolder
 from expgen.runs.writer import files_to_score
 from expgen.training.checkpoint import checkpoint_file, write_checkpoint
@@ -31,3 +34,16 @@ def test_resume_scores_pending_weights_and_drops_obsolete_ones(small: Any, tmp_p
     assert small.train(tmp_path, 2, eval_every=small.update_steps, resume=True).is_complete
     assert metrics(tmp_path) == rows and read_scores(tmp_path / "scores.csv") == scores
     assert not (tmp_path / "scoring").exists()
+
+
+@pytest.mark.parametrize("changes", [{"episodes": 3}, {"levels": "20:5"}], ids=str)
+def test_smaller_evaluation_of_pending_weights_does_not_count(changes: Any, small: Any, tmp_path: Path) -> None:
+    """As if someone evaluated the last checkpoint of a killed run before it was resumed."""
+    small.train(tmp_path, 1, eval_every=small.update_steps)
+    folder, rows = RunFolder(tmp_path), read_scores(tmp_path / "scores.csv")
+    folder.scores_file.unlink()
+    append_scores(folder.scores_file, [replace(row, **changes) for row in rows])
+    weights = checkpoint_file(folder.weights_to_score_of("member0"), small.update_steps)
+    write_checkpoint(weights, small.weights(tmp_path), {"env_steps": small.update_steps})
+    small.train(tmp_path, 1, eval_every=small.update_steps, resume=True)
+    assert read_scores(folder.scores_file)[len(rows) :] == rows
