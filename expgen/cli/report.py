@@ -10,7 +10,7 @@ from expgen.evaluation.normalize import ConstantSet
 from expgen.report.curves import Curve, published_curves, read_curves
 from expgen.report.entry import Entry, number_entries, read_entries
 from expgen.report.score_table import ScoreTable
-from expgen.report.write import write_report
+from expgen.report.write import PAGE, TABLES, write_report
 from expgen.runs.folder import RunFolder
 from expgen.runs.plan import plans_of
 from expgen.runs.result import curve_rows
@@ -58,4 +58,10 @@ def _rows(path: Path) -> list[Entry]:
         return read_entries(path)
     runs = [RunFolder(file.parent) for file in sorted(path.rglob("config.json"))]
     curves = [Entry(row, str(run.metrics_file), line) for run in runs for line, row in curve_rows(run)]
-    return curves + [row for file in sorted(path.rglob("scores.csv")) for row in read_entries(file)]
+    files = [file for file in sorted(path.rglob("scores.csv")) if not _is_table(file)]
+    return curves + [row for file in files for row in read_entries(file)]
+
+
+def _is_table(file: Path) -> bool:
+    """Whether `file` is a table of an earlier report, whose folder may be among the runs."""
+    return file.parent.name == TABLES and (file.parents[1] / PAGE).exists()

@@ -23,7 +23,7 @@ from expgen.report.sections import build_sections
 from expgen.report.style import figure_files, inline_svg
 from expgen.report.tables import to_csv, to_latex, to_markdown
 
-PAGE = "report.html"
+PAGE, TABLES = "report.html", "tables"
 MEDIA_TYPES = {
     ".mp4": "video/mp4", ".webm": "video/webm", ".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg",
     ".svg": "image/svg+xml", ".html": "text/html",
@@ -57,7 +57,7 @@ def write_report(
         for shown in section.tables:
             page = render("report/single_table.html", title=shown.caption, table=shown)
             texts = {".md": to_markdown(shown), ".tex": to_latex(shown), ".csv": to_csv(shown), ".html": page}
-            files |= {f"tables/{shown.name}{ending}": text.encode() for ending, text in texts.items()}
+            files |= {f"{TABLES}/{shown.name}{ending}": text.encode() for ending, text in texts.items()}
     svgs = {Path(name).stem: Markup(inline_svg(files[name])) for name in files if name.endswith(".svg")}
     page = render("report/page.html", title=title, summary=_summary(table), sections=sections, svgs=svgs)
     files[PAGE] = page.encode()

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from expgen.agents.agent import Agent
+from expgen.agents.build import playing_settings, training_settings
+from expgen.agents.temperature import AS_TRAINED
 from expgen.errors import InputError
-from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far
+from expgen.evaluation.scores import SPLITS, Score, agent_name, rows_so_far, settings_text
 from expgen.runs.config import TrainConfig
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import State
@@ -68,7 +70,8 @@ class RunResult:
 def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
     """Return (line number in metrics.csv, score row) for each learner, scored step and split.
 
-    commit: the code that trained the run, which metrics.csv does not record.
+    commit: the code that trained the run, which metrics.csv does not record; neither does it record the temperature of
+        the evaluations, which the rows leave out.
     """
     config, _ = folder.read_config()
     plans = {plan.name: plan for plan in plans_of(config)}
@@ -95,7 +98,7 @@ def curve_rows(folder: RunFolder, commit: str = "") -> list[tuple[int, Score]]:
                 ci_high=math.nan,
                 agent=plan.name,
                 commit=commit,
-                settings="" if weights == "live" else f"weights={weights}",
+                settings=settings_text(playing_settings(weights, AS_TRAINED) | training_settings([plan.policy])),
             )
             rows.append((line, row))
     return rows

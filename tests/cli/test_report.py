@@ -2,6 +2,7 @@
 
 import os
 import resource
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,14 @@ def test_report_writes_page_tables_and_figures(scores, tmp_path, capsys):
 def test_report_searches_folders_for_score_files(scores, tmp_path, capsys):
     status, *_ = run(capsys, tmp_path, "--out", tmp_path / "out")
     assert status == 0
+
+
+def test_report_among_the_runs_is_written_again(scores, tmp_path, capsys):
+    append_scores(scores, [replace(ROW, game="minimaze", env="minimaze")])  # in a table named scores, too
+    for _ in range(2):
+        status, _, err = run(capsys, tmp_path, "--out", tmp_path / "report", "--resamples", 20)
+        assert status == 0, err
+    assert (tmp_path / "report/tables/scores.csv").exists()
 
 
 @pytest.mark.parametrize(

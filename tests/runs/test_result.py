@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
 from expgen.runs.result import curve_rows
 
@@ -51,3 +52,12 @@ def test_curve_rows_skip_unknown_learners_and_unscored_rows(small: Any, tmp_path
     assert (line, row.agent, row.mean_return) == (3, "member0", 4) and math.isnan(row.solved_rate)
     folder.metrics_file.unlink()
     assert curve_rows(folder) == []
+
+
+def test_curve_rows_name_the_settings_of_the_training_like_score_rows(small: Any, tmp_path: Path) -> None:
+    settings = {"mirror": True, "average": 0.9, "eval_every": small.update_steps}
+    small.train(tmp_path, 1, algo="maxent", end_value=1.0, **settings)
+    folder = RunFolder(tmp_path)
+    played = {(row.settings, row.split) for row in read_scores(folder.scores_file)}
+    assert {(row.settings, row.split) for _, row in curve_rows(folder)} == played
+    assert ("weights=average end_value=1 mirror=True", "test") in played and len(played) == 4
