@@ -17,6 +17,7 @@ from expgen.agents.consensus import ConsensusConfig
 from expgen.algorithms.recipes import RECIPES
 from expgen.cli.summary import run_lines
 from expgen.envs.library import is_installed
+from expgen.plugins import Plugins
 from expgen.runs import stop
 from expgen.runs.agent_files import read_agent
 from expgen.runs.config import default_config
@@ -141,6 +142,13 @@ def test_flags_and_python_train_the_same_run(
     assert RunFolder(tmp_path / "python").read_config() == RunFolder(tmp_path / "flags").read_config()
 
 
+@pytest.fixture
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what other tests of this process have imported, which the command would name."""
+    monkeypatch.setattr("expgen.cli.train.known_plugins", lambda: Plugins({}, []))
+
+
+@pytest.mark.usefixtures("without_plugins")
 def test_run_without_scores_names_the_command_that_scores_it(
     small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -156,6 +164,7 @@ def test_run_without_scores_names_the_command_that_scores_it(
     assert again == [done, *again[1:3], f"{why}expgen evaluate {run}"]
 
 
+@pytest.mark.usefixtures("without_plugins")
 def test_population_without_scores_of_its_policies_names_the_command(
     small: Any, command: Callable[..., Any], tmp_path: Path
 ) -> None:
