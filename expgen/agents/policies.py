@@ -35,8 +35,11 @@ def load_policies(description: AgentDescription, names: Sequence[str], device: s
 
 
 def policies_as_trained(description: AgentDescription, names: Sequence[str], device: str) -> tuple[list[Policy], int]:
-    """Return the frozen policies `names`, at a temperature of 1, and the sum of their training steps."""
-    check_weights(description, names)
+    """Return the frozen policies `names`, at a temperature of 1, and the sum of their training steps.
+
+    Those without averaged weights play with live ones, if any policy of the agent has averaged weights.
+    """
+    check_weights(description, [*dict.fromkeys((*names, *description.trained()))])
     policies, env_steps = [], 0
     for name in names:
         checkpoint = checkpoint_of(description, name)
@@ -50,6 +53,17 @@ def with_weights(description: AgentDescription, weights: Weights | None) -> Agen
     """Return the agent with these weights; None leaves them as they are."""
     chosen: Any = check_choice("--weights", weights or description.weights, get_args(Weights))
     return replace(description, weights=chosen)
+
+
+def with_weights_of(description: AgentDescription, weights: Weights | None, learner: str | None) -> AgentDescription:
+    """Return the agent with these weights; raise InputError if the `learner` that they are asked for lacks them.
+
+    A `learner` that is no policy stands for all of them.
+    """
+    chosen = with_weights(description, weights)
+    if weights is not None:
+        check_weights(chosen, [learner] if learner in chosen.policies else chosen.trained())
+    return chosen
 
 
 def check_weights(description: AgentDescription, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from expgen.agents.build import LoadedAgent, build_agent
 from expgen.agents.description import AgentDescription
 from expgen.agents.own_agent import OWN_AGENTS
-from expgen.agents.policies import check_trained, check_weights, with_weights
+from expgen.agents.policies import check_trained, with_weights_of
 from expgen.agents.temperature import checked_temperature
 from expgen.envs.levels import LevelSet
 from expgen.errors import InputError, check_range
@@ -40,7 +40,7 @@ class AgentRequest:
     def load(self, agent: AgentDescription, learner: str | None) -> LoadedAgent:
         """Load the policy or registered agent `learner`, or all policies together for None."""
         temperatures = self.temperature, self.explorer_temperature
-        agent = with_weights(agent, self.weights)
+        agent = with_weights_of(agent, self.weights, learner)
         return build_agent(agent, learner, self.seed, self.device, self.consensus, *temperatures)
 
 
@@ -61,9 +61,9 @@ class EvaluationRequest(AgentRequest):
 def single_requests(agent: AgentDescription, request: EvaluationRequest) -> list[EvaluationRequest]:
     """Split a request into one for each player; raise InputError for bad input before anything is played."""
     select_levels(agent, request)
-    names, playing = select_players(agent, request.learner), with_weights(agent, request.weights)
+    names = select_players(agent, request.learner)
     for name in names:
-        check_weights(playing, [name] if name in agent.policies else agent.trained())
+        with_weights_of(agent, request.weights, name)
     return [replace(request, learner=None if name == agent.algo else name) for name in names]
 
 

@@ -17,7 +17,7 @@ from expgen.agents.agent import Agent
 from expgen.agents.build import build_agent
 from expgen.agents.consensus import CONSENSUS_SETTINGS
 from expgen.agents.description import AGENT_FILE, AgentDescription
-from expgen.agents.policies import CARD, read_card, with_weights
+from expgen.agents.policies import CARD, read_card, with_weights_of
 from expgen.errors import InputError, check_choice
 from expgen.evaluation.scores import Score, read_scores
 from expgen.runs.agent_files import read_agent
@@ -166,6 +166,6 @@ def load_agent(
         accepted = (*list(inspect.signature(load_agent).parameters)[1:-1], *CONSENSUS_SETTINGS)
         raise InputError(f"load_agent has no argument {unknown[0]!r}; accepted: {', '.join(accepted)}")
     found, where = find_agent(run), str(resolve_device(device))
-    playing = with_weights(found.agent, weights)
-    asked = (consensus, temperature, explorer_temperature)
-    return build_agent(playing, learner or found.learner, seed, where, *asked).agent
+    chosen = learner or found.learner
+    playing = with_weights_of(found.agent, weights, chosen)
+    return build_agent(playing, chosen, seed, where, consensus, temperature, explorer_temperature).agent

@@ -137,6 +137,29 @@ def test_missing_averaged_weights_are_refused_in_one_line(
         bundle(plain.path, "expgen train", "a laptop", 1, where=tmp_path, weights="average")
 
 
+def test_policies_without_an_average_play_where_agent_json_names_averaged_weights(
+    small: Any, command: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    """Its explorer alone has an average, which agent.json then names; nobody asked the members for theirs."""
+    run = tmp_path / "run"
+    settings = {"algo": "expgen", "members": 2, "vote": "mean", "explorer_average": 0.9, **small.explorer}
+    small.train(run, 1, **settings)
+    assert read_agent(run).weights == "average"
+    words = ("--episodes", "2", "--scores", tmp_path / "scores.csv")
+    for more in ([], ["--vote", "leader"], ["--learner", "each"]):
+        assert command("evaluate", run, *words, *more).status == 0
+    assert [agent_name(row) for row in read_scores(tmp_path / "scores.csv")] == [
+        *("expgen members=2 vote=mean", "expgen weights=average vote=leader members=2"),
+        *("member0", "member1", "explorer weights=average"),
+    ]
+    assert command("play", run, "--learner", "member0", "--out", tmp_path / "a.html").status == 0
+    assert command("diagnose", run, "--episodes", "2", "--out", tmp_path / "a.png").status == 0
+    assert has_weights(load_policy(RunFolder(run), "member0")[0], RunFolder(run), "member0", "policy")
+    for asked in (["evaluate", *words], ["play", "--out", tmp_path / "b.html"]):
+        line = refused(asked[0], run, *asked[1:], "--learner", "member0", "--weights", "average")
+        assert line.startswith(f"expgen: --weights is average but {run} has no averaged weights of member0; ")
+
+
 def test_tune_uses_the_requested_weights(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[Any] = []
     original = ConsensusAgent.__init__
