@@ -109,6 +109,7 @@ def test_openmp_wait_policy_defaults_to_passive(asked: dict[str, str], policy: s
         (lambda: expgen.train(run=""), "run is ''; accepted: a folder or URL"),
         (lambda: expgen.train(run="s3://"), "s3:/* has no path; accepted: a folder, or a URL"),
         (lambda: expgen.load_agent("minimaze/ppo", learner=0), "learner is 0; accepted: a name such as member0"),
+        (lambda: expgen.load_agent("minimaze/ppo", learner=""), "--learner is ''; accepted: member0, "),
         (lambda: expgen.load_agent("minimaze/ppo", seed=1.5), "seed is 1.5; accepted: a whole number"),
         (lambda: expgen.load_agent("minimaze/ppo", device=0), "--device is 0; accepted: auto, cpu"),
         (lambda: expgen.load_agent("minimaze/ppo", weights=["live"]), "weights is .*; accepted: live, average"),

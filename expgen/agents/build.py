@@ -54,7 +54,7 @@ def build_agent(
         flag = flag_of(next(iter(changes)))
         raise InputError(f"{flag} is a setting of ensembles and cannot be used with one policy")
     if is_alone and not (learner in OWN_AGENTS and learner not in description.policies):
-        name = learner or "member0"
+        name = "member0" if learner is None else learner
         _check_explorer_temperature(explorer_temperature, [name])
         own = description.temperature_of(name) if temperature is None else temperature
         description = replace(with_temperatures(description, own), explorer_temperature=None)

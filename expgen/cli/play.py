@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     check_range("--fps", fps, 1, 60)
     check_out(out or Path(_default_name(found.agent.env, None)))
     arguments["name"] = str(run) if found.is_bundled and arguments["learner"] is None else ""
-    arguments["learner"] = arguments["learner"] or found.learner
+    arguments["learner"] = found.learner if arguments["learner"] is None else arguments["learner"]
     recording = play_agent(found.agent, request_of(PlayRequest, arguments))
     path = out or Path(_default_name(recording.env, recording.level))
     write_recording(recording, path, fps)

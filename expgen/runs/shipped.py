@@ -166,6 +166,6 @@ def load_agent(
         accepted = (*list(inspect.signature(load_agent).parameters)[1:-1], *CONSENSUS_SETTINGS)
         raise InputError(f"load_agent has no argument {unknown[0]!r}; accepted: {', '.join(accepted)}")
     found, where = find_agent(run), str(resolve_device(device))
-    chosen = learner or found.learner
+    chosen = found.learner if learner is None else learner
     playing = with_weights_of(found.agent, weights, chosen)
     return build_agent(playing, chosen, seed, where, consensus, temperature, explorer_temperature).agent

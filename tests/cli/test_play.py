@@ -88,6 +88,7 @@ def test_play_without_level_chooses_one_of_the_split(
             "accepted: expgen, member0, member1, member2, explorer, random, wall-follower",
         ),
         (["--learner", "nobody"], "--learner is 'nobody'; accepted: expgen, member0, "),
+        (["--learner", ""], "--learner is ''; accepted: expgen, member0, "),
         (["--learner", "random", "--device", "tpu"], "--device is 'tpu'; accepted: auto, cpu, cuda, cuda:N"),
         (
             ["--learner", "random", "--min-agree", "2"],
