@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from expgen.bench.load import synchronize
 from expgen.bench.speed import rate
+from expgen.fast.matmul import linear, matmul
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Phase
@@ -20,6 +21,14 @@ from expgen.training.resources import Resources
 _ENVS, _STEPS = 8, 8  # size of the counted rollout; minibatches shrink with it
 _ON_CPU = Resources(torch.device("cpu"), torch_threads=1, env_threads=1, updates_at_once=1)
 _SIDES = {"cuda": 8192, "cpu": 1024}  # of the square matrices that are multiplied
+
+
+def _flops_of_linear(x: torch.Size, weight: torch.Size, *_: Any, **__: Any) -> int:
+    """FLOPs of x Wᵀ, from the shapes of x `[M, K]` and W `[N, K]`."""
+    return 2 * x.numel() * weight[0]
+
+
+_OTHER_PRODUCTS = {linear: _flops_of_linear} if linear else {}  # those that torch does not count itself
 
 
 class Flops(NamedTuple):
@@ -42,7 +51,7 @@ def flops_per_step(config: TrainConfig) -> Flops:
     learner = build_learner(small, plans_of(small)[0], _ON_CPU)
     rollouts, acting = int(getattr(algorithm, "value_every", 1)), 0
     try:
-        with FlopCounterMode(display=False) as counter:
+        with FlopCounterMode(display=False, custom_mapping=_OTHER_PRODUCTS) as counter:
             for _ in range(rollouts):
                 before = counter.get_total_flops()
                 for phase in learner.iterate():
@@ -59,10 +68,11 @@ def peak_flops(device: torch.device, seconds: float) -> float:
     side = _SIDES[device.type]
     matrix = torch.ones(side, side, device=device, dtype=torch.bfloat16 if device.type == "cuda" else torch.float32)
     out = torch.empty_like(matrix)
+    multiply = torch.mm if device.type == "cuda" else matmul
 
     def work() -> float:
         for _ in range(4):
-            torch.mm(matrix, matrix, out=out)
+            multiply(matrix, matrix, out=out)
         synchronize(device)
         return 4 * 2.0 * side**3
 

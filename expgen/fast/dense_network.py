@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from expgen.fast.matmul import matmul
 from expgen.networks.actor_critic import Policy
 from expgen.networks.small import SmallEncoder
 
@@ -80,8 +81,8 @@ class DenseNetwork:
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """Return logits and value `[A+1, B]`, written to `out` if given, from `x` `[B, I+1]` whose rows end in 1."""
         at = self._activations_for(x)
-        torch.mm(x, self.layers.w1, out=at.h1[:, :-1])
-        torch.mm(at.h1.relu_(), self.layers.w2, out=at.h2[:, :-1])
+        matmul(x, self.layers.w1, out=at.h1[:, :-1])
+        matmul(at.h1.relu_(), self.layers.w2, out=at.h2[:, :-1])
         return torch.mm(self.layers.head, at.h2.relu_().t(), out=out)
 
     def backward(self, x: Tensor, d_output: Tensor) -> Tensor:
@@ -95,10 +96,10 @@ class DenseNetwork:
         torch.mm(d_output, at.h2, out=gradients.head)
         torch.mm(d_output.t(), layers.head[:, :-1], out=at.d2)
         _relu_backward(at.d2, at.h2[:, :-1], 0, grad_input=at.d2)
-        torch.mm(at.h1.t(), at.d2, out=gradients.w2)
-        torch.mm(at.d2, layers.w2[:-1].t(), out=at.d1)
+        matmul(at.h1.t(), at.d2, out=gradients.w2)
+        matmul(at.d2, layers.w2[:-1].t(), out=at.d1)
         _relu_backward(at.d1, at.h1[:, :-1], 0, grad_input=at.d1)
-        torch.mm(x.t(), at.d1, out=gradients.w1)
+        matmul(x.t(), at.d1, out=gradients.w1)
         return self.gradient
 
     def _activations_for(self, x: Tensor) -> Activations:
