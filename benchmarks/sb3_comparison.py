@@ -1,6 +1,6 @@
 """Compare our PPO with Stable-Baselines3's: same environment, network, batch sizes and threads.
 
-    python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N]
+    python benchmarks/sb3_comparison.py [minimaze | procgen:maze] [--rollouts N] [--threads N] [--precision bfloat16]
 
 The two alternate, so that other processes slow both equally; the ratio is the median of the ratios per round. Needs the
 `sb3` extra. Both use our environment: Stable-Baselines3 through `Sb3VecEnv`, without a Monitor; it moves the pixels'
@@ -107,10 +107,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, help="steps per rollout (default: laptop preset)")
     parser.add_argument("--features", type=int, help="width of the network (default 256)")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], help="of our convolutions")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     changes = {"rollout_steps": arguments.steps} if arguments.steps else {}
     changes |= {"features": arguments.features} if arguments.features else {}
+    changes |= {"precision": arguments.precision} if arguments.precision else {}
     config = make_config(arguments.env, "ppo", "laptop", minibatch_order="shuffled", **changes)
     contenders = {"expgen": ours(config, arguments.threads), "stable-baselines3": theirs(config, arguments.threads)}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
