@@ -166,11 +166,11 @@ def _ensemble_settings(
         settings |= {} if num_members else {"explorers": num_explorers}
     elif num_explorers > 1 or config.vote == "turns":
         settings |= {"explorers": num_explorers, "turn": config.turn}
+    kept = [name for name in description.tuned if name in kind.settings and name not in changes]
     for name in kind.row_settings:
-        if getattr(config, name) != getattr(ALGORITHM_1, name):
+        if name not in kept and getattr(config, name) != getattr(ALGORITHM_1, name):
             settings[name] = getattr(config, name)
     settings |= training_settings([description.policies[name] for name in policy_names(description, config)])
-    kept = [name for name in description.tuned if name in kind.settings and name not in changes]
     tuned = [f"{name}:{getattr(config, name)}" for name in kept]
     return settings | ({"tuned": "+".join(tuned)} if tuned else {})
 

@@ -73,7 +73,7 @@ def _mean_agent(players: Players, spec: EnvSpec, config: ConsensusConfig, seed: 
 VOTING = VoteKind(
     settings=tuple(name for name in CONSENSUS_SETTINGS if name != "patience"),
     refusal="needs --vote turns",
-    row_settings=("vote", "once"),
+    row_settings=("agreement", "alpha", "stretch", "fallback", "no_op_is_up", "vote", "once", "hedge"),
     build=_voting_agent,
     has_vote=True,
 )

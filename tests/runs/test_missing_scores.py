@@ -50,7 +50,7 @@ def test_rows_that_exist_are_not_played_again(small: Any, tmp_path: Path, monkey
 
 def test_new_vote_is_scored_though_its_rows_have_equal_names(small: Any, tmp_path: Path) -> None:
     before = population(small, tmp_path)
-    rows = population(small, tmp_path, resume=True, min_agree=2, alpha=0.25)
+    rows = population(small, tmp_path, resume=True, min_agree=2)
     ensembles = ["expgen fallback=random members=2", "expgen members=2"]
     assert names(rows[len(before) :]) == ensembles and len(rows) == len(before) + 4
 
@@ -61,7 +61,7 @@ def test_new_vote_is_scored_though_the_session_that_set_it_was_killed(
     before = population(small, tmp_path)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(scoring, "play_levels", killed)
-        population(small, tmp_path, resume=True, min_agree=2, alpha=0.25)
+        population(small, tmp_path, resume=True, min_agree=2)
     rows = population(small, tmp_path, resume=True)
     ensembles = ["expgen fallback=random members=2", "expgen members=2"]
     assert names(rows[len(before) :]) == ensembles and len(rows) == len(before) + 4
@@ -78,8 +78,16 @@ def test_run_with_hedge_is_scored_with_random_actions_too(small: Any, tmp_path: 
     rows = population(small, tmp_path, hedge=0.1, hang_seconds=hang_seconds)
     assert [name for name in names(rows) if name.startswith("expgen")] == [
         "expgen fallback=random members=2",
-        "expgen members=2",
+        "expgen members=2 hedge=0.1",
     ]
+
+
+def test_rows_name_the_settings_of_the_vote_in_the_agent_file(small: Any, tmp_path: Path) -> None:
+    before = population(small, tmp_path)
+    rows = population(small, tmp_path, resume=True, alpha=0.25, agreement="action", fallback="none")
+    vote = {"expgen", "members=2", "agreement=action", "alpha=0.25"}
+    ensembles = [vote | {f"fallback={fallback}"} for fallback in ("random", "none")]
+    assert [set(name.split()) for name in names(rows[len(before) :])] == ensembles
 
 
 def test_deleted_rows_are_scored_as_before(small: Any, tmp_path: Path) -> None:
