@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from expgen.runs.train import RunResult, train
     from expgen.training.callbacks import Callback
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when torch loads; spinning threads slow down other processes
+if "OMP_WAIT_POLICY" not in os.environ:  # read when torch loads; threads that spin for long slow down other processes
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    os.environ.setdefault(
+        "GOMP_SPINCOUNT", "1000"
+    )  # a few microseconds: with none, small operations take up to twice as long
 
 __all__ = [
     "Callback", "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",

@@ -85,12 +85,22 @@ def test_bad_input_is_an_input_error_and_a_value_error() -> None:
     assert issubclass(expgen.InputError, ValueError)
 
 
-@pytest.mark.parametrize(("asked", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
-def test_openmp_wait_policy_defaults_to_passive(asked: dict[str, str], policy: str) -> None:
-    env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    env |= {"OMP_DISPLAY_ENV": "true", **asked}  # OpenMP prints its settings
+@pytest.mark.parametrize(
+    ("asked", "policy", "spins"),
+    [
+        ({}, "PASSIVE", "1000"),
+        ({"OMP_WAIT_POLICY": "passive"}, "PASSIVE", "0"),
+        ({"OMP_WAIT_POLICY": "active"}, "ACTIVE", "30000000000"),
+        ({"GOMP_SPINCOUNT": "5"}, "PASSIVE", "5"),
+    ],
+    ids=str,
+)
+def test_openmp_threads_spin_briefly_by_default(asked: dict[str, str], policy: str, spins: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    env |= {"OMP_DISPLAY_ENV": "verbose", **asked}  # OpenMP prints its settings
     done = subprocess.run([sys.executable, "-c", "import expgen, torch"], env=env, capture_output=True, text=True)
     assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr, done.stderr
+    assert f"GOMP_SPINCOUNT = '{spins}'" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
