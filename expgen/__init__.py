@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 if "OMP_WAIT_POLICY" not in os.environ:  # read when torch loads; threads that spin for long slow down other processes
     os.environ["OMP_WAIT_POLICY"] = "passive"
-    os.environ.setdefault(
-        "GOMP_SPINCOUNT", "1000"
-    )  # a few microseconds: with none, small operations take up to twice as long
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # a moment; without, small operations take up to twice as long
 
 __all__ = [
     "Callback", "Diagnosis", "Evaluation", "GymnasiumVectorEnv", "InputError", "KnnConfig", "KnnRewardVectorWrapper",
