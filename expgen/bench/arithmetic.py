@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from expgen.bench.load import synchronize
 from expgen.bench.speed import rate
-from expgen.fast.matmul import linear, matmul
+from expgen.fast.matmul import matmul, onednn_linear
 from expgen.runs.config import TrainConfig
 from expgen.runs.plan import build_learner, plans_of
 from expgen.training.learner import Phase
@@ -28,7 +28,7 @@ def _flops_of_linear(x: torch.Size, weight: torch.Size, *_: Any, **__: Any) -> i
     return 2 * x.numel() * weight[0]
 
 
-_OTHER_PRODUCTS = {linear: _flops_of_linear} if linear else {}  # those that torch does not count itself
+_OTHER_PRODUCTS = {onednn_linear: _flops_of_linear} if onednn_linear else {}  # those that torch does not count itself
 
 
 class Flops(NamedTuple):
