@@ -1,7 +1,7 @@
 """Matrix products on the CPU in float32, by the faster of the two libraries that torch contains.
 
-torch.mm uses MKL. On CPUs with AVX-512 that are not Intel's, oneDNN takes half the time (measured on an AMD EPYC). torch
-uses it for convolutions, but for products in float32 only in compiled code, through the operator below.
+torch.mm uses MKL. On CPUs with AVX-512 that are not Intel's, oneDNN takes half the time (measured on an AMD EPYC).
+torch uses it for convolutions, but for products in float32 only in compiled code, through the operator below.
 """
 
 from functools import cache
