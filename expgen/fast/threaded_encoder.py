@@ -74,4 +74,9 @@ def in_threads(function: Callable[..., Result], *arguments: Iterable[Any]) -> It
 @cache
 def _threads(count: int, process: int) -> ThreadPoolExecutor:
     """Return `count` threads of this process; a forked one has none of its parent's."""
-    return ThreadPoolExecutor(count, "encoder", initializer=torch.set_num_threads, initargs=(1,))
+    return ThreadPoolExecutor(count, "encoder", initializer=_compute_alone)
+
+
+def _compute_alone() -> None:
+    torch.get_num_threads()  # a thread takes over the process's number at its first call: here, not after the next line
+    torch.set_num_threads(1)

@@ -1,13 +1,14 @@
 """ThreadedEncoder against its encoder, and its weights against the number of threads."""
 
 import copy
+import time
 from collections.abc import Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
-from expgen.fast.threaded_encoder import MAX_CHUNK, MIN_CHUNK, ThreadedEncoder, chunks_of
+from expgen.fast.threaded_encoder import MAX_CHUNK, MIN_CHUNK, ThreadedEncoder, chunks_of, in_threads
 from expgen.networks.impala import ImpalaEncoder
 from expgen.runs.make_config import make_config
 from expgen.runs.plan import build_learner, plans_of
@@ -66,6 +67,13 @@ def test_number_of_threads_changes_no_bit():
         assert torch.get_num_threads() == threads  # the threads of the encoder do not change the caller's number
     for other in results[1:]:
         assert all(torch.equal(mine, first) for mine, first in zip(other, results[0], strict=True))
+
+
+def test_threads_compute_alone_also_when_the_number_changes_before_their_first_operation():
+    torch.set_num_threads(5)
+    list(in_threads(time.sleep, [0.01] * 20))  # starts the threads, without an operation of torch
+    torch.set_num_threads(5)
+    assert set(in_threads(lambda _: torch.get_num_threads(), range(20))) == {1}
 
 
 def test_only_weights_that_are_trained_get_gradients():
