@@ -4,27 +4,30 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 60.0  # seconds
+PATIENCE = 300.0  # seconds
 
 
 def is_running(pid: int) -> bool:
     """Return whether the process exists and is no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return (_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or ["Z"])[0] != "Z"
 
 
 def children_of(pid: int) -> list[int]:
     """Return its worker processes in the order of their start."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    children = sorted(int(word) for task in tasks for word in task.read_text().split())
-    return [child for child in children if "expgen.fast.processes" in _command(child)]
+    children = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in _text(task).split()]
+    workers = [child for child in children if "expgen.fast.processes" in _text(Path(f"/proc/{child}/cmdline"))]
+    return sorted(workers, key=_start)
 
 
-def _command(pid: int) -> str:
+def _start(pid: int) -> int:
+    """Return when the process started, in clock ticks; 0 if it has ended."""
+    return int((_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or ["0"] * 20)[19])
+
+
+def _text(file: Path) -> str:
+    """Return the content of a file in /proc; nothing if its process or thread has ended."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        return file.read_text()
     except (FileNotFoundError, ProcessLookupError):
         return ""
 

@@ -33,10 +33,14 @@ def _root(pid: int) -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock_file.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
-    fcntl.flock(os.open(root / "new", os.O_CREAT), fcntl.LOCK_EX)
-    os.rename(root / "new", root / LOCK)  # other processes never see it unlocked
+    _lock(root)
     atexit.register(_remove, root, pid)
     return root
+
+
+def _lock(root: Path) -> None:
+    fcntl.flock(os.open(root / "new", os.O_CREAT), fcntl.LOCK_EX)
+    os.rename(root / "new", root / LOCK)  # other processes never see it unlocked
 
 
 def _remove(root: Path, pid: int) -> None:

@@ -95,7 +95,7 @@ class Store:
             except BaseException as error:  # raised again below, in the caller's thread
                 result.set_exception(error)
 
-        threading.Thread(target=call, daemon=True).start()
+        threading.Thread(target=call, daemon=True, name="expgen-storage").start()
         cannot, limit = f"cannot {verb} {self.url}/{name}".rstrip("/"), f"{self.seconds:.0f} s"
         if not wait([result], min(NOTICE_SECONDS, self.seconds)).done and self.seconds > NOTICE_SECONDS:
             self._print(f"{cannot} yet: {_line(errors[-1])}; retrying for {limit}")

@@ -33,6 +33,7 @@ def workspace(url: str, folder: Path | None = None) -> Iterator[Mirror]:
         with show_url_in_errors(url, mirror.folder):
             yield mirror
     except StorageOutage:
+        ending.set()  # first, or the thread might say that training continues
         mirror.store.is_given_up.set()
         raise
     except Exception:

@@ -1,6 +1,8 @@
 """Rates, and lines with the share of the upper bound that each figure reaches."""
 
-import time
+from types import SimpleNamespace
+
+import pytest
 
 from expgen.bench.speed import Speed, rate, shares
 
@@ -18,13 +20,13 @@ def test_shares_use_the_lower_bound_of_environment_and_arithmetic() -> None:
     ]
 
 
-def test_rate_ignores_the_first_call_and_counts_at_least_one() -> None:
-    calls = []
+def test_rate_ignores_the_first_call_and_counts_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds: list[float] = []
+    monkeypatch.setattr("expgen.bench.speed.time", SimpleNamespace(perf_counter=lambda: sum(seconds)))
 
     def work() -> int:
-        calls.append(time.perf_counter())
-        time.sleep(0.01)
+        seconds.append(0.25)
         return 5
 
-    assert 0 < rate(work, 1e-9) <= 5 / 0.01 and len(calls) == 2
-    assert 0 < rate(work, 0.05) <= 5 / 0.01 and 3 < len(calls) - 2 <= 7
+    assert rate(work, 1e-9) == 20 and len(seconds) == 2
+    assert rate(work, 1.0) == 20 and len(seconds) == 2 + 1 + 4

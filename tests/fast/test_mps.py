@@ -48,14 +48,15 @@ def test_mps_daemon_runs_inside_the_context(notes: Path, monkeypatch: pytest.Mon
     install(notes, DAEMON)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     began = time.monotonic()
-    with cuda_mps(timeout=5.0) as variables:
+    with cuda_mps(timeout=20.0) as variables:
         folder = Path(variables[PIPES])
         assert (folder / "control").exists() and set(variables) == {PIPES, "CUDA_MPS_LOG_DIRECTORY"}
         assert notes.read_text() == "start unset\nget_default_active_thread_percentage\n"
         pid = int((folder / "pid").read_text())
         assert os.getpgid(pid) != os.getpgid(0)  # Ctrl-C and `timeout` signal a whole process group
     assert notes.read_text().endswith("quit\n") and not folder.exists()
-    assert time.monotonic() - began < 5 and not is_running(pid)
+    assert time.monotonic() - began < 20  # the process does not end by itself in this time
+    until(lambda: not is_running(pid))
 
 
 @pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 1\n", "#!/bin/sh\nsleep 30\n", "no program at all\n"])
@@ -64,7 +65,7 @@ def test_mps_variables_are_empty_when_the_daemon_does_not_start(script: str | No
         install(notes, script)
     with cuda_mps(timeout=0.3) as variables:
         assert variables == {}
-    assert not list(notes.parent.glob("expgen-mps-*"))
+    until(lambda: not list(notes.parent.glob("expgen-mps-*")))
 
 
 def test_users_own_mps_daemon_is_used(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,6 @@
 import csv
 from pathlib import Path
 
-MINUTE = 60  # seconds, timeout of test processes
-
 
 def metrics(run: Path) -> list[dict[str, str]]:
     """Return the rows of metrics.csv without the column `seconds`; only complete lines, since the run may be active."""

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import expgen
-from tests.runs.rows import MINUTE, metrics
+from tests.children import PATIENCE
+from tests.runs.rows import metrics
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "empty"])
@@ -117,7 +118,7 @@ def test_full_disk_is_reported_in_one_line_and_loses_no_checkpoint(what: str, sm
     limit = {"checkpoint": checkpoint // 2, "metrics": config + 200}[what]
     words = ["train", "--resume", "--run", str(run), "--steps", str(40 * small.update_steps), "--device", "cpu"]
     program = [sys.executable, "-c", FULL_DISK, str(limit), *words]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=MINUTE)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("expgen: ")]  # without banner and progress
     assert done.returncode == 1 and line.startswith("expgen: cannot write ") and "File too large; accepted: " in line
     assert ("checkpoints" in line) == (what == "checkpoint")

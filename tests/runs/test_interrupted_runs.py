@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from expgen.evaluation.scores import read_scores
-from tests.runs.rows import MINUTE, by_learner, metrics
+from tests.children import PATIENCE
+from tests.runs.rows import by_learner, metrics
 
 
 def wait_for_rows(run: Path, count: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + MINUTE
+    deadline = time.monotonic() + PATIENCE
     while len(metrics(run)) < count:
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.005)
@@ -54,7 +55,7 @@ def test_run_killed_twenty_times_ends_bit_equal(small: Any, equal: Callable[...,
     settings["eval_every"] = 10 * small.update_steps
     core = min(os.sched_getaffinity(0))
     program = [sys.executable, "-c", KILLER, str(tmp_path), json.dumps(settings), str(core)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=2 * MINUTE)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=2 * PATIENCE)
     assert done.returncode == 0, done.stderr
     whole = tmp_path / "whole"
     for number in range(int(done.stdout)):
@@ -94,7 +95,7 @@ def test_stopped_command_resumes_bit_equal(
     command = process(*small.flags(run, updates, **changes))
     wait_for_rows(run, random.randint(2, 10), command)
     command.send_signal(number)
-    out, err = command.communicate(timeout=MINUTE)
+    out, err = command.communicate(timeout=PATIENCE)
     rows = len(metrics(run))
     assert 2 <= rows < updates
     if number == signal.SIGKILL:
@@ -105,7 +106,7 @@ def test_stopped_command_resumes_bit_equal(
         assert err.splitlines()[-1] == f"expgen: stopped; continue with: expgen train --resume --run {run}"
         assert small.facts(run)["updates"] == rows
     resumed = process("train", "--resume", "--run", run, "--device", "cpu")
-    out, err = resumed.communicate(timeout=MINUTE)
+    out, err = resumed.communicate(timeout=PATIENCE)
     assert resumed.returncode == 0 and out.startswith(f"done: {run}"), err
     assert equal(small.state(whole), small.state(run))
     assert metrics(run) == metrics(whole) and len(read_scores(run / "scores.csv")) == 2

@@ -12,15 +12,15 @@ import pytest
 from expgen.evaluation.scores import read_scores
 from expgen.runs.folder import RunFolder
 from expgen.runs.journal import read_journal
-from tests.children import children_of, is_running, until
-from tests.runs.rows import MINUTE, by_learner, metrics
+from tests.children import PATIENCE, children_of, is_running, until
+from tests.runs.rows import by_learner, metrics
 
-UPDATES = 10
+UPDATES = 30
 LEARNERS = ("member0", "member1", "member2")
 
 
 def settings(small: Any) -> dict[str, Any]:
-    return {"updates": UPDATES, "members": len(LEARNERS), "eval_every": 5 * small.update_steps}
+    return {"updates": UPDATES, "members": len(LEARNERS), "eval_every": UPDATES // 2 * small.update_steps}
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_ctrl_c_to_all_processes_writes_a_checkpoint_that_resumes_in_one_process
     until(lambda: len(metrics(run)) >= 5)
     workers = children_of(command.pid)
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does
-    _, err = command.communicate(timeout=MINUTE)
+    _, err = command.communicate(timeout=PATIENCE)
     assert command.returncode == 128 + signal.SIGINT and not any(map(is_running, workers)), err
     assert err.splitlines()[-1] == f"expgen: stopped; continue with: expgen train --resume --run {run}"
     rows = metrics(run)

@@ -49,7 +49,10 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
         lines = output.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
         for thread in threading.enumerate():
-            if thread.name == "expgen-upload":  # of the driver that gave up; it must not use the next one's storage
+            if thread.name in (
+                "expgen-upload",
+                "expgen-storage",
+            ):  # of a driver that gave up; not in the next one's storage
                 thread.join()
         return status, lines
 

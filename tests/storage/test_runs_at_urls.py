@@ -12,8 +12,8 @@ import pytest
 from expgen.cli import evaluate
 from expgen.errors import InputError
 from expgen.reproduce.run_job import run_job, score_files
+from expgen.storage import scratch
 from expgen.storage.mirror import Mirror, Snapshot
-from expgen.storage.scratch import scratch_folder
 from expgen.storage.store import SECONDS_VARIABLE, Store
 from expgen.storage.view import fetch
 from expgen.training.loop import Watcher
@@ -149,7 +149,7 @@ def test_newer_process_takes_over_a_run_at_a_url(bucket: str, slow_run, small, s
 
 
 def test_evaluate_does_not_edit_a_running_run(bucket: str, refused, small, settings) -> None:
-    mirror = Mirror(Store(bucket), scratch_folder())
+    mirror = Mirror(Store(bucket), scratch.scratch_folder())
     small.train(bucket, 2, **settings)
     mirror.claim()
     assert "is in use" in refused("evaluate", bucket, "--episodes", 2)
@@ -195,7 +195,7 @@ def test_long_outage_is_reported_and_files_are_kept(
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)
     assert_same(bucket)
-    (kept.parent / "lock").touch()  # delete it with this process; not earlier, or another process may delete it
+    scratch._lock(kept.parent)  # delete it with this process, and not before
 
 
 def test_job_at_a_url_stops_resumes_and_is_then_skipped(bucket: str, small, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from expgen.errors import FailedStorage
-from expgen.storage import store
+from expgen.storage import scratch, store
 from expgen.storage import workspace as module
 from expgen.storage.mirror import Mirror
 from expgen.storage.store import SECONDS_VARIABLE, StorageOutage, Store
@@ -123,7 +123,7 @@ def test_unreadable_folder_is_kept_after_a_failed_upload(bucket: str, s3: Faults
         space.upload = fails  # type: ignore[method-assign]
     kept = Path(str(raised.value).partition("are kept in ")[2].split()[0])
     assert kept == space.folder and kept.exists()
-    (kept.parent / "lock").touch()  # delete it with this process
+    scratch._lock(kept.parent)  # delete it with this process, and not before
 
 
 def test_workspace_with_deleted_folder_fails_and_keeps_the_url(bucket: str, s3: Faults) -> None:
