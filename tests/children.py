@@ -9,19 +9,19 @@ PATIENCE = 300.0  # seconds
 
 def is_running(pid: int) -> bool:
     """Return whether the process exists and is no zombie."""
-    return (_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or ["Z"])[0] != "Z"
+    return _stat(pid)[:1] not in ([], ["Z"])
 
 
 def children_of(pid: int) -> list[int]:
     """Return its worker processes in the order of their start."""
     children = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in _text(task).split()]
     workers = [child for child in children if "expgen.fast.processes" in _text(Path(f"/proc/{child}/cmdline"))]
-    return sorted(workers, key=_start)
+    return sorted(workers, key=lambda worker: [int(ticks) for ticks in _stat(worker)[19:20]])  # of its start
 
 
-def _start(pid: int) -> int:
-    """Return when the process started, in clock ticks; 0 if it has ended."""
-    return int((_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split() or ["0"] * 20)[19])
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on (the 20th is the start); nothing if it has ended."""
+    return _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
 
 
 def _text(file: Path) -> str:

@@ -78,5 +78,6 @@ def _threads(count: int, process: int) -> ThreadPoolExecutor:
 
 
 def _compute_alone() -> None:
+    """Make operations of the current thread use no other threads."""
     torch.get_num_threads()  # a thread takes over the process's number at its first call: here, not after the next line
     torch.set_num_threads(1)

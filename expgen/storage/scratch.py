@@ -33,12 +33,13 @@ def _root(pid: int) -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock_file.parent, ignore_errors=True)
     root = Path(tempfile.mkdtemp(prefix=PREFIX))
-    _lock(root)
+    lock_folder(root)
     atexit.register(_remove, root, pid)
     return root
 
 
-def _lock(root: Path) -> None:
+def lock_folder(root: Path) -> None:
+    """Hold the lock of `root` until the process ends: other processes then leave it, and this one deletes it."""
     fcntl.flock(os.open(root / "new", os.O_CREAT), fcntl.LOCK_EX)
     os.rename(root / "new", root / LOCK)  # other processes never see it unlocked
 

@@ -55,7 +55,7 @@ def test_step_reward_of_grey_frames_by_hand() -> None:
     np.testing.assert_allclose(paid, [0, 3, 2, 1, 0, 10, 10], atol=1e-4)
 
 
-def test_step_with_500_earlier_frames_takes_a_few_milliseconds_at_most() -> None:
+def test_step_with_500_earlier_frames_takes_less_than_a_millisecond() -> None:
     """Measures the fastest of many steps on one core, because the machine may be busy."""
     rng, reward = np.random.default_rng(0), KnnStepReward()
     frames = rng.integers(0, 256, (560, 1, 64, 64, 3), dtype=np.uint8)
@@ -64,7 +64,7 @@ def test_step_with_500_earlier_frames_takes_a_few_milliseconds_at_most() -> None
         began = time.perf_counter()
         reward(frame, np.array([number == 0]))
         seconds.append(time.perf_counter() - began)
-    assert reward.count.tolist() == [560] and min(seconds[501:]) < 5e-3
+    assert reward.count.tolist() == [560] and min(seconds[501:]) < 1e-3
 
 
 PICTURE, BEGINS = np.zeros((2, 6, 6, 3), dtype=np.uint8), np.ones(2, dtype=bool)

@@ -48,11 +48,8 @@ def drive(s3: Faults, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
         status = main(WORDS)
         lines = output.getvalue().splitlines()
         s3.refused, s3.refusal = 0.0, UNAVAILABLE
-        for thread in threading.enumerate():
-            if thread.name in (
-                "expgen-upload",
-                "expgen-storage",
-            ):  # of a driver that gave up; not in the next one's storage
+        for thread in threading.enumerate():  # those of a driver that gave up must not use the next one's storage
+            if thread.name in ("expgen-upload", "expgen-storage"):
                 thread.join()
         return status, lines
 

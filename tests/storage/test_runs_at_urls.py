@@ -195,7 +195,7 @@ def test_long_outage_is_reported_and_files_are_kept(
     s3.refused = 0.0
     small.train(bucket, UPDATES, **settings)
     assert_same(bucket)
-    scratch._lock(kept.parent)  # delete it with this process, and not before
+    scratch.lock_folder(kept.parent)  # delete it with this process, and not before
 
 
 def test_job_at_a_url_stops_resumes_and_is_then_skipped(bucket: str, small, tmp_path: Path) -> None:

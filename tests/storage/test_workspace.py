@@ -123,7 +123,7 @@ def test_unreadable_folder_is_kept_after_a_failed_upload(bucket: str, s3: Faults
         space.upload = fails  # type: ignore[method-assign]
     kept = Path(str(raised.value).partition("are kept in ")[2].split()[0])
     assert kept == space.folder and kept.exists()
-    scratch._lock(kept.parent)  # delete it with this process, and not before
+    scratch.lock_folder(kept.parent)  # delete it with this process, and not before
 
 
 def test_workspace_with_deleted_folder_fails_and_keeps_the_url(bucket: str, s3: Faults) -> None:
